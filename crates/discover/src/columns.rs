@@ -2,6 +2,7 @@
 
 use crate::attribute::Attribute;
 use crate::hints::{Hints, Outlying};
+use crate::number::is_grouped;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
 use crate::steps::Course;
@@ -9,7 +10,7 @@ use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::words::{
-    CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, words,
+    CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, worded, words,
 };
 use crate::{kinds, sentinels, units};
 use std::collections::BTreeMap;
@@ -87,10 +88,10 @@ impl Sorted {
         {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
-            let name = &column.name;
+            let (name, word) = (&column.name, worded(&column.name));
             // Beside a time, one without a name is another.
             if !name.starts_with("column ") {
-                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."));
+                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
             }
             self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
@@ -98,6 +99,8 @@ impl Sorted {
             || (column.counts_seconds() && has(&column.name, TIMES))
         {
             self.left_out.push(left("it may hold times"));
+        } else if let Some(says) = column.part_of_time() {
+            self.left_out.push(left(says));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
@@ -105,7 +108,9 @@ impl Sorted {
         } else if column.times() * 2 > column.filled {
             self.left_out.push(left("it holds times"));
         } else {
-            let says = not_measured(column);
+            // What has one value measures nothing, and what identifies may have digits.
+            let names = is_id(&column.name) || owner_score(&column.name) > 0;
+            let says = not_measured(column).filter(|_| column.distinct() > 1 && !names);
             let likely = column.numbers * 2 >= column.filled
                 || like_numbers(column) * 2 > column.texts.len();
             if likely { &mut self.questions } else { &mut self.notes }.extend(says);
@@ -156,7 +161,7 @@ impl Sorted {
         let alone = self.attributes.is_empty();
         for at in codes {
             let column = &profile.columns[*at];
-            let name = &column.name;
+            let (name, word) = (&column.name, worded(&column.name));
             if column.distinct() == column.filled {
                 self.left_out.push((name.clone(), "it differs in each row".to_owned()));
                 continue;
@@ -171,15 +176,16 @@ impl Sorted {
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
-                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {name}` if they are measurements, `--owner {name}` if they say whose a reading is, or `--leave-out {name}` if neither.",
+                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {word}` if they are measurements, `--owner {word}` if they say whose a reading is, or `--leave-out {word}` if neither.",
                     column.distinct()
                 ));
             } else {
                 let says = format!(
-                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."
+                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
                 );
                 // Codes are few, and a score such as one of quality is not.
                 let many = column.distinct() > MAX_SURE_CODES && !is_id(name);
+                let many = many && column.written.plus == 0;
                 if many { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
@@ -241,8 +247,9 @@ impl Sorted {
         if hints.measure.iter().any(|name| name == first) {
             return;
         }
+        let word = worded(first);
         let question = format!(
-            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {first}`."
+            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {word}`."
         );
         self.questions.push(question);
     }
@@ -281,7 +288,7 @@ fn is_codes(column: &Column) -> bool {
         || owner_score(&last) > 0 && column.distinct() <= 12;
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
-    named || (column.is_number() && is_id(name))
+    named || column.is_written_as_code() || (column.is_number() && is_id(name))
 }
 
 /// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
@@ -329,23 +336,24 @@ fn is_clock(name: &str) -> bool {
 
 /// What to say of a column that cannot be measured though it was asked for.
 fn not_numbers(name: &str) -> String {
+    let word = worded(name);
     format!(
-        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {name}` out."
+        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {word}` out."
     )
 }
 
 /// What to say of a column of texts that may hold measurements.
 fn not_measured(column: &Column) -> Option<String> {
-    let name = &column.name;
+    let (name, word) = (&column.name, worded(&column.name));
     if column.numbers * 10 >= column.filled && column.filled > 0 {
         let (numbers, texts) = (column.numbers, column.filled - column.numbers);
         return Some(format!(
-            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {name}` to leave them out, or `--leave-out {name}` if it holds no measurements."
+            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {word}` to leave them out, or `--leave-out {word}` if it holds no measurements."
         ));
     }
     let is_like = |text: &&String| {
         let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
-        digits.starts_with(|first: char| first.is_ascii_digit())
+        digits.starts_with(|first: char| first.is_ascii_digit()) && !is_joined(digits)
     };
     let like = column.texts.keys().filter(is_like).count().max(like_numbers(column));
     (like * 2 > column.texts.len()).then(|| {
@@ -370,6 +378,12 @@ fn like_numbers(column: &Column) -> usize {
     column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
 }
 
+/// Whether several marks join the parts of a name, such as 01-701-1015 and 10.0.0.7.
+fn is_joined(text: &str) -> bool {
+    let parts = |mark| text.split(mark).count();
+    parts('-') > 2 || (parts('.') > 2 && !is_grouped(text, '.'))
+}
+
 /// Whether a text is a number with a size or a unit behind it, or within quotes.
 fn is_sized(text: &str) -> bool {
     const SIZES: &[&str] =
@@ -381,7 +395,10 @@ fn is_sized(text: &str) -> bool {
     let unit = behind.len() > 1 && units::is_unit(&behind);
     let known = behind.is_empty() || unit || SIZES.contains(&behind.as_str());
     let of_number = |c: char| c.is_numeric() || "+-\u{2212}., '\u{a0}\u{66b}\u{66c}".contains(c);
-    known && number.chars().any(char::is_numeric) && number.trim_end().chars().all(of_number)
+    known
+        && !is_joined(number.trim())
+        && number.chars().any(char::is_numeric)
+        && number.trim_end().chars().all(of_number)
 }
 
 /// Whether a text is a number with decimals between a few other signs, such as flags.

@@ -7,7 +7,7 @@ use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::Tally;
 use crate::times::TimePlan;
-use crate::words::has;
+use crate::words::{has, worded};
 
 /// The questions of a file.
 pub(crate) fn questions(
@@ -97,9 +97,9 @@ fn units(column: &Column) -> Option<String> {
     let each = written.around.iter().map(|(around, count)| format!("{count} with `{around}`"));
     let bare = (written.bare > 0).then(|| format!("{} without", written.bare));
     let each: Vec<String> = each.chain(bare).collect();
-    let name = &column.name;
+    let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {name}` if they may be added up.",
+        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {word}` if they may be added up.",
         each.join(", ")
     ))
 }

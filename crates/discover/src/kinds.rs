@@ -5,7 +5,7 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::tally::Values;
-use crate::words::{KINDS, READINGS, is, is_total, words};
+use crate::words::{KINDS, READINGS, is, is_total, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
@@ -152,9 +152,9 @@ fn names_units(column: &Column) -> bool {
 }
 
 fn mixed(value: &str, kind: &Column) -> String {
-    let name = &kind.name;
+    let (name, word) = (&kind.name, worded(value));
     format!(
-        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {value}` if they may be added up.",
+        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {word}` if they may be added up.",
         kind.distinct()
     )
 }
@@ -163,8 +163,8 @@ fn mixed(value: &str, kind: &Column) -> String {
 fn totals(column: &Column) -> Option<String> {
     let others = column.texts.len() > 2;
     let text = column.texts.keys().find(|text| is_total(text)).filter(|_| others)?;
-    let name = &column.name;
+    let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {name}` or `--leave-out {name}`, as it is, if they are no sums."
+        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {word}` or `--leave-out {word}`, as it is, if they are no sums."
     ))
 }

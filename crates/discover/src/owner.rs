@@ -9,7 +9,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{FLAGS, KINDS, TIMES, has, is, names_a_number, owner_score};
+use crate::words::{FLAGS, KINDS, TIMES, has, is, names_a_number, owner_score, worded};
 
 /// Rows that are read to see which column tells series apart.
 const SAMPLE: u64 = 200_000;
@@ -120,8 +120,9 @@ fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     };
     let (_, column) = profile.columns.iter().enumerate().find(some)?;
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
+    let word = worded(name);
     Some(format!(
-        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {name}` to refuse the others, or `--owner none` if all rows are one owner's."
+        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {word}` to refuse the others, or `--owner none` if all rows are one owner's."
     ))
 }
 

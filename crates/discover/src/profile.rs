@@ -6,7 +6,7 @@ use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
-use crate::words::is_total;
+use crate::words::{WEEK, YEARS, is_total};
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -70,6 +70,10 @@ pub(crate) struct Written {
     pub clocks: u64,
     /// Integers of four digits and more.
     pub long: u64,
+    /// Integers of three digits and more that begin with 0.
+    pub padded: u64,
+    /// Integers of seven digits and more that begin with a plus.
+    pub plus: u64,
     /// Those with an exponent.
     pub exponents: u64,
     /// What stands around them, such as `$`, with the count.
@@ -146,6 +150,35 @@ impl Column {
     /// Whether all cells with a value are numbers without decimals.
     pub(crate) fn is_integer(&self) -> bool {
         self.numbers > 0 && self.numbers == self.filled && !self.fractional
+    }
+
+    /// Whether its numbers are written as codes and numbers of telephones are: with zeros in front
+    /// of them, or a plus.
+    pub(crate) fn is_written_as_code(&self) -> bool {
+        let one_width = self.digits.is_some_and(|(short, long)| short == long);
+        let padded = self.written.padded > 0 && one_width;
+        self.is_integer() && (padded || self.written.plus == self.numbers)
+    }
+
+    /// What part of a time its whole numbers are by its name and their range.
+    pub(crate) fn part_of_time(&self) -> Option<&'static str> {
+        const HOURS: &[&str] = &["hour", "hourofday", "stunde", "heure", "hora", "uur"];
+        const MONTHS: &[&str] = &["month", "mnth", "monat", "mois", "mes", "maand", "mese"];
+        const DAYS: &[&str] = &["day", "dayofmonth", "dayofyear", "doy", "yday"];
+        let within = |least: i128, most: i128| {
+            let own = |digits| Decimal { digits, places: 0 };
+            self.whole_range().is_some_and(|(lo, hi)| lo >= own(least) && hi <= own(most))
+        };
+        let named = |list: &[&str]| crate::words::is(&self.name, list);
+        let year = crate::words::has(&self.name, YEARS) && within(1850, 2100);
+        let part = [
+            (year, "it holds years"),
+            (named(MONTHS) && within(1, 12), "it holds months of the year"),
+            (named(WEEK) && within(1, 53), "it holds weeks of the year"),
+            (named(DAYS) && within(1, 366), "it holds days of a month or a year"),
+            (named(HOURS) && within(0, 24), "it holds hours of the day"),
+        ];
+        part.into_iter().find(|(is, _)| *is && self.is_integer()).map(|(_, says)| says)
     }
 
     /// Whether the column numbers the rows.
@@ -231,6 +264,8 @@ impl Column {
         } else {
             let length = plain.trim_start_matches(['+', '-']).len();
             self.written.long += u64::from(length > 3);
+            self.written.padded += u64::from(length > 2 && plain.starts_with('0'));
+            self.written.plus += u64::from(length > 6 && plain.starts_with('+'));
             self.digits = Some(
                 self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
             );

@@ -5,6 +5,7 @@ use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
+use crate::words::worded;
 use std::fmt::Write as _;
 
 /// Rows in a thousand that may be refused before a person should look.
@@ -187,7 +188,8 @@ fn course(column: &str, course: Course) -> Option<String> {
             "totals so far",
         ),
     };
+    let word = worded(column);
     Some(format!(
-        "`{column}` {how}. A sum or a mean of {of} says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that; or say `--measure '{column}'` if its numbers may be added up."
+        "`{column}` {how}. A sum or a mean of {of} says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that; or say `--measure {word}` if its numbers may be added up."
     ))
 }

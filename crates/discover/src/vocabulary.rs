@@ -423,6 +423,9 @@ pub(crate) const METERS: &[&str] = &[
     "contador",
     "meterstand",
 ];
+/// Words of columns of years.
+pub(crate) const YEARS: &[&str] =
+    &["year", "yyyy", "yob", "birthyear", "jahr", "geburtsjahr", "jahrgang", "año", "année"];
 /// What stands for the sum of all others.
 pub(crate) const TOTALS: &[&str] = &[
     "total",

@@ -7,6 +7,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
+use crate::words::worded;
 use crate::words::words as words_of;
 use crate::words::{
     CHANGES, CLOCKS, DAY, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, SECOND, TIMES, WEEK, YEAR,
@@ -319,7 +320,8 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
     let mut chosen = Candidate::count(column, unit);
     if unit == Unit::SpreadsheetDays && !profile.columns[column].fractional {
         let name = &profile.columns[column].name;
-        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {name} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
+        let word = worded(name);
+        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {word} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
     }
     for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
         let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);

@@ -30,7 +30,7 @@ fn totals_so_far_of_a_day_are_not_added_up() {
     let found = look(&text);
     assert_eq!((course(&found), found.questions.len()), (Course::StartsAgain, 0));
     let notes = found.notes.join("\n");
-    assert!(notes.contains("`steps` rises") && notes.contains("--measure 'steps'"), "{notes}");
+    assert!(notes.contains("`steps` rises") && notes.contains("--measure steps"), "{notes}");
     assert!(query(&found).contains("COUNT(steps)\n"), "{}", query(&found));
     let said = Hints { measure: vec!["steps".to_owned()], ..Hints::default() };
     let found = understand(text.as_bytes(), &said).unwrap();

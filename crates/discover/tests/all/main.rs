@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test's way to fail")]
 
 mod any_bytes;
+mod codes;
 mod courses;
 mod doubts;
 mod files;

@@ -184,7 +184,7 @@ fn great_numbers_and_scores_are_not_lost() {
     );
     asks(
         &hourly("time;air quality;v", 200, |n| format!("{};{n}.5", 20 + n % 30)),
-        "--measure air quality",
+        "--measure 'air quality'",
     );
     let names: Vec<String> = (0..48).map(|n| format!("{:02}:{:02}", n / 2, n % 2 * 30)).collect();
     let row = |n: u32| format!("2024-01-{:02};{}", n + 1, vec!["0.25"; 48].join(";"));
