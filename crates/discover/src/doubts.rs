@@ -1,12 +1,14 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
+use crate::calendar::day_text;
 use crate::clock::Clock;
-use crate::hints::Hints;
+use crate::hints::{Hints, Outlying};
 use crate::marks::{points_before_decimals, unknown};
 use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::Tally;
 use crate::times::TimePlan;
+use crate::windows::{DAY, SECOND};
 use crate::words::{has, worded};
 
 /// The questions of a file.
@@ -67,6 +69,45 @@ pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<
     let says = formats.iter().any(|format| format.text().contains("%p"));
     let open = tally.hours == TWELVE && !says && hints.time_format.is_none();
     open.then(|| "All hours from 1 to 12 occur, and no other, so the times may be of a clock of twelve hours without AM and PM. Add these, or confirm the format with `--time-format`.".to_owned())
+}
+
+/// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
+pub(crate) fn lengths(
+    (time, profile): (&TimePlan, &Profile),
+    tally: &Tally,
+    hints: &Hints,
+) -> Option<String> {
+    /// Hours from 0 to 5.
+    const EARLY: u32 = 0b11_1111;
+    const MIN_DAYS: i64 = 5;
+    let [date, clock] = time.columns.as_slice() else { return None };
+    let (date, clock) = (&profile.columns[*date], &profile.columns[*clock]);
+    let is_clock = !clock.shapes.is_empty() && !clock.shapes.values().all(|shape| shape.midnight);
+    let span = tally.span.map_or(0, |(first, last)| (last - first) / (DAY * SECOND));
+    let early = tally.hours != 0 && tally.hours & !EARLY == 0;
+    let (own, day) = (worded(&clock.name), worded(&date.name));
+    (early && is_clock && span >= MIN_DAYS && hints.time.is_empty()).then(|| {
+        format!(
+            "All times in `{}` lie before 6:00, so they may be lengths of time, such as those of runs, rather than times of day. Say `--time {day}` if they are, or `--time {day} --time {own}` if not.",
+            clock.name
+        )
+    })
+}
+
+/// Asks about days far from all others: a clock may not have been set.
+pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
+    let found = tally.days.clone().far().filter(|_| hints.outliers != Some(Outlying::Keep))?;
+    let text = |(first, last): (i64, i64)| match first == last {
+        true => format!("on {}", day_text(first)),
+        false => format!("from {} to {}", day_text(first), day_text(last)),
+    };
+    let rows =
+        if found.rows == 1 { "1 row lies".to_owned() } else { format!("{} rows lie", found.rows) };
+    Some(format!(
+        "{rows} far from all others in time, {}, and all others {}: a clock may not have been set, or a year may be mistyped. Correct these rows or take them out of the file, or say `--outliers keep` if their times are right.",
+        text(found.far),
+        text(found.others)
+    ))
 }
 
 /// Asks about times and names that a spreadsheet has shortened, as in `1.70528E+12`.

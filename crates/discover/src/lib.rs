@@ -12,6 +12,7 @@
 
 mod attribute;
 pub mod bounds;
+mod calendar;
 pub mod cells;
 pub mod clock;
 mod columns;

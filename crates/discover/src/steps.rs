@@ -95,10 +95,10 @@ impl Steps {
     /// How a column of this name goes on. `span` is the time from the first to the last reading,
     /// in microseconds.
     pub(crate) fn course(&self, name: &str, owners: u64, span: i64) -> Course {
-        if self.only_rise(name, owners, span) {
-            return Course::Rises;
+        if self.starts_again(name) {
+            return Course::StartsAgain;
         }
-        if self.starts_again(name) { Course::StartsAgain } else { Course::Any }
+        if self.only_rise(name, owners, span) { Course::Rises } else { Course::Any }
     }
 
     /// Whether numbers fall only to start again near zero, and rise several times in between. Of

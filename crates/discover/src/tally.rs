@@ -1,6 +1,7 @@
 //! Counts and exact sums over all rows, once it is known how to read them.
 
 use crate::bounds::Spread;
+use crate::calendar::{Days, Repeated};
 use crate::cells::Row;
 use crate::clock::{Local, Region};
 use crate::form::{Form, Missing, distinct};
@@ -10,7 +11,7 @@ use crate::profile::truth;
 use crate::scan::{Scanned, scan};
 use crate::steps::{Before, Steps};
 use crate::times::{TimePlan, Zone, join};
-use crate::windows::{SECOND, WINDOWS, Window, shortest};
+use crate::windows::{DAY, SECOND, WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
@@ -54,6 +55,8 @@ pub struct Total {
     pub spread: Spread,
     /// How its numbers change from one reading of an owner to the next.
     pub(crate) steps: Steps,
+    /// Whether they are a part of the row's time.
+    pub(crate) repeated: Repeated,
 }
 
 /// What all rows hold.
@@ -88,6 +91,8 @@ pub struct Tally {
     /// The hours of the day that occur, one bit each, at the zone of the file; none where each
     /// time has its own.
     pub(crate) hours: u32,
+    /// The days of all rows.
+    pub(crate) days: Days,
     /// Owners.
     pub owners: u64,
     /// Rows of the owner with the most.
@@ -308,7 +313,9 @@ impl Counter<'_> {
             return;
         }
         self.tally.rows += 1;
-        self.tally.hours |= self.hour(micros);
+        let local_seconds = self.local_seconds(micros);
+        self.tally.hours |= local_seconds.map_or(0, |own| 1 << own.div_euclid(3600).rem_euclid(24));
+        self.tally.days.add(micros.div_euclid(DAY * SECOND));
         self.tally.out_of_range += u64::from(!(0..LIMIT).contains(&micros));
         let known = match self.owners.get_mut(owner) {
             Some(known) => known,
@@ -330,7 +337,10 @@ impl Counter<'_> {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
             if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
                 let value = total.count(cell, wanted.values, &self.marks);
-                value.into_iter().for_each(|value| total.steps.add(before, micros, value));
+                if let Some(value) = value {
+                    total.steps.add(before, micros, value);
+                    total.repeated.add(value, local_seconds);
+                }
             }
         }
     }
@@ -348,14 +358,14 @@ impl Counter<'_> {
         numbers().next().is_some() && numbers().all(text) && !again()
     }
 
-    /// The bit of a time's hour, as the file has it.
-    fn hour(&self, micros: i64) -> u32 {
+    /// The seconds since 1970 of a time, as the file has it; none where each time has its own zone.
+    fn local_seconds(&self, micros: i64) -> Option<i64> {
         let seconds = match &self.time.zone {
             Zone::Fixed(Region::Fixed(seconds), _) => i64::from(*seconds),
             Zone::Unstated => 0,
-            Zone::Fixed(Region::Place(_), _) | Zone::InValue => return 0,
+            Zone::Fixed(Region::Place(_), _) | Zone::InValue => return None,
         };
-        1 << (micros.div_euclid(SECOND) + seconds).div_euclid(3600).rem_euclid(24)
+        Some(micros.div_euclid(SECOND) + seconds)
     }
 }
 

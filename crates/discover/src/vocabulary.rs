@@ -290,6 +290,12 @@ pub(crate) const WEEK: &[&str] = &[
     "woche",
     "kalenderwoche",
     "semaine",
+    "semana",
+    "settimana",
+    "yearweek",
+    "yyyyww",
+    "epiweek",
+    "wk",
 ];
 
 /// Words at the end of a name that say that it identifies what stands before.

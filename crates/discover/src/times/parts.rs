@@ -56,6 +56,7 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         });
         formats.extend(good.map(|(format, _)| format.text().to_owned()));
     }
+    weeks_or_months(column, &mut formats);
     let dated = column
         .shapes
         .values()
@@ -68,6 +69,15 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         midnight,
         formats,
     })
+}
+
+/// Of `2024-05` the name of the column says whether it is a week or a month.
+fn weeks_or_months(column: &Column, formats: &mut Vec<String>) {
+    let weeks = has(&column.name, WEEK);
+    let both = formats.iter().any(|own| own.contains("%m"));
+    if both && formats.iter().any(|own| own.contains("%V")) {
+        formats.retain(|own| own.contains("%V") == weeks);
+    }
 }
 
 /// One column with date and time of day; or a date alone, if no column has the time of day.
@@ -89,8 +99,11 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
 /// How little a column's name says that it is the time of a reading, and not of a change to its
 /// record or of its end.
 fn rank(profile: &Profile, moments: &Moments) -> u8 {
-    let name = &profile.columns[moments.column].name;
+    let column = &profile.columns[moments.column];
+    let name = &column.name;
     match (has(name, TIMES), has(name, CHANGES)) {
+        // The range of an export is the same in all rows.
+        _ if column.distinct() < 2 => 3,
         (true, false) => 0,
         (false, false) => 1,
         (_, true) => 2,
@@ -157,6 +170,7 @@ fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
         let (lo, hi) = column.whole_range()?;
         let named =
             has(&column.name, TIMES) || is(&column.name, &["yyyymm", "month", "yyyymmddhh"]);
+        let weeks = has(&column.name, WEEK) && lo.digits % 100 > 0 && hi.digits % 100 <= 53;
         let years = |rest: u32| {
             let unit = 10i128.pow(rest);
             (1850..=2100).contains(&(lo.digits / unit))
@@ -168,6 +182,7 @@ fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
             14 if years(10) && months(column, 10) => "%Y%m%d%H%M%S",
             10 if named && years(6) && months(column, 6) => "%Y%m%d%H",
             7 if named && years(3) => "%Y%j",
+            6 if weeks && years(2) => "%G%V",
             6 if named && years(2) && months(column, 2) => "%Y%m",
             _ => continue,
         };

@@ -8,6 +8,7 @@ mod courses;
 mod doubts;
 mod files;
 mod mistaken;
+mod moments;
 mod wild;
 mod wild_times;
 
