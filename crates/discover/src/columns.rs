@@ -12,7 +12,7 @@ use crate::times::TimePlan;
 use crate::words::{
     CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, worded, words,
 };
-use crate::{kinds, sentinels, units};
+use crate::{kinds, sentinels, units, wide};
 use std::collections::BTreeMap;
 
 /// Most different numbers of a column that is taken for codes.
@@ -57,7 +57,7 @@ impl Sorted {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
-            } else if !column.numbers_rows() && is_codes(column) || owner.parts.contains(&at) {
+            } else if !column.numbers_rows() && is_codes(column) || owner.is_described_by(at) {
                 codes.push(at);
             } else {
                 if hints.measure.contains(&column.name) {
@@ -72,8 +72,13 @@ impl Sorted {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
-        sorted.questions.extend(kinds::questions(known, profile, owner.column, hints));
-        sorted.several_moments(hints);
+        sorted.questions.extend(kinds::questions(
+            known,
+            profile,
+            (owner.column, &owner.kinds),
+            hints,
+        ));
+        sorted.questions.extend(wide::question(&sorted.attributes, owner.column, hints));
         sorted.units(table, profile);
         sorted.name();
         sorted
@@ -185,7 +190,7 @@ impl Sorted {
                 );
                 // Codes are few, and a score such as one of quality is not.
                 let many = column.distinct() > MAX_SURE_CODES && !is_id(name);
-                let many = many && column.written.plus == 0;
+                let many = many && column.written.plus == 0 && !owner.constant.contains(at);
                 if many { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
@@ -241,19 +246,6 @@ impl Sorted {
         if likely { &mut self.questions } else { &mut self.notes }.push(says);
     }
 
-    /// Asks if each row holds a day or an hour.
-    fn several_moments(&mut self, hints: &Hints) {
-        let Some((first, last)) = moments(&self.attributes) else { return };
-        if hints.measure.iter().any(|name| name == first) {
-            return;
-        }
-        let word = worded(first);
-        let question = format!(
-            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {word}`."
-        );
-        self.questions.push(question);
-    }
-
     fn units(&mut self, table: &Table, profile: &Profile) {
         let beside = columns_of_units(table, profile);
         let is_code = |own: &Attribute| has(&own.column, CODES);
@@ -289,49 +281,6 @@ fn is_codes(column: &Column) -> bool {
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
     named || column.is_written_as_code() || (column.is_number() && is_id(name))
-}
-
-/// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
-/// parts of them.
-const MOMENTS: [usize; 7] = [24, 48, 60, 96, 144, 288, 1440];
-
-/// The first and the last of as many columns of one name and running numbers as a day or an hour
-/// has parts.
-fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
-    let parts = |own: &'_ Attribute| {
-        let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        let (stem, number) = own.column.split_at(stem);
-        number.parse::<u32>().ok().map(|number| (stem.to_owned(), number))
-    };
-    let clocks = || attributes.iter().filter(|own| is_clock(&own.column));
-    if clocks().count() >= MOMENTS[0] {
-        return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
-    }
-    let names: Vec<_> = attributes.iter().map(parts).collect();
-    let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
-        (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
-        _ => false,
-    };
-    let mut start = 0;
-    for at in 1..=names.len() {
-        if at < names.len() && follows(&at) {
-            continue;
-        }
-        if MOMENTS.contains(&(at - start)) {
-            return Some((&attributes[start].column, &attributes[at - 1].column));
-        }
-        start = at;
-    }
-    None
-}
-
-/// Whether a name ends with a time of day, such as `00:30`.
-fn is_clock(name: &str) -> bool {
-    let last = name.rsplit([' ', '_']).next().unwrap_or(name);
-    let parts: Vec<&str> = last.split(':').collect();
-    let digits =
-        |part: &&str| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60);
-    parts.len() > 1 && parts.iter().all(digits)
 }
 
 /// What to say of a column that cannot be measured though it was asked for.

@@ -5,7 +5,7 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::tally::Values;
-use crate::words::{KINDS, READINGS, is, is_total, worded, words};
+use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, is_total, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
@@ -92,13 +92,13 @@ const QUANTITIES: &[&str] = &[
 ];
 
 /// Different texts of a column that names kinds, at most.
-const MAX_KINDS: u64 = 60;
+pub(crate) const MAX_KINDS: u64 = 60;
 
 /// What to ask.
 pub(crate) fn questions(
     (attributes, categories): (&[Attribute], &[(String, u64)]),
     profile: &Profile,
-    owner: Option<usize>,
+    (owner, kinds): (Option<usize>, &[usize]),
     hints: &Hints,
 ) -> Vec<String> {
     let is_category =
@@ -119,6 +119,19 @@ pub(crate) fn questions(
         let unit = named().find(|column| names_units(column));
         found.extend(kind.or(unit).map(|column| mixed(value, column)));
     }
+    if found.is_empty()
+        && let Some(value) = money(attributes, hints)
+    {
+        found.extend(named().find(|column| names_units(column)).map(|unit| mixed(value, unit)));
+    }
+    let apart = kinds.iter().map(|at| &profile.columns[*at]).filter(|own| is_category(own));
+    let first = attributes.iter().find(|own| own.values == Values::Number);
+    if found.is_empty()
+        && let Some(value) = first.filter(|own| !hints.measure.contains(&own.column))
+    {
+        let open = apart.filter(|own| !hints.leave_out.contains(&own.name));
+        found.extend(open.take(1).map(|kind| beside(&value.column, kind)));
+    }
     found.extend(all().find_map(totals));
     found
 }
@@ -128,6 +141,12 @@ fn readings<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
     let numbers = || attributes.iter().filter(|own| own.values == Values::Number);
     let only = || numbers().next().filter(|_| numbers().count() == 1);
     let value = numbers().find(|own| is(&own.column, READINGS)).or_else(only)?;
+    (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
+}
+
+/// The first column of money.
+fn money<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
+    let value = attributes.iter().find(|own| has(&own.column, MONEY))?;
     (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
 }
 
@@ -148,7 +167,17 @@ pub(crate) fn names_quantities(column: &Column) -> bool {
 fn names_units(column: &Column) -> bool {
     let name = column.name.to_lowercase();
     let named = name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
+    let named = named || has(&column.name, CURRENCIES);
     named && column.distinct() <= MAX_KINDS
+}
+
+/// Asks about rows of one owner at one time.
+fn beside(value: &str, kind: &Column) -> String {
+    let (name, word, leave) = (&kind.name, worded(value), worded(&kind.name));
+    format!(
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside what was measured. A sum of `{value}` over them may mix them or count twice. Give a file with one of them; say `--measure {word}` or `--leave-out {leave}` if they may be added up.",
+        kind.distinct()
+    )
 }
 
 fn mixed(value: &str, kind: &Column) -> String {

@@ -220,6 +220,13 @@ pub(crate) const KINDS: &[&str] = &[
     "type",
     "recordtype",
     "characteristicname",
+    "field",
+    "fieldname",
+    "quantity",
+    "measurand",
+    "attribute",
+    "property",
+    "signal",
     "messgroesse",
     "messgröße",
     "parametre",
@@ -428,6 +435,19 @@ pub(crate) const METERS: &[&str] = &[
     "compteur",
     "contador",
     "meterstand",
+];
+/// Words of columns that name the unit of money.
+pub(crate) const CURRENCIES: &[&str] = &[
+    "currency",
+    "ccy",
+    "curr",
+    "waehrung",
+    "währung",
+    "devise",
+    "moneda",
+    "moeda",
+    "valuta",
+    "currencycode",
 ];
 /// Words of columns of years.
 pub(crate) const YEARS: &[&str] =

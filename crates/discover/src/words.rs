@@ -223,6 +223,7 @@ const OWNERS: &[(u32, &[&str])] = &[
             "imei",
             "serial",
             "logger",
+            "probe",
             "tagid",
             "beacon",
             "bike",
@@ -314,8 +315,9 @@ pub(crate) fn is_id(name: &str) -> bool {
     let before = words.pop().filter(|_| ENDS.contains(&last.as_str()));
     // `PULocationID`, and not `HUMID`.
     let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
-    COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
-        || matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid")
+    (last.ends_with("id") && owner_score(&last) > 0)
+        || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
+        || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
         || marked
         || NUMBERS.contains(&last.as_str())
         || before.is_some_and(|word| NUMBERS.contains(&word.as_str()))

@@ -9,6 +9,7 @@ mod doubts;
 mod files;
 mod mistaken;
 mod moments;
+mod owners;
 mod wild;
 mod wild_times;
 
