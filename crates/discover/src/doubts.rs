@@ -1,6 +1,7 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
 use crate::calendar::day_text;
+use crate::cells::Delimiter;
 use crate::clock::Clock;
 use crate::hints::{Hints, Outlying};
 use crate::marks::{points_before_decimals, unknown};
@@ -10,6 +11,7 @@ use crate::tally::Tally;
 use crate::times::TimePlan;
 use crate::windows::{DAY, SECOND};
 use crate::words::{has, worded};
+use std::collections::BTreeMap;
 
 /// The questions of a file.
 pub(crate) fn questions(
@@ -23,6 +25,8 @@ pub(crate) fn questions(
         found.extend(points(table, profile, time));
     }
     found.extend(table.open_header.clone());
+    found.extend(lines_above(table));
+    found.extend(time.columns.iter().find_map(|at| seasons(&profile.columns[*at], hints)));
     let names = time.columns.iter().chain(owner);
     found.extend(names.filter_map(|at| exponents(&profile.columns[*at])));
     let open = |column: &&Column| {
@@ -92,6 +96,65 @@ pub(crate) fn lengths(
             clock.name
         )
     })
+}
+
+/// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked.
+pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
+    let rows = tally.rows_at_once?;
+    let others = tally.same_time > tally.duplicates;
+    let said = !hints.measure.is_empty() || !hints.leave_out.is_empty();
+    let owner = worded(owner.unwrap_or("none"));
+    (others && hints.owner.is_none() && !said).then(|| {
+        format!(
+            "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+        )
+    })
+}
+
+/// Asks about years such as 2001/02, which are read as months.
+fn seasons(column: &Column, hints: &Hints) -> Option<String> {
+    let all = column.seasons > 0 && column.seasons == column.filled && column.distinct() > 1;
+    (all && hints.time_format.is_none()).then(|| {
+        let (name, word) = (&column.name, worded(&column.name));
+        format!(
+            "All values of `{name}` are like 2001/02, with the year after the first behind it, so they may be seasons or business years rather than months. Add a column with the day on which each begins; or say `--time {word} --time-format %Y-%m`, with the mark between them as in the file, if they are months."
+        )
+    })
+}
+
+/// Asks about rows that repeat as a block: a file may have been joined twice.
+pub(crate) fn duplicates(tally: &Tally, hints: &Hints) -> Option<String> {
+    const MIN: u64 = 20;
+    let many = tally.duplicates >= MIN && tally.duplicates * 50 >= tally.rows;
+    let block = tally.repeated_below * 10 >= tally.duplicates * 9;
+    (many && block && !hints.keep_duplicates).then(|| {
+        format!(
+            "{} of {} rows equal an earlier row in every cell, one below the other, so that a part of the file may be in it twice and count twice. Take one of the parts out, or say `--keep-duplicates` if all rows are readings.",
+            tally.duplicates, tally.rows
+        )
+    })
+}
+
+/// Asks about lines above the header that are rows of another table.
+fn lines_above(table: &Table) -> Option<String> {
+    const MIN: usize = 10;
+    let mark = match table.form.delimiter {
+        Delimiter::Comma => ',',
+        Delimiter::Semicolon => ';',
+        Delimiter::Tab => '\t',
+        Delimiter::Pipe => '|',
+        Delimiter::Spaces => return None,
+    };
+    let width = |line: &String| line.split(mark).count();
+    let number = |line: &&String| line.bytes().any(|byte| byte.is_ascii_digit());
+    let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+    for line in table.above.iter().filter(number).filter(|line| width(line) > 2) {
+        *widths.entry(width(line)).or_default() += 1;
+    }
+    let lines = widths.into_values().max().filter(|lines| *lines >= MIN)?;
+    Some(format!(
+        "{lines} lines above the header look like rows of another table; they are not read. Give each table a file of its own, or take these lines out."
+    ))
 }
 
 /// Asks about days far from all others: a clock may not have been set.

@@ -5,7 +5,8 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::tally::Values;
-use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, is_total, worded, words};
+use crate::totals::{is_total, seems_total};
+use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
@@ -124,6 +125,12 @@ pub(crate) fn questions(
     {
         found.extend(named().find(|column| names_units(column)).map(|unit| mixed(value, unit)));
     }
+    let signs = || named().find(|column| names_signs(column));
+    if found.is_empty()
+        && let Some((value, signs)) = money(attributes, hints).zip(signs())
+    {
+        found.push(unsigned(value, signs));
+    }
     let apart = kinds.iter().map(|at| &profile.columns[*at]).filter(|own| is_category(own));
     let first = attributes.iter().find(|own| own.values == Values::Number);
     if found.is_empty()
@@ -171,6 +178,32 @@ fn names_units(column: &Column) -> bool {
     named && column.distinct() <= MAX_KINDS
 }
 
+/// Whether a column has two texts, which say whether an amount comes or goes.
+fn names_signs(column: &Column) -> bool {
+    const PAIRS: [[&str; 2]; 9] = [
+        ["h", "s"],
+        ["c", "d"],
+        ["cr", "dr"],
+        ["haben", "soll"],
+        ["credit", "debit"],
+        ["in", "out"],
+        ["buy", "sell"],
+        ["deposit", "withdrawal"],
+        ["income", "expense"],
+    ];
+    let mut texts: Vec<String> = column.texts.keys().map(|text| text.to_lowercase()).collect();
+    texts.sort_unstable();
+    PAIRS.iter().any(|pair| texts == *pair)
+}
+
+/// Asks about amounts whose sign stands in another column.
+fn unsigned(value: &str, signs: &Column) -> String {
+    let (name, word) = (&signs.name, worded(value));
+    format!(
+        "`{name}` seems to say which numbers of `{value}` come and which go, so that a sum without signs says nothing. Give the numbers their signs, or say `--measure {word}` if they may be added up as they are."
+    )
+}
+
 /// Asks about rows of one owner at one time.
 fn beside(value: &str, kind: &Column) -> String {
     let (name, word, leave) = (&kind.name, worded(value), worded(&kind.name));
@@ -191,7 +224,10 @@ fn mixed(value: &str, kind: &Column) -> String {
 /// Asks about a text that says that its rows are sums of the others.
 fn totals(column: &Column) -> Option<String> {
     let others = column.texts.len() > 2;
-    let text = column.texts.keys().find(|text| is_total(text)).filter(|_| others)?;
+    // A word such as `all` in one of many names.
+    let mut alike = column.texts.keys().filter(|text| seems_total(text));
+    let only = alike.next().filter(|_| alike.next().is_none());
+    let text = column.texts.keys().find(|text| is_total(text)).or(only).filter(|_| others)?;
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
         "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {word}` or `--leave-out {word}`, as it is, if they are no sums."

@@ -2,11 +2,13 @@
 
 use crate::clock::{Format, shape};
 use crate::distinct::Distinct;
+use crate::extremes::Extremes;
 use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
-use crate::words::{WEEK, YEARS, is_total};
+use crate::totals::seems_total;
+use crate::words::{WEEK, YEARS};
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -55,8 +57,12 @@ pub(crate) struct Column {
     pub last_time: Option<(String, String)>,
     /// The number before.
     pub before: Option<Decimal>,
+    /// Cells such as 2001/02, whose second number is the year after the first.
+    pub seasons: u64,
     /// How numbers are written.
     pub written: Written,
+    /// The least and the greatest number, and how often they occur.
+    pub extremes: Extremes,
 }
 
 /// How the numbers of a column are written.
@@ -240,7 +246,7 @@ impl Column {
         let many = self.texts.len() >= KEPT_TEXTS;
         self.many_texts |= many;
         // What says that a row is a sum of others often stands at the end.
-        if !many || is_total(cell) {
+        if !many || seems_total(cell) {
             self.texts.insert(cell.to_owned(), 1);
         }
     }
@@ -282,6 +288,7 @@ impl Column {
             entry.1 += 1;
             return;
         }
+        self.extremes.add(value, plain);
         self.range =
             Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
     }
@@ -314,6 +321,7 @@ impl Column {
         }
         let Some(found) = self.shapes.get_mut(&shape) else { return false };
         found.count += 1;
+        self.seasons += u64::from(is_season(cell));
         for (format, failed) in &mut found.formats {
             match format.read(cell) {
                 Some(moment) => found.midnight &= moment.time_of_day() == 0,
@@ -322,6 +330,15 @@ impl Column {
         }
         true
     }
+}
+
+/// Whether a text is a year and the one after it.
+fn is_season(cell: &str) -> bool {
+    let parts =
+        cell.split_once(['/', '-']).filter(|(year, next)| (year.len(), next.len()) == (4, 2));
+    let numbers =
+        parts.and_then(|(year, next)| Some((year.parse::<u32>().ok()?, next.parse().ok()?)));
+    numbers.is_some_and(|(year, next): (u32, u32)| (year + 1) % 100 == next)
 }
 
 /// Whether two texts have digits at the same places, and are equal elsewhere.

@@ -187,6 +187,9 @@ fn course(column: &str, course: Course) -> Option<String> {
             "rises from one reading of an owner to the next and falls only to start again near zero, as a total so far of a day or a trip",
             "totals so far",
         ),
+        Course::Stands => {
+            ("holds what is left after each row, as the balance of an account", "balances")
+        }
     };
     let word = worded(column);
     Some(format!(

@@ -55,8 +55,17 @@ fn is_outside(column: &Column, value: Decimal) -> bool {
     }
 }
 
+/// Numbers of any form that repeat far from all others.
+fn far(column: &Column) -> Vec<(String, u64, bool)> {
+    /// Different numbers of a column that measures.
+    const MIN_DISTINCT: u64 = 10;
+    let far = column.extremes.far(column.numbers).into_iter();
+    let measures = column.distinct() > MIN_DISTINCT;
+    far.filter(|_| measures).map(|(text, count)| (text, count, false)).collect()
+}
+
 fn alone(column: &Column) -> Verdict {
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict { open: far(column), ..Verdict::default() };
     let real = column.range;
     for (text, (value, count)) in &column.suspects {
         let Some((lo, hi)) = real else {

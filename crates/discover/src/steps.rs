@@ -2,7 +2,7 @@
 
 use crate::number::Decimal;
 use crate::windows::{DAY, SECOND};
-use crate::words::{METERS, SO_FAR, has};
+use crate::words::{BALANCES, METERS, SO_FAR, has};
 use std::cmp::Ordering;
 
 /// The reading before of one attribute of an owner: its time and its number.
@@ -30,6 +30,8 @@ pub enum Course {
     Rises,
     /// They rise, and fall only to start again, as totals so far of a day.
     StartsAgain,
+    /// They are what is left after each reading, as the balance of an account.
+    Stands,
 }
 
 impl Course {
@@ -45,6 +47,7 @@ impl Course {
             Course::Any => "",
             Course::Rises => ", which only rises",
             Course::StartsAgain => ", which rises and starts again",
+            Course::Stands => ", which is a standing",
         }
     }
 }
@@ -95,6 +98,9 @@ impl Steps {
     /// How a column of this name goes on. `span` is the time from the first to the last reading,
     /// in microseconds.
     pub(crate) fn course(&self, name: &str, owners: u64, span: i64) -> Course {
+        if has(name, BALANCES) {
+            return Course::Stands;
+        }
         if self.starts_again(name) {
             return Course::StartsAgain;
         }

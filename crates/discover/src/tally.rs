@@ -88,6 +88,10 @@ pub struct Tally {
     pub repeated: u64,
     /// Rows that equal an earlier one in every cell.
     pub duplicates: u64,
+    /// Those of them that stand below another.
+    pub(crate) repeated_below: u64,
+    /// So many rows nearly each owner has at each time, if several.
+    pub(crate) rows_at_once: Option<u64>,
     /// The hours of the day that occur, one bit each, at the zone of the file; none where each
     /// time has its own.
     pub(crate) hours: u32,
@@ -132,6 +136,11 @@ impl Tally {
             some * 2 >= all
         });
         usual.map_or(0, |(owners, _)| *owners)
+    }
+
+    fn count_repeated(&mut self, repeats: bool, below: bool) {
+        self.duplicates += u64::from(repeats);
+        self.repeated_below += u64::from(below);
     }
 
     /// Rows that were refused.
@@ -192,6 +201,8 @@ struct Counter<'w> {
     hashes: Hashes,
     joined: String,
     names: Vec<String>,
+    /// Whether the row above equals an earlier one.
+    repeated_above: bool,
 }
 
 /// Reads all rows.
@@ -215,6 +226,7 @@ pub(crate) fn tally(
         hashes: Hashes::default(),
         joined: String::new(),
         names: form.open(text).names,
+        repeated_above: false,
     };
     scan(text, form, |line, scanned| {
         let refused = counter.tally.refused();
@@ -238,9 +250,30 @@ pub(crate) fn tally(
     });
     (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
     counter.tally.shortest = shortest(gaps(&counter.owners));
+    counter.tally.rows_at_once = rows_at_once(&counter.owners);
     counter.tally.owners = counter.owners.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
+}
+
+/// How many rows nearly each owner has at each time, if several.
+fn rows_at_once(owners: &Map<String, Owner>) -> Option<u64> {
+    let mut counts: Map<u64, u64> = Map::default();
+    for owner in owners.values() {
+        let mut beside = owner.beside.clone();
+        beside.retain(|time| owner.run.binary_search_by_key(time, |(known, _)| *known).is_ok());
+        beside.sort_unstable();
+        let several = beside.chunk_by(|a, b| a == b);
+        let mut alone = owner.run.len() as u64;
+        for times in several {
+            alone -= 1;
+            *counts.entry(times.len() as u64 + 1).or_default() += 1;
+        }
+        *counts.entry(1).or_default() += alone;
+    }
+    let all: u64 = counts.values().sum();
+    let (rows, times) = counts.into_iter().max_by_key(|(_, times)| *times)?;
+    (rows > 1 && times * 10 >= all * 8 && all > 4).then_some(rows)
 }
 
 /// Times between readings that are looked at: of each owner, and of all.
@@ -324,7 +357,8 @@ impl Counter<'_> {
         let (before, same, repeats) = known.add(micros, self.hashes.of(row));
         self.tally.out_of_order += u64::from(before);
         self.tally.same_time += u64::from(same);
-        self.tally.duplicates += u64::from(repeats);
+        let below = std::mem::replace(&mut self.repeated_above, repeats) && repeats;
+        self.tally.count_repeated(repeats, below);
         self.tally.skipped += u64::from(local == Local::Skipped);
         self.tally.repeated += u64::from(local == Local::Repeated);
         self.tally.span = Some(

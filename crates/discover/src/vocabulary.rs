@@ -436,6 +436,9 @@ pub(crate) const METERS: &[&str] = &[
     "contador",
     "meterstand",
 ];
+/// Words of columns of what an account holds.
+pub(crate) const BALANCES: &[&str] =
+    &["balance", "saldo", "kontostand", "guthaben", "solde", "runningtotal"];
 /// Words of columns that name the unit of money.
 pub(crate) const CURRENCIES: &[&str] = &[
     "currency",

@@ -45,12 +45,6 @@ pub(crate) fn is(name: &str, list: &[&str]) -> bool {
     list.contains(&words(name).concat().as_str())
 }
 
-/// Whether a text says that its row is the sum of others.
-pub(crate) fn is_total(text: &str) -> bool {
-    let same = |known: &&str| text.chars().flat_map(char::to_lowercase).eq(known.chars());
-    TOTALS.iter().any(same)
-}
-
 /// Whether what stands around a number says that it is money.
 pub(crate) fn is_money(around: &str) -> bool {
     const SIGNS: &[&str] = &["$", "€", "£", "¥", "₹", "kr", "zł", "Rs."];

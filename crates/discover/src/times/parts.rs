@@ -101,13 +101,18 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
 fn rank(profile: &Profile, moments: &Moments) -> u8 {
     let column = &profile.columns[moments.column];
     let name = &column.name;
-    match (has(name, TIMES), has(name, CHANGES)) {
-        // The range of an export is the same in all rows.
-        _ if column.distinct() < 2 => 3,
-        (true, false) => 0,
-        (false, false) => 1,
-        (_, true) => 2,
-    }
+    let gaps = column.filled * 100 < profile.rows * 97;
+    let utc = has(name, &["utc", "gmt"]);
+    4 * u8::from(gaps)
+        + match (has(name, TIMES), has(name, CHANGES)) {
+            // The range of an export is the same in all rows.
+            _ if column.distinct() < 2 => 9,
+            // It says its zone.
+            (true, false) if utc => 0,
+            (true, false) => 1,
+            (false, false) => 2,
+            (_, true) => 3,
+        }
 }
 
 /// Times of day, but for what a name says to be a length of time. Of several, those whose names

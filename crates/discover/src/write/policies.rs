@@ -113,7 +113,7 @@ fn intent(draft: &Draft<'_>) -> String {
     }
     if has(|own| !own.course.adds_up()) {
         text.push_str(
-            " What only rises, as a meter's standing, or starts again, as a day's total so far, is counted: its sum says nothing.",
+            " What only rises, as a meter's standing, starts again, as a day's total so far, or is a balance, is counted: its sum says nothing.",
         );
     }
     text

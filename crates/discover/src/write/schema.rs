@@ -74,6 +74,9 @@ fn number(own: &Attribute) -> String {
         Course::Rises => {
             "    # It only rises, as the standing of a meter: its sum and its mean say nothing. Measure the\n    # difference from the reading before instead.\n"
         }
+        Course::Stands => {
+            "    # It is what is left after each row, as a balance: its sum says nothing.\n"
+        }
         Course::StartsAgain => {
             "    # It rises and starts again, as a total so far of a day: its sum and its mean say nothing.\n    # Measure the difference from the reading before instead.\n"
         }

@@ -10,6 +10,7 @@ mod files;
 mod mistaken;
 mod moments;
 mod owners;
+mod silent;
 mod wild;
 mod wild_times;
 

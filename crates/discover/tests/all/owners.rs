@@ -81,7 +81,7 @@ fn what_tells_apart_rows_of_one_owner_and_time_is_asked_about() {
         format!(
             "h{},{},{},{}",
             n % 4,
-            time(n / 8),
+            time(n * n % 97),
             ["GET", "POST"][n as usize * 7 % 3 / 2],
             n * 7 % 90
         )
