@@ -137,9 +137,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             accepted = true;
             break;
         };
-        known.add(more);
-        found = look(&bytes, &known, &args.file)?;
-        say(&summary(&found, &args.file))?;
+        let mut tried = known.clone();
+        tried.add(more);
+        // A name that is mistyped is no reason to begin again.
+        match look(&bytes, &tried, &args.file) {
+            Ok(better) => {
+                (known, found) = (tried, better);
+                say(&summary(&found, &args.file))?;
+            }
+            Err(failure) => say(&format!("{failure}\n"))?,
+        }
     }
     if found.is_undecided() && !args.yes && !asks {
         return Err(undecided(
