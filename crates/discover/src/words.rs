@@ -90,6 +90,8 @@ const OWNERS: &[(u32, &[&str])] = &[
             "account",
             "responseid",
             "volunteer",
+            "who",
+            "wer",
             "caller",
             "msisdn",
             "imsi",
