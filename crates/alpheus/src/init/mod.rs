@@ -137,16 +137,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             accepted = true;
             break;
         };
-        let mut tried = known.clone();
-        tried.add(more);
-        // A name that is mistyped is no reason to begin again.
-        match look(&bytes, &tried, &args.file) {
-            Ok(better) => {
-                (known, found) = (tried, better);
-                say(&summary(&found, &args.file))?;
-            }
-            Err(failure) => say(&format!("{failure}\n"))?,
-        }
+        (known, found) = looked_again(&bytes, (known, found), more, &args.file)?;
     }
     if found.is_undecided() && !args.yes && !asks {
         return Err(undecided(
@@ -189,6 +180,27 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn look(bytes: &[u8], known: &FileFacts, path: &Path) -> Result<Understanding, Failure> {
     understand(bytes, &known.hints()?).blame_input(path)
+}
+
+/// Looks with one more answer. A name that is mistyped is no reason to begin again.
+fn looked_again(
+    bytes: &[u8],
+    (known, found): (FileFacts, Understanding),
+    more: FileFacts,
+    path: &Path,
+) -> Result<(FileFacts, Understanding), Failure> {
+    let mut tried = known.clone();
+    tried.add(more);
+    match look(bytes, &tried, path) {
+        Ok(better) => {
+            say(&summary(&better, path))?;
+            Ok((tried, better))
+        }
+        Err(failure) => {
+            say(&format!("{failure}\n"))?;
+            Ok((known, found))
+        }
+    }
 }
 
 fn default_folder(file: &Path) -> PathBuf {
