@@ -122,19 +122,6 @@ fn seasons(column: &Column, hints: &Hints) -> Option<String> {
     })
 }
 
-/// Asks about rows that repeat as a block: a file may have been joined twice.
-pub(crate) fn duplicates(tally: &Tally, hints: &Hints) -> Option<String> {
-    const MIN: u64 = 20;
-    let many = tally.duplicates >= MIN && tally.duplicates * 50 >= tally.rows;
-    let block = tally.repeated_below * 10 >= tally.duplicates * 9;
-    (many && block && !hints.keep_duplicates).then(|| {
-        format!(
-            "{} of {} rows equal an earlier row in every cell, one below the other, so that a part of the file may be in it twice and count twice. Take one of the parts out, or say `--keep-duplicates` if all rows are readings.",
-            tally.duplicates, tally.rows
-        )
-    })
-}
-
 /// Asks about lines above the header that are rows of another table.
 fn lines_above(table: &Table) -> Option<String> {
     const MIN: usize = 10;

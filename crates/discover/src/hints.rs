@@ -24,8 +24,6 @@ pub struct Hints {
     pub leave_out: Vec<String>,
     /// Whether numbers far from all others are kept, or stand for missing ones.
     pub outliers: Option<Outlying>,
-    /// Whether rows that are equal in all cells, as of a file that was joined twice, are right.
-    pub keep_duplicates: bool,
 }
 
 /// What becomes of numbers far from all others.

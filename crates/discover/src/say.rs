@@ -72,7 +72,15 @@ impl Understanding {
         };
         say(tally.untimed, "without a time left out");
         say(tally.blank, "of nothing but empty cells passed over");
-        say(tally.duplicates, "equal an earlier row in every cell; all are kept");
+        say(
+            tally.duplicates,
+            match tally.repeats_a_part() {
+                true => {
+                    "equal an earlier row in every cell, one below the other, so that a part of the file may be in it twice; all are kept and count twice, unless you take one of the parts out"
+                }
+                false => "equal an earlier row in every cell; all are kept",
+            },
+        );
         say(
             tally.out_of_order,
             "lie before an earlier row of their owner; all are kept and sorted",

@@ -56,18 +56,39 @@ fn is_outside(column: &Column, value: Decimal) -> bool {
 }
 
 /// Numbers of any form that repeat far from all others.
-fn far(column: &Column) -> Vec<(String, u64, bool)> {
+fn far(column: &Column) -> Vec<(String, u64)> {
     /// Different numbers of a column that measures.
     const MIN_DISTINCT: u64 = 10;
-    let far = column.extremes.far(column.numbers).into_iter();
     let measures = column.distinct() > MIN_DISTINCT;
-    far.filter(|_| measures).map(|(text, count)| (text, count, false)).collect()
+    if measures { column.extremes.far(column.numbers) } else { Vec::new() }
+}
+
+/// Whether any number may be an amount that somebody paid.
+fn counts_money(column: &Column) -> bool {
+    has(&column.name, MONEY) || column.written.around.keys().any(|around| is_money(around))
+}
+
+/// Whether people choose such a number as a mark: 99 in front, or the most that some bits hold.
+fn is_usual_mark(text: &str) -> bool {
+    const ALL_BITS: &[&str] = &["127", "255", "511", "1023", "2047", "4095", "32767", "65535"];
+    text.trim_start_matches('-').starts_with("99") || ALL_BITS.contains(&text)
 }
 
 fn alone(column: &Column) -> Verdict {
-    let mut verdict = Verdict { open: far(column), ..Verdict::default() };
+    let is_mark = |text: &str| !counts_money(column) && is_usual_mark(text);
+    let mut verdict = Verdict::default();
+    for (text, count) in far(column) {
+        if is_mark(&text) {
+            verdict.left_out.insert(text, count);
+        } else {
+            verdict.open.push((text, count, false));
+        }
+    }
     let real = column.range;
     for (text, (value, count)) in &column.suspects {
+        if verdict.left_out.contains_key(text) {
+            continue;
+        }
         let Some((lo, hi)) = real else {
             // A column without any other number says nothing about its own.
             if *value < Decimal::ZERO && text != "-1" && column.suspects.len() == 1 && *count > 1 {
@@ -81,7 +102,7 @@ fn alone(column: &Column) -> Verdict {
             continue;
         }
         let span = hi.minus(lo);
-        let money = has(&column.name, MONEY) || column.written.around.keys().any(|a| is_money(a));
+        let money = counts_money(column);
         let gap = if below { lo.minus(*value) } else { value.minus(hi) };
         let nines = has_three_nines(text);
         let negative = *value < Decimal::ZERO;

@@ -138,6 +138,13 @@ impl Tally {
         usual.map_or(0, |(owners, _)| *owners)
     }
 
+    /// Whether the rows that repeat stand below one another, so that a part of the file may be in
+    /// it twice.
+    pub(crate) fn repeats_a_part(&self) -> bool {
+        const MIN: u64 = 20;
+        self.duplicates >= MIN && self.repeated_below * 10 >= self.duplicates * 9
+    }
+
     fn count_repeated(&mut self, repeats: bool, below: bool) {
         self.duplicates += u64::from(repeats);
         self.repeated_below += u64::from(below);

@@ -95,9 +95,6 @@ pub struct FileFacts {
     /// How to treat outliers: widen the bounds to include them, or treat them as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
-    /// Rows that equal earlier ones, one below the other, are readings too
-    #[arg(long)]
-    pub keep_duplicates: bool,
 }
 
 /// How to treat values far from all others.
@@ -253,7 +250,6 @@ impl FileFacts {
                 Outliers::Keep => Outlying::Keep,
                 Outliers::LeaveOut => Outlying::LeaveOut,
             }),
-            keep_duplicates: self.keep_duplicates,
         })
     }
 
@@ -269,7 +265,6 @@ impl FileFacts {
         self.measure.extend(more.measure);
         self.leave_out.extend(more.leave_out);
         self.outliers = more.outliers.or(self.outliers);
-        self.keep_duplicates |= more.keep_duplicates;
         if more.day_first || more.month_first {
             (self.day_first, self.month_first) = (more.day_first, more.month_first);
         }
