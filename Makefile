@@ -16,9 +16,11 @@ FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 SECONDS_EACH ?= 60
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
 # and beside both all others.
-TEST_THREADS ?= 5
-WAITING_THREADS ?= 5
+TEST_THREADS ?= 4
+WAITING_THREADS ?= 3
 OTHER_THREADS ?= 3
+# What only computes gives way to tests of whole processes, whose clocks do not wait for it.
+YIELDING := nice -n 10
 # Tests of whole processes that wait for minutes and compute little.
 WAITING := stats:: flink:: worker:: otlp:: doctor::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
@@ -86,10 +88,10 @@ test: tools web browser jdk js-tools ## everything that must hold before a chang
 	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js step-python
 	@$(PYTHON) .ci/count.py target/steps jvm
 
-# $(call step,NAME): runs `make NAME`, and shows what it printed only if it fails.
+# $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails.
 define step
 	@echo "start   $(1)"; from=$$SECONDS; \
-	if $(MAKE) --jobs 1 $(1) >target/steps/$(1).log 2>&1; then \
+	if $(2) $(MAKE) --jobs 1 $(1) >target/steps/$(1).log 2>&1; then \
 	  echo "passed  $(1), $$((SECONDS - from)) s"; \
 	else \
 	  cat target/steps/$(1).log; echo "FAILED  $(1), $$((SECONDS - from)) s" >&2; exit 1; \
@@ -104,17 +106,17 @@ step-build: step-rules
 step-broker:
 	$(call step,broker)
 step-vectors: step-rules
-	$(call step,vectors)
+	$(call step,vectors,$(YIELDING))
 step-jvm: step-broker
-	$(call step,jvm)
+	$(call step,jvm,$(YIELDING))
 step-unit: step-build step-broker .venv/opentelemetry
 	$(call step,programs)
 step-lean: step-build
-	$(call step,lean)
-# One after the other: tests of whole processes run beside them.
-step-js: step-lean
+	$(call step,lean,$(YIELDING))
+# At the end: browsers and meters in Node have clocks, and no processor to spare for others.
+step-js: step-unit step-lean
 	$(call step,js)
-step-python: step-js .venv/python
+step-python: step-unit .venv/python
 	$(call step,python)
 
 .PHONY: rules
@@ -156,8 +158,8 @@ programs-processes:
 	RUST_TEST_THREADS=$(TEST_THREADS) $(PROCESSES) $(WAITING:%=--skip %)
 programs-others:
 	RUST_TEST_THREADS=$(OTHER_THREADS) \
-	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
-	$(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
+	  $(YIELDING) $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
+	$(YIELDING) $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
 
 .PHONY: vectors
 vectors: tools .venv/ready ## regenerate the test vectors with independent Python and compare

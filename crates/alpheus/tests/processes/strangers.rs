@@ -1,4 +1,6 @@
-//! Strangers who connect to the service and say nothing, more than it may have files open.
+//! Strangers who connect to the service and say nothing, more than it may have files open. All
+//! come from one address: those at many addresses can fill every place for handshakes, see
+//! SECURITY.md.
 //!
 //! `ALPHEUS_STRANGERS` says how many; `drills/strangers.sh` has ten thousand.
 
@@ -6,15 +8,19 @@
 
 use crate::common::deployment::{QUERY, Running, Site, until};
 use alpheus_node::service::descriptors;
-use std::io::Write;
-use std::net::TcpStream;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// What many systems allow a process by default.
 const OPEN_FILES: u32 = 1_024;
+
+/// Where strangers come from; everybody else is at 127.0.0.1.
+const STRANGERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Connections that are opened again when they are closed, until this is dropped.
 struct Flood {
@@ -27,25 +33,37 @@ impl Flood {
     /// Half of the strangers begin a handshake that they do not end.
     fn start(address: &str, strangers: usize) -> Flood {
         let (over, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (address, ends, counter) = (address.to_owned(), Arc::clone(&over), Arc::clone(&opened));
-        let flood = move || {
+        let address = address.parse().unwrap();
+        let (ends, counter) = (Arc::clone(&over), Arc::clone(&opened));
+        let flood = async move {
             let mut held: Vec<Option<TcpStream>> = (0..strangers).map(|_| None).collect();
             for number in (0..strangers).cycle() {
                 if ends.load(Ordering::Relaxed) {
                     return;
                 }
-                let stream = TcpStream::connect(&address);
-                held[number] = stream.ok().filter(|mut stream| {
-                    counter.fetch_add(1, Ordering::Relaxed);
-                    number % 2 == 0 || stream.write_all(&[22, 3, 1]).is_ok()
-                });
+                held[number] = connect(address, number % 2 == 0).await.ok();
+                counter.fetch_add(usize::from(held[number].is_some()), Ordering::Relaxed);
                 if number == 0 {
-                    std::thread::sleep(Duration::from_millis(500));
+                    tokio::time::sleep(Duration::from_millis(500)).await;
                 }
             }
         };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let flood = move || runtime.block_on(flood);
         Flood { over, opened, thread: Some(std::thread::spawn(flood)) }
     }
+}
+
+/// A stranger who stays silent, or who sends the first bytes of a handshake.
+async fn connect(address: SocketAddr, is_silent: bool) -> io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((STRANGERS, 0).into())?;
+    let stream = socket.connect(address).await?;
+    if !is_silent {
+        stream.writable().await?;
+        stream.try_write(&[22, 3, 1])?;
+    }
+    Ok(stream)
 }
 
 impl Drop for Flood {

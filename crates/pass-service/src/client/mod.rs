@@ -203,9 +203,6 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let file = PassFile::open(&run.file.pass, &run.file.key_file)?;
     let mut rng = entropy::rng()?;
     let secret = BASE64URL_NOPAD.encode(Secret::<16>::random(&mut rng).expose());
-    if let Some(path) = &run.local_secret {
-        write_new(path, &secret, Readers::Owner)?;
-    }
     let (gateway, rotation) = (run.gateway.clone(), run.epochs);
     let options = SessionOptions { gateway, rotation, fetches: !run.no_fetch };
     let (driver, current) = Driver::new(file, &options, rng)?;
@@ -216,6 +213,10 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         let server = Server::bind(run.local, None).await.map_err(ServiceError::from)?;
         let server = server.with_bounds(Bounds { silence: None, ..Bounds::default() });
         let address = server.address().map_err(ServiceError::from)?;
+        // A script that sees the file connects at once.
+        if let Some(path) = &run.local_secret {
+            write_new(path, &secret, Readers::Owner)?;
+        }
         let (orders, ordered) = mpsc::channel(16);
         let door = Arc::new(Door::new(secret, address));
         eprintln!("serving at http://{address}");

@@ -1,17 +1,21 @@
 //! A clock for the processes of a test, which never leaves them behind: on a loaded machine time
 //! slows down, so that no test bets on how fast the machine is.
+//!
+//! Time in which a thread of theirs could run but got no processor does not count. An answer to a
+//! probe alone says too little: the scheduler favours who asks for little over who computes.
 
 use super::{Process, get_over};
 use alpheus_node::clock::{self, ClockWriter};
 use alpheus_test_support::skip;
 use alpheus_time::Timestamp;
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What sets a process's clock: `apt-get install faketime` brings it.
 pub(crate) fn faketime() -> Option<PathBuf> {
@@ -31,7 +35,7 @@ const STEP: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Moves on at most as fast as the machine's clock, and only once every process that it watches
-/// has answered since its last step.
+/// has answered since its last step, by the time in which none of their threads was kept waiting.
 pub(crate) struct PacedClock {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -102,11 +106,14 @@ impl Drop for PacedClock {
 
 impl Shared {
     fn run(&self) {
+        let mut queued = Queued::default();
         while !self.stopped.load(Ordering::Relaxed) {
+            let begun = Instant::now();
             std::thread::sleep(STEP);
             let watched = self.watched().clone();
-            watched.into_iter().for_each(|(id, health)| self.wait_for(id, health));
-            self.forward(STEP);
+            watched.iter().for_each(|(id, health)| self.wait_for(*id, *health));
+            let kept_waiting = queued.since_last(watched.iter().map(|(id, _)| *id));
+            self.forward(begun.elapsed().saturating_sub(kept_waiting).min(STEP));
         }
     }
 
@@ -131,6 +138,35 @@ impl Shared {
     fn watched(&self) -> MutexGuard<'_, Vec<(u32, SocketAddr)>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How long each thread has waited for a processor so far, by its id.
+#[derive(Default)]
+struct Queued(BTreeMap<u32, Duration>);
+
+impl Queued {
+    /// The longest that a thread of these processes waited since this was asked last; none where
+    /// the kernel does not count it.
+    fn since_last(&mut self, processes: impl Iterator<Item = u32>) -> Duration {
+        let now: BTreeMap<u32, Duration> = processes.flat_map(waits_of).collect();
+        let before = std::mem::replace(&mut self.0, now);
+        let grown = |(thread, total): (&u32, &Duration)| {
+            total.saturating_sub(before.get(thread).copied().unwrap_or_default())
+        };
+        self.0.iter().map(grown).max().unwrap_or_default()
+    }
+}
+
+/// The threads of a process, and how long each has waited.
+fn waits_of(process: u32) -> Vec<(u32, Duration)> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let waited = |thread: fs::DirEntry| {
+        // Nanoseconds on a processor, nanoseconds in the queue for one, how many times.
+        let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let queued = stat.split(' ').nth(1)?.parse().ok()?;
+        Some((thread.file_name().to_str()?.parse().ok()?, Duration::from_nanos(queued)))
+    };
+    threads.filter_map(waited).collect()
 }
 
 /// Whether a process is there and not frozen.

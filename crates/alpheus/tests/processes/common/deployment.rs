@@ -421,45 +421,6 @@ impl Running {
         running
     }
 
-    /// Each house's meter sends its number twice in each window of two seconds, for
-    /// long enough that a slow machine finds windows that are whole.
-    pub(crate) fn feed(&self) -> Vec<Process> {
-        self.feed_in(4, 240)
-    }
-
-    /// The same for some seconds, from so many seconds on: a meter that starts later misses readings.
-    pub(crate) fn feed_in(&self, seconds: u64, readings: u64) -> Vec<Process> {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let start = now.as_secs() + seconds;
-        let feed = |(number, house): (usize, &&str)| {
-            let line = |step: u64| {
-                let at = (start + step) * 1000 + 500;
-                format!(
-                    "{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n",
-                    number + 1
-                )
-            };
-            let lines = self.place.path(&format!("{house}.json"));
-            fs::write(&lines, (0..readings).map(line).collect::<String>()).unwrap();
-            self.place.device(house, &self.server, &lines)
-        };
-        HOUSES.iter().enumerate().map(feed).collect()
-    }
-
-    /// A house's meter that says its number as it comes, on the clock.
-    pub(crate) fn live_meter(&self, house: usize) -> Process {
-        let name = HOUSES[house];
-        let script = format!(
-            "while echo '{{\"reading\": {}, \"alarms\": 1}}'; do sleep 0.4; done | alpheus produce \
-             --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
-             --schema schema.yaml --server {} --input -",
-            house + 1,
-            self.server
-        );
-        let folder = self.place.path("");
-        Process::start_script(super::bash(&folder).args(["-c", &script]))
-    }
-
     /// The first row over so many owners.
     pub(crate) fn row(&self, population: u64) -> serde_json::Value {
         until("such a window", || {

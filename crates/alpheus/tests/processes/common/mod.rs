@@ -8,6 +8,7 @@ pub(crate) mod clock;
 pub(crate) mod deployment;
 pub(crate) mod embedded;
 pub(crate) mod in_memory;
+mod meters;
 pub(crate) mod played_job;
 pub(crate) mod recording;
 pub(crate) mod serving;

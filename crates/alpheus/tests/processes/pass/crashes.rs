@@ -86,9 +86,10 @@ fn a_rolled_back_or_wiped_store_serves_from_the_next_epoch_on() {
 /// answered.
 fn asks_all_at_once(client: &Client) {
     std::thread::scope(|scope| {
-        let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| client.get("/").0)).collect();
+        let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| client.get("/"))).collect();
         for asked in asked {
-            assert_eq!(asked.join().unwrap(), 200, "{}", client.process.log());
+            let (status, answer) = asked.join().unwrap();
+            assert_eq!(status, 200, "{answer}\n{}", client.process.log());
         }
     });
 }
@@ -109,7 +110,8 @@ fn shards_share_the_work_and_refuse_what_is_sent_astray() {
             scope.spawn(|| {
                 let mut answers = 0;
                 while goes_on() {
-                    assert_eq!(client.get("/").0, 200, "{}", client.process.log());
+                    let (status, answer) = client.get("/");
+                    assert_eq!(status, 200, "{answer}\n{}", client.process.log());
                     answers += 1;
                 }
                 assert!(answers > 40, "{answers} answers are no load");

@@ -37,7 +37,8 @@ fn one_pass_is_one_session_and_goes_on_over_epochs() {
     eve.process.wait_for("refusal", |line| line.contains("in use").then_some(()));
     let started = town.clock.now();
     while town.clock.since(started) < Duration::from_secs(13) {
-        assert_eq!(ada.get("/").0, 200, "{}", ada.process.log());
+        let (status, answer) = ada.get("/");
+        assert_eq!(status, 200, "{answer}\n{}", ada.process.log());
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(!eve.process.log().contains("connected"), "{}", eve.process.log());

@@ -20,6 +20,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
@@ -240,7 +241,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * Allows things.
+     * Allows things. Returns when the broker knows: it answers the request before it has applied it.
      *
      * @param allowed access lists
      * @throws ExecutionException if the broker rejects them
@@ -248,7 +249,11 @@ public final class Broker implements AutoCloseable {
      */
     public void allow(AclBinding... allowed) throws ExecutionException, InterruptedException {
         try (Admin admin = admin()) {
-            admin.createAcls(List.of(allowed)).all().get();
+            var wanted = List.of(allowed);
+            admin.createAcls(wanted).all().get();
+            while (!admin.describeAcls(AclBindingFilter.ANY).values().get().containsAll(wanted)) {
+                Thread.sleep(20);
+            }
         }
     }
 

@@ -1,0 +1,67 @@
+//! Meters of a deployment's houses: processes that send readings.
+
+use super::deployment::{HOUSES, Running};
+use super::{Process, bash};
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+impl Running {
+    /// Each house's meter sends its number twice in each window of two seconds, for as long as a
+    /// test runs: half a minute ahead, since the service refuses what is more than a minute ahead.
+    pub(crate) fn feed(&self) -> Vec<Process> {
+        let start = seconds_now() + 4;
+        let meter = |house: usize| {
+            let readings = format!(
+                "for step in {{0..3600}}; do \
+                 while (( EPOCHSECONDS + 30 < {start} + step )); do sleep 0.5; done; \
+                 echo '{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": '$(({start} + step))'500}}'; \
+                 done",
+                house + 1
+            );
+            self.piped_meter(house, &readings, "--time-column at")
+        };
+        (0..HOUSES.len()).map(meter).collect()
+    }
+
+    /// The same for some seconds, from so many seconds on, all sent at once: a meter that starts
+    /// later misses readings.
+    pub(crate) fn feed_in(&self, seconds: u64, readings: u64) -> Vec<Process> {
+        let start = seconds_now() + seconds;
+        let feed = |(number, house): (usize, &&str)| {
+            let line = |step: u64| {
+                let at = (start + step) * 1000 + 500;
+                format!(
+                    "{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n",
+                    number + 1
+                )
+            };
+            let lines = self.place.path(&format!("{house}.json"));
+            fs::write(&lines, (0..readings).map(line).collect::<String>()).unwrap();
+            self.place.device(house, &self.server, &lines)
+        };
+        HOUSES.iter().enumerate().map(feed).collect()
+    }
+
+    /// A house's meter that says its number as it comes, on the clock.
+    pub(crate) fn live_meter(&self, house: usize) -> Process {
+        let reading = house + 1;
+        let readings =
+            format!("while echo '{{\"reading\": {reading}, \"alarms\": 1}}'; do sleep 0.4; done");
+        self.piped_meter(house, &readings, "")
+    }
+
+    /// A house's meter that sends what a script prints.
+    fn piped_meter(&self, house: usize, readings: &str, flags: &str) -> Process {
+        let (name, folder) = (HOUSES[house], self.place.path(""));
+        let script = format!(
+            "{readings} | alpheus produce --identity pki/meter-{name} --device {name}.device \
+             --state run/meter-{name} --schema schema.yaml --server {} --input - {flags}",
+            self.server
+        );
+        Process::start_script(bash(&folder).args(["-c", &script]))
+    }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
