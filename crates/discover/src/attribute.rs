@@ -3,7 +3,7 @@
 use crate::bounds::Outliers;
 use crate::steps::Course;
 use crate::tally::{Total, Values};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One attribute.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Attribute {
     pub total: Total,
     /// Numbers that stand for a missing one, with their count.
     pub sentinels: BTreeMap<String, u64>,
+    /// Those of them that a person may say to be numbers, though nothing is asked.
+    pub(crate) marks: BTreeSet<String>,
     /// Texts among its numbers, which are taken as missing, with their count.
     pub texts: BTreeMap<String, u64>,
     /// Cells of those texts that have a digit, such as `<5`, and so may be numbers after all.

@@ -5,15 +5,17 @@ use crate::hints::{Hints, Outlying};
 use crate::number::is_grouped;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
+use crate::sentinels::{Open, counts_money};
 use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::words::{
-    CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, worded, words,
+    CODES, LENGTHS, NUMBERS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name,
+    worded, words,
 };
 use crate::{kinds, sentinels, units, wide};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
@@ -22,6 +24,7 @@ const MAX_CODES: u64 = 50;
 const MAX_SURE_CODES: u64 = 12;
 
 /// Columns, sorted by what they are.
+#[derive(Default)]
 pub(crate) struct Sorted {
     pub wanted: Vec<CountedColumn>,
     pub attributes: Vec<Attribute>,
@@ -29,6 +32,8 @@ pub(crate) struct Sorted {
     pub left_out: Vec<(String, String)>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
+    /// Whether a person said what to do with what tells rows of one owner and time apart.
+    pub answered: bool,
 }
 
 impl Sorted {
@@ -39,25 +44,20 @@ impl Sorted {
         owner: &OwnerPlan,
         hints: &Hints,
     ) -> Sorted {
-        let mut sorted = Sorted {
-            wanted: Vec::new(),
-            attributes: Vec::new(),
-            categories: Vec::new(),
-            left_out: Vec::new(),
-            notes: Vec::new(),
-            questions: Vec::new(),
-        };
+        let mut sorted = Sorted::default();
         let mut codes = Vec::new();
         for (at, column) in profile.columns.iter().enumerate() {
-            let used = time.columns.contains(&at) || owner.column == Some(at);
-            if used {
+            if time.columns.contains(&at) || owner.column == Some(at) {
                 continue;
             }
             if hints.leave_out.contains(&column.name) {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
-            } else if !column.numbers_rows() && is_codes(column) || owner.is_described_by(at) {
+            } else if !column.numbers_rows() && is_codes(column)
+                || owner.parts.contains(&at)
+                || (owner.constant.contains(&at) && !is_amount((table, at), column))
+            {
                 codes.push(at);
             } else {
                 if hints.measure.contains(&column.name) {
@@ -72,12 +72,10 @@ impl Sorted {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
-        sorted.questions.extend(kinds::questions(
-            known,
-            profile,
-            (owner.column, &owner.kinds),
-            hints,
-        ));
+        let apart = (owner.column, &owner.kinds[..], &owner.parts[..]);
+        let kinds = kinds::questions(known, profile, apart, hints);
+        sorted.questions.extend(kinds.questions);
+        sorted.answered = kinds.answered;
         sorted.questions.extend(wide::question(&sorted.attributes, owner.column, hints));
         sorted.units(table, profile);
         sorted.name();
@@ -153,6 +151,7 @@ impl Sorted {
             unit: None,
             total: Total::default(),
             sentinels: BTreeMap::new(),
+            marks: BTreeSet::new(),
             texts,
             numeric_texts: column.numeric_texts(),
             outliers: crate::bounds::Outliers::default(),
@@ -188,10 +187,13 @@ impl Sorted {
                 let says = format!(
                     "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
                 );
-                // Codes are few, and a score such as one of quality is not.
-                let many = column.distinct() > MAX_SURE_CODES && !is_id(name);
-                let many = many && column.written.plus == 0 && !owner.constant.contains(at);
-                if many { &mut self.questions } else { &mut self.notes }.push(says);
+                // Codes are few, and a score such as one of quality is not. One number for each
+                // owner may be a salary or a population.
+                let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
+                let constant = owner.constant.contains(at);
+                let may_measure = if constant { !has(name, NUMBERS) } else { many };
+                let open = may_measure && !is_id(name);
+                if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
     }
@@ -208,20 +210,18 @@ impl Sorted {
                 continue;
             }
             let mut left_out = verdict.left_out;
-            for (text, count, is_left_out) in verdict.open {
+            for open in verdict.open {
                 match hints.outliers {
-                    Some(Outlying::Keep) => drop(left_out.remove(&text)),
-                    Some(Outlying::LeaveOut) => drop(left_out.insert(text, count)),
-                    None => self.questions.push(may_be_missing(
-                        &attribute.column,
-                        &text,
-                        count,
-                        is_left_out,
-                    )),
+                    Some(Outlying::Keep) => drop(left_out.remove(&open.text)),
+                    Some(Outlying::LeaveOut) => drop(left_out.insert(open.text, open.cells)),
+                    None if open.asked => {
+                        self.questions.push(may_be_missing(&attribute.column, &open));
+                    }
+                    None => attribute.marks.extend(open.cells.into_keys()),
                 }
             }
-            wanted.missing.extend(left_out.keys().cloned());
-            attribute.sentinels = left_out;
+            attribute.sentinels = left_out.into_values().flatten().collect();
+            wanted.missing.extend(attribute.sentinels.keys().cloned());
             for odd in verdict.odd {
                 self.notes.push(format!(
                     "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
@@ -271,6 +271,13 @@ impl Sorted {
     }
 }
 
+/// Whether numbers are amounts by what stands around them, by their name or by their unit.
+fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
+    let below = table.units.get(at).and_then(|cell| units::of_cell(cell));
+    let unit = units::of_name(&column.name).or(below);
+    counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
+}
+
 /// Whether whole numbers are few and a column's name says that they name something.
 fn is_codes(column: &Column) -> bool {
     let name = &column.name;
@@ -313,8 +320,10 @@ fn not_measured(column: &Column) -> Option<String> {
 }
 
 /// The question whether a number stands for a missing one.
-fn may_be_missing(column: &str, text: &str, count: u64, left_out: bool) -> String {
-    let guess = if left_out { "left out" } else { "taken as a number" };
+fn may_be_missing(column: &str, open: &Open) -> String {
+    let guess = if open.left_out { "left out" } else { "taken as a number" };
+    let count: u64 = open.cells.values().sum();
+    let text = open.cells.keys().next().unwrap_or(&open.text);
     format!(
         "`{column}` has the number {text} in {count} cells. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number."
     )

@@ -3,7 +3,7 @@
 use crate::calendar::day_text;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
-use crate::hints::{Hints, Outlying};
+use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
 use crate::profile::{Column, Profile};
 use crate::table::Table;
@@ -98,13 +98,13 @@ pub(crate) fn lengths(
     })
 }
 
-/// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked.
+/// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked
+/// and nothing was said of what tells them apart.
 pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
     let rows = tally.rows_at_once?;
     let others = tally.same_time > tally.duplicates;
-    let said = !hints.measure.is_empty() || !hints.leave_out.is_empty();
     let owner = worded(owner.unwrap_or("none"));
-    (others && hints.owner.is_none() && !said).then(|| {
+    (others && hints.owner.is_none()).then(|| {
         format!(
             "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
         )
@@ -146,7 +146,7 @@ fn lines_above(table: &Table) -> Option<String> {
 
 /// Asks about days far from all others: a clock may not have been set.
 pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
-    let found = tally.days.clone().far().filter(|_| hints.outliers != Some(Outlying::Keep))?;
+    let found = tally.days.clone().far().filter(|_| !hints.keep_far_days)?;
     let text = |(first, last): (i64, i64)| match first == last {
         true => format!("on {}", day_text(first)),
         false => format!("from {} to {}", day_text(first), day_text(last)),
@@ -154,7 +154,7 @@ pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
     let rows =
         if found.rows == 1 { "1 row lies".to_owned() } else { format!("{} rows lie", found.rows) };
     Some(format!(
-        "{rows} far from all others in time, {}, and all others {}: a clock may not have been set, or a year may be mistyped. Correct these rows or take them out of the file, or say `--outliers keep` if their times are right.",
+        "{rows} far from all others in time, {}, and all others {}: a clock may not have been set, or a year may be mistyped. Correct these rows or take them out of the file, or say `--keep-far-days` if their times are right.",
         text(found.far),
         text(found.others)
     ))

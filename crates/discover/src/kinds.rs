@@ -2,9 +2,13 @@
 //! sums among what they are sums of.
 
 use crate::attribute::Attribute;
+use crate::form::Form;
+use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
+use crate::scan::{Scanned, scan};
 use crate::tally::Values;
+use crate::times::{TimePlan, join};
 use crate::totals::{is_total, seems_total};
 use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
@@ -95,66 +99,126 @@ const QUANTITIES: &[&str] = &[
 /// Different texts of a column that names kinds, at most.
 pub(crate) const MAX_KINDS: u64 = 60;
 
+/// What to ask of them.
+pub(crate) struct Kinds {
+    /// In sentences.
+    pub questions: Vec<String>,
+    /// Whether a person has said what to do with the column that tells apart rows of one owner at
+    /// one time.
+    pub answered: bool,
+}
+
 /// What to ask.
 pub(crate) fn questions(
     (attributes, categories): (&[Attribute], &[(String, u64)]),
     profile: &Profile,
-    (owner, kinds): (Option<usize>, &[usize]),
+    (owner, kinds, parts): (Option<usize>, &[usize], &[usize]),
     hints: &Hints,
-) -> Vec<String> {
+) -> Kinds {
     let is_category =
         |column: &Column| categories.iter().any(|(name, count)| *name == column.name && *count > 1);
-    let own = owner.map(|at| &profile.columns[at]);
-    let said = hints.owner.is_some();
-    let named = || {
-        let open =
-            |column: &&Column| is_category(column) && !hints.leave_out.contains(&column.name);
-        profile.columns.iter().filter(open)
+    let own = owner.map(|at| &profile.columns[at]).filter(|_| hints.owner.is_none());
+    let left_out = |column: &Column| hints.leave_out.contains(&column.name);
+    let open = |column: &&Column| is_category(column) && !left_out(column);
+    let named: Vec<&Column> = profile.columns.iter().filter(open).collect();
+    let pairs = pairs(attributes, &named, own);
+    let said = |pair: &Pair<'_>| hints.measure.iter().any(|own| own == pair.value);
+    let asked = pairs.iter().find(|pair| !said(pair));
+    let mut found: Vec<String> =
+        asked.map(|pair| (pair.asks)(pair.value, pair.kind)).into_iter().collect();
+    // What was said of the kinds in a column holds for rows of one time too.
+    let known = |column: &Column| {
+        left_out(column) || pairs.iter().any(|pair| said(pair) && pair.kind.name == column.name)
     };
-    let all = || named().chain(own.filter(|_| !said));
-    let mut found = Vec::new();
-    if let Some(value) = readings(attributes, hints) {
-        let kind = named()
-            .find(|column| is(&column.name, KINDS))
-            .or_else(|| all().find(|column| names_quantities(column)));
-        let unit = named().find(|column| names_units(column));
-        found.extend(kind.or(unit).map(|column| mixed(value, column)));
-    }
-    if found.is_empty()
-        && let Some(value) = money(attributes, hints)
-    {
-        found.extend(named().find(|column| names_units(column)).map(|unit| mixed(value, unit)));
-    }
-    let signs = || named().find(|column| names_signs(column));
-    if found.is_empty()
-        && let Some((value, signs)) = money(attributes, hints).zip(signs())
-    {
-        found.push(unsigned(value, signs));
-    }
-    let apart = kinds.iter().map(|at| &profile.columns[*at]).filter(|own| is_category(own));
+    let mut apart = kinds.iter().map(|at| &profile.columns[*at]);
     let first = attributes.iter().find(|own| own.values == Values::Number);
     if found.is_empty()
-        && let Some(value) = first.filter(|own| !hints.measure.contains(&own.column))
+        && let Some(value) = first
     {
-        let open = apart.filter(|own| !hints.leave_out.contains(&own.name));
-        found.extend(open.take(1).map(|kind| beside(&value.column, kind)));
+        let open = apart.clone().find(|own| is_category(own) && !known(own));
+        found.extend(open.map(|kind| beside(&value.column, kind)));
     }
-    found.extend(all().find_map(totals));
-    found
+    found.extend(named.into_iter().chain(own).find_map(totals));
+    let mut parts = parts.iter().map(|at| &profile.columns[*at]);
+    let of_parts = |own: &Column| left_out(own) || hints.measure.contains(&own.name);
+    Kinds { questions: found, answered: apart.any(known) || parts.any(of_parts) }
+}
+
+/// Numbers that must not be added up as they are, and the column that says of what kind each is.
+struct Pair<'a> {
+    value: &'a str,
+    kind: &'a Column,
+    asks: fn(&str, &Column) -> String,
+}
+
+/// All that there may be, the likeliest first.
+fn pairs<'a>(
+    attributes: &'a [Attribute],
+    named: &[&'a Column],
+    owner: Option<&'a Column>,
+) -> Vec<Pair<'a>> {
+    let named = || named.iter().copied();
+    let quantities = || named().chain(owner).find(|column| names_quantities(column));
+    let unit = || named().find(|column| names_units(column));
+    let kind = named().find(|column| is(&column.name, KINDS)).or_else(quantities).or_else(unit);
+    let signs = named().find(|column| names_signs(column));
+    let pair = |value: Option<&'a str>, kind: Option<&'a Column>, asks| {
+        value.zip(kind).map(|(value, kind)| Pair { value, kind, asks })
+    };
+    let all = [
+        pair(readings(attributes), kind, mixed as fn(&str, &Column) -> String),
+        pair(money(attributes), unit(), mixed),
+        pair(money(attributes), signs, unsigned),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Whether rows of one owner at one time have the same texts of a column again and again, as
+/// kinds of readings have, or most of all that there are. What somebody bought differs each time.
+pub(crate) fn recur(
+    (text, form): (&str, &Form),
+    time: &TimePlan,
+    owner: Option<usize>,
+    column: usize,
+) -> bool {
+    let (hashes, mut joined) = (Hashes::default(), String::new());
+    // The texts of each time, as their number and the sum of their hashes.
+    let mut times: Map<(u64, i64), (u64, u64)> = Map::default();
+    let mut texts: Set<u64> = Set::default();
+    scan(text, form, |_, scanned| {
+        let Scanned::Row(row) = scanned else { return true };
+        let at = join(row, &time.columns, form, &mut joined).then(|| time.clock.micros(&joined));
+        let Some(at) = at.flatten() else { return true };
+        let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
+        let own = hashes.of(cell(column));
+        texts.insert(own);
+        let known = times.entry((hashes.of(owner.map_or("", cell)), at)).or_default();
+        *known = (known.0 + 1, known.1.wrapping_add(own));
+        true
+    });
+    let mut sets: Map<u64, u64> = Map::default();
+    let (mut several, mut all) = (0u64, 0u64);
+    for (count, set) in times.into_values().filter(|(count, _)| *count > 1) {
+        *sets.entry(set).or_default() += 1;
+        several += 1;
+        all += count;
+    }
+    let most = sets.into_values().max().unwrap_or(0);
+    several > 0 && (most * 2 >= several || all * 2 >= several * texts.len() as u64)
 }
 
 /// The column whose numbers may be of several kinds: by its name, or since it is the only one.
-fn readings<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
+fn readings(attributes: &[Attribute]) -> Option<&str> {
     let numbers = || attributes.iter().filter(|own| own.values == Values::Number);
     let only = || numbers().next().filter(|_| numbers().count() == 1);
     let value = numbers().find(|own| is(&own.column, READINGS)).or_else(only)?;
-    (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
+    Some(&value.column)
 }
 
 /// The first column of money.
-fn money<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
+fn money(attributes: &[Attribute]) -> Option<&str> {
     let value = attributes.iter().find(|own| has(&own.column, MONEY))?;
-    (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
+    Some(&value.column)
 }
 
 /// Whether most texts of a column name quantities, and not the same.
@@ -206,9 +270,9 @@ fn unsigned(value: &str, signs: &Column) -> String {
 
 /// Asks about rows of one owner at one time.
 fn beside(value: &str, kind: &Column) -> String {
-    let (name, word, leave) = (&kind.name, worded(value), worded(&kind.name));
+    let (name, leave) = (&kind.name, worded(&kind.name));
     format!(
-        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside what was measured. A sum of `{value}` over them may mix them or count twice. Give a file with one of them; say `--measure {word}` or `--leave-out {leave}` if they may be added up.",
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside what was measured. A sum of `{value}` over them may mix them or count twice. Give a file with one of them, or say `--leave-out {leave}` if they may be added up.",
         kind.distinct()
     )
 }

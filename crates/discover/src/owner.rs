@@ -4,7 +4,7 @@ use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
-use crate::kinds::{MAX_KINDS, names_quantities};
+use crate::kinds::{self, MAX_KINDS, names_quantities};
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
@@ -35,13 +35,6 @@ pub(crate) struct OwnerPlan {
     pub notes: Vec<String>,
     /// What cannot be known and matters.
     pub questions: Vec<String>,
-}
-
-impl OwnerPlan {
-    /// Whether the numbers of a column name owners or parts of them.
-    pub(crate) fn is_described_by(&self, column: usize) -> bool {
-        self.parts.contains(&column) || self.constant.contains(&column)
-    }
 }
 
 /// Finds the owner's column.
@@ -237,7 +230,8 @@ fn parts(
     let apart = of_numbers.iter().filter(|(_, repeats)| clear && *repeats == 0);
     let kinds = of_texts.iter().filter(|(_, repeats)| some && *repeats * 20 <= series.repeats);
     let first = |(at, _): &(usize, u64)| *at;
-    (apart.map(first).take(1).collect(), kinds.map(first).take(1).collect())
+    let recur = |at: &usize| kinds::recur((text, &table.form), time, owner, *at);
+    (apart.map(first).take(1).collect(), kinds.map(first).filter(recur).take(1).collect())
 }
 
 /// Columns that repeat their values and are no part of the time.
@@ -374,8 +368,9 @@ fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> (Vec<String>,
     }
     let own = &profile.columns[best].name;
     let says = format!(
-        "`{own}` is taken for the owner; {} could be meant too. Say so with `--owner`.",
-        names.join(", ")
+        "`{own}` is taken for the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if it is the one, or `--owner none` if all rows are one owner's.",
+        names.join(", "),
+        worded(own)
     );
     if is_vague(own) { (Vec::new(), vec![says]) } else { (vec![says], Vec::new()) }
 }

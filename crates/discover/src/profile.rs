@@ -2,7 +2,7 @@
 
 use crate::clock::{Format, shape};
 use crate::distinct::Distinct;
-use crate::extremes::Extremes;
+use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
@@ -35,8 +35,8 @@ pub(crate) struct Column {
     pub digits: Option<(usize, usize)>,
     /// The least and the greatest number that cannot stand for a missing one.
     pub range: Option<(Decimal, Decimal)>,
-    /// Numbers that may stand for a missing one, by their text, with their count.
-    pub suspects: BTreeMap<String, (Decimal, u64)>,
+    /// Numbers that may stand for a missing one, by their text without marks, with their cells.
+    pub suspects: BTreeMap<String, (Decimal, Cells)>,
     /// Texts that are no numbers, with their count, as far as they are few.
     pub texts: Map<String, u64>,
     /// Whether there are more different texts than are kept.
@@ -233,7 +233,7 @@ impl Column {
             if !marks.around.is_empty() {
                 self.written.surrounded(cell, value, marks);
             }
-            return self.number(&plain, value);
+            return self.number((&plain, cell), value);
         }
         let may_be_time = !self.many_texts || !self.shapes.is_empty();
         if may_be_time
@@ -251,7 +251,7 @@ impl Column {
         }
     }
 
-    fn number(&mut self, plain: &str, value: Decimal) {
+    fn number(&mut self, (plain, cell): (&str, &str), value: Decimal) {
         if self.numbers == 0 {
             (self.counts_up, self.ascends) = (true, true);
             (self.hhmm, self.hhmmss) = (true, true);
@@ -284,11 +284,11 @@ impl Column {
             }
         }
         if is_suspect(plain) {
-            let entry = self.suspects.entry(plain.to_owned()).or_insert((value, 0));
-            entry.1 += 1;
+            let entry = self.suspects.entry(plain.to_owned());
+            count_cell(&mut entry.or_insert_with(|| (value, Cells::new())).1, cell);
             return;
         }
-        self.extremes.add(value, plain);
+        self.extremes.add(value, (plain, cell));
         self.range =
             Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
     }

@@ -1,5 +1,6 @@
 //! What is not certain, in sentences for people.
 
+use crate::attribute::Attribute;
 use crate::clock::{Region, words};
 use crate::steps::Course;
 use crate::tally::Values;
@@ -137,9 +138,7 @@ impl Understanding {
         let (mut matters, mut notes) = (Vec::new(), Vec::new());
         for attribute in &self.attributes {
             let column = &attribute.column;
-            for (text, count) in &attribute.sentinels {
-                notes.push(format!("`{column}` has {text} in {count} cells, which is taken for a missing value and left out."));
-            }
+            notes.extend(left_out(attribute));
             if !attribute.texts.is_empty() {
                 let texts: u64 = attribute.texts.values().sum();
                 let sentence = format!(
@@ -181,6 +180,19 @@ impl Understanding {
         self.questions.append(&mut matters);
         self.notes.append(&mut notes);
     }
+}
+
+/// What to say of numbers that stand for a missing one.
+fn left_out(attribute: &Attribute) -> Vec<String> {
+    let column = &attribute.column;
+    let says = |(text, count): (&String, &u64)| {
+        let may_be = attribute.marks.contains(text);
+        let more = if may_be { " Say `--outliers keep` if it is a number." } else { "" };
+        format!(
+            "`{column}` has {text} in {count} cells, which is taken for a missing value and left out.{more}"
+        )
+    };
+    attribute.sentinels.iter().map(says).collect()
 }
 
 /// What to say of numbers that do not add up.

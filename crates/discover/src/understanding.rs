@@ -74,7 +74,8 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     questions.extend(doubts::half_day(&time, &tally, hints).or_else(|| doubts::headings(&tally)));
     questions.extend(doubts::lengths((&time, &profile), &tally, hints));
     questions.extend(doubts::far_days(&tally, hints));
-    if questions.is_empty() && owner.questions.is_empty() && sorted.questions.is_empty() {
+    let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
+    if !asked && !sorted.answered {
         let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
         questions.extend(doubts::at_once(&tally, name, hints));
     }

@@ -322,9 +322,11 @@ pub(crate) fn is_id(name: &str) -> bool {
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
 /// is a number of something.
 pub(crate) fn names_a_number(name: &str) -> bool {
-    const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
     words(name).len() == 1 || has(name, NUMBERS)
 }
+
+/// Words that say that a column numbers things.
+pub(crate) const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
 
 /// A name that schemas and queries can use, different from `taken`.
 pub(crate) fn schema_name(column: &str, taken: &mut Vec<String>) -> String {

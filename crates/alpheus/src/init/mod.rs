@@ -92,9 +92,13 @@ pub struct FileFacts {
     /// A column that is not used; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub leave_out: Vec<String>,
-    /// How to treat outliers: widen the bounds to include them, or treat them as missing
+    /// How to treat outliers, and marks such as 990: widen the bounds to include them, or treat
+    /// them as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
+    /// The times of rows on days far from all others are right
+    #[arg(long)]
+    pub keep_far_days: bool,
 }
 
 /// How to treat values far from all others.
@@ -250,6 +254,7 @@ impl FileFacts {
                 Outliers::Keep => Outlying::Keep,
                 Outliers::LeaveOut => Outlying::LeaveOut,
             }),
+            keep_far_days: self.keep_far_days,
         })
     }
 
@@ -265,6 +270,7 @@ impl FileFacts {
         self.measure.extend(more.measure);
         self.leave_out.extend(more.leave_out);
         self.outliers = more.outliers.or(self.outliers);
+        self.keep_far_days |= more.keep_far_days;
         if more.day_first || more.month_first {
             (self.day_first, self.month_first) = (more.day_first, more.month_first);
         }

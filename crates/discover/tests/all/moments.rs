@@ -86,6 +86,10 @@ fn days_far_from_all_others_are_asked_about() {
         format!("s{},{time},{}.5", n % 3, n * 7 % 31)
     });
     asks(&text, "2 rows lie far from all others in time, on 1970-01-01");
-    let said = Hints { outliers: Some(Outlying::Keep), ..Hints::default() };
-    assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
+    for outliers in [None, Some(Outlying::Keep), Some(Outlying::LeaveOut)] {
+        let said = Hints { outliers, ..Hints::default() };
+        assert_eq!(understand(text.as_bytes(), &said).unwrap().questions.len(), 1);
+        let said = Hints { keep_far_days: true, ..said };
+        assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::doubts::asks;
 use crate::look;
-use alpheus_discover::{Hints, understand};
+use alpheus_discover::{Hints, Understanding, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -25,6 +25,7 @@ fn the_two_ends_of_a_trip_are_no_owner() {
         format!("{},{},{},{}.5", n % 2 + 1, time(n), n * 7 % 5, n * 13 % 40)
     });
     asks(&vague, "`VendorID` is taken for the owner; `RatecodeID` could be meant too");
+    asks(&vague, "say `--owner VendorID` if it is the one, or `--owner none`");
     let cases = rows("Case Number,Date,District,Fine", 300, |n| {
         format!("HY{},{},d{},{}.5", 7919 * n % 9973, time(n), n * 7 % 20, n * 13 % 40)
     });
@@ -74,8 +75,22 @@ fn what_tells_apart_rows_of_one_owner_and_time_is_asked_about() {
     asks(&both, "which `kind` tells apart");
     let named = both.replace("zone,time,kind,mw", "zone,time,status,mw");
     asks(&named, "which `status` tells apart");
-    let said = Hints { measure: vec!["mw".to_owned()], ..Hints::default() };
-    assert_eq!(understand(named.as_bytes(), &said).unwrap().questions, [""; 0]);
+    let said = |measure: &[&str], leave_out: &[&str]| {
+        let [measure, leave_out] =
+            [measure, leave_out].map(|names| names.iter().map(|own| (*own).to_owned()).collect());
+        let said = Hints { measure, leave_out, ..Hints::default() };
+        understand(named.as_bytes(), &said).unwrap().questions.len()
+    };
+    // What was said of another question does not answer it.
+    assert_eq!([said(&["mw"], &[]), said(&[], &["status"])], [1, 0]);
+    // Purchases of a day are of other products each time.
+    let bought = rows("customer,date,product,quantity", 900, |n| {
+        let (day, product) = (n / 30 + 1, n % 13);
+        // Every tenth row has the customer and the day of the row above.
+        let own = if n % 10 == 1 { n - 1 } else { n };
+        format!("c{},2024-03-{day:02},p{product},{}", own * 7 % 60, n * 11 % 9 + 1)
+    });
+    assert_eq!(look(bought).questions, [""; 0]);
     // Rows of one time that nothing tells apart are only many.
     let many = rows("host,time,verb,bytes", 400, |n| {
         format!(
@@ -101,11 +116,28 @@ fn what_tells_apart_rows_of_one_owner_and_time_is_asked_about() {
 
 #[test]
 fn numbers_that_are_an_owners_name_are_not_measured() {
-    let text = rows("patient,time,record,size,ward", 600, |n| {
-        let own = n * 7 % 30;
-        format!("p{own},{},{},{},{}", time(n), 80_000 + own * 13, 150 + own % 9, n * 11 % 90)
-    });
-    let found = look(text);
-    let measured: Vec<&str> = found.attributes.iter().map(|own| own.column.as_str()).collect();
-    assert_eq!((measured, found.questions.len()), (vec!["size", "ward"], 0));
+    let text = |name: &str| {
+        rows(&format!("patient,time,{name},size,ward"), 600, |n| {
+            let own = n * 7 % 30;
+            format!("p{own},{},{},{},{}", time(n), 80_000 + own * 13, 150 + own % 9, n * 11 % 90)
+        })
+    };
+    let is_measured =
+        |found: &Understanding, name: &str| found.attributes.iter().any(|own| own.column == name);
+    for name in ["record id", "record number"] {
+        let found = look(text(name));
+        assert_eq!((is_measured(&found, name), found.questions.len()), (false, 0), "{name}");
+    }
+    // One number for each owner may be a measurement.
+    for name in ["population", "record"] {
+        let text = text(name);
+        asks(&text, &format!("Say `--measure {name}` if they are measurements"));
+        let said = Hints { measure: vec![name.to_owned()], ..Hints::default() };
+        let found = understand(text.as_bytes(), &said).unwrap();
+        assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
+    }
+    for name in ["salary", "area [m2]"] {
+        let found = look(text(name));
+        assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
+    }
 }
