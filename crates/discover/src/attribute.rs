@@ -1,8 +1,9 @@
 //! One attribute of an understanding.
 
 use crate::bounds::Outliers;
+use crate::steps::Course;
 use crate::tally::{Total, Values};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One attribute.
 #[derive(Clone, Debug)]
@@ -19,13 +20,14 @@ pub struct Attribute {
     pub total: Total,
     /// Numbers that stand for a missing one, with their count.
     pub sentinels: BTreeMap<String, u64>,
+    /// Those of them that a person may say to be numbers, though nothing is asked.
+    pub(crate) marks: BTreeSet<String>,
     /// Texts among its numbers, which are taken as missing, with their count.
     pub texts: BTreeMap<String, u64>,
     /// Cells of those texts that have a digit, such as `<5`, and so may be numbers after all.
     pub numeric_texts: u64,
     /// Numbers that lie far from all others.
     pub outliers: Outliers,
-    /// Whether its numbers only rise, as the standings of a meter do, so that their sum says
-    /// nothing.
-    pub only_rises: bool,
+    /// How its numbers go on, which says whether they may be added up.
+    pub course: Course,
 }

@@ -2,16 +2,20 @@
 
 use crate::attribute::Attribute;
 use crate::hints::{Hints, Outlying};
+use crate::number::is_grouped;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
+use crate::sentinels::{Open, counts_money};
+use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::words::{
-    CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, words,
+    CODES, LENGTHS, NUMBERS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name,
+    worded, words,
 };
-use crate::{kinds, sentinels, units};
-use std::collections::BTreeMap;
+use crate::{kinds, sentinels, units, wide};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
@@ -20,6 +24,7 @@ const MAX_CODES: u64 = 50;
 const MAX_SURE_CODES: u64 = 12;
 
 /// Columns, sorted by what they are.
+#[derive(Default)]
 pub(crate) struct Sorted {
     pub wanted: Vec<CountedColumn>,
     pub attributes: Vec<Attribute>,
@@ -27,6 +32,8 @@ pub(crate) struct Sorted {
     pub left_out: Vec<(String, String)>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
+    /// Whether a person said what to do with what tells rows of one owner and time apart.
+    pub answered: bool,
 }
 
 impl Sorted {
@@ -37,25 +44,20 @@ impl Sorted {
         owner: &OwnerPlan,
         hints: &Hints,
     ) -> Sorted {
-        let mut sorted = Sorted {
-            wanted: Vec::new(),
-            attributes: Vec::new(),
-            categories: Vec::new(),
-            left_out: Vec::new(),
-            notes: Vec::new(),
-            questions: Vec::new(),
-        };
+        let mut sorted = Sorted::default();
         let mut codes = Vec::new();
         for (at, column) in profile.columns.iter().enumerate() {
-            let used = time.columns.contains(&at) || owner.column == Some(at);
-            if used {
+            if time.columns.contains(&at) || owner.column == Some(at) {
                 continue;
             }
             if hints.leave_out.contains(&column.name) {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
-            } else if !column.numbers_rows() && is_codes(column) || owner.parts.contains(&at) {
+            } else if !column.numbers_rows() && is_codes(column)
+                || owner.parts.contains(&at)
+                || (owner.constant.contains(&at) && !is_amount((table, at), column))
+            {
                 codes.push(at);
             } else {
                 if hints.measure.contains(&column.name) {
@@ -70,8 +72,11 @@ impl Sorted {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
-        sorted.questions.extend(kinds::questions(known, profile, owner.column, hints));
-        sorted.several_moments(hints);
+        let apart = (owner.column, &owner.kinds[..], &owner.parts[..]);
+        let kinds = kinds::questions(known, profile, apart, hints);
+        sorted.questions.extend(kinds.questions);
+        sorted.answered = kinds.answered;
+        sorted.questions.extend(wide::question(&sorted.attributes, owner.column, hints));
         sorted.units(table, profile);
         sorted.name();
         sorted
@@ -86,10 +91,10 @@ impl Sorted {
         {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
-            let name = &column.name;
+            let (name, word) = (&column.name, worded(&column.name));
             // Beside a time, one without a name is another.
             if !name.starts_with("column ") {
-                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."));
+                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
             }
             self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
@@ -97,6 +102,8 @@ impl Sorted {
             || (column.counts_seconds() && has(&column.name, TIMES))
         {
             self.left_out.push(left("it may hold times"));
+        } else if let Some(says) = column.part_of_time() {
+            self.left_out.push(left(says));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
@@ -104,7 +111,9 @@ impl Sorted {
         } else if column.times() * 2 > column.filled {
             self.left_out.push(left("it holds times"));
         } else {
-            let says = not_measured(column);
+            // What has one value measures nothing, and what identifies may have digits.
+            let names = is_id(&column.name) || owner_score(&column.name) > 0;
+            let says = not_measured(column).filter(|_| column.distinct() > 1 && !names);
             let likely = column.numbers * 2 >= column.filled
                 || like_numbers(column) * 2 > column.texts.len();
             if likely { &mut self.questions } else { &mut self.notes }.extend(says);
@@ -142,10 +151,11 @@ impl Sorted {
             unit: None,
             total: Total::default(),
             sentinels: BTreeMap::new(),
+            marks: BTreeSet::new(),
             texts,
             numeric_texts: column.numeric_texts(),
             outliers: crate::bounds::Outliers::default(),
-            only_rises: false,
+            course: Course::default(),
         });
     }
 
@@ -155,7 +165,7 @@ impl Sorted {
         let alone = self.attributes.is_empty();
         for at in codes {
             let column = &profile.columns[*at];
-            let name = &column.name;
+            let (name, word) = (&column.name, worded(&column.name));
             if column.distinct() == column.filled {
                 self.left_out.push((name.clone(), "it differs in each row".to_owned()));
                 continue;
@@ -170,16 +180,20 @@ impl Sorted {
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
-                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {name}` if they are measurements, `--owner {name}` if they say whose a reading is, or `--leave-out {name}` if neither.",
+                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {word}` if they are measurements, `--owner {word}` if they say whose a reading is, or `--leave-out {word}` if neither.",
                     column.distinct()
                 ));
             } else {
                 let says = format!(
-                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."
+                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
                 );
-                // Codes are few, and a score such as one of quality is not.
-                let many = column.distinct() > MAX_SURE_CODES && !is_id(name);
-                if many { &mut self.questions } else { &mut self.notes }.push(says);
+                // Codes are few, and a score such as one of quality is not. One number for each
+                // owner may be a salary or a population.
+                let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
+                let constant = owner.constant.contains(at);
+                let may_measure = if constant { !has(name, NUMBERS) } else { many };
+                let open = may_measure && !is_id(name);
+                if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
     }
@@ -196,20 +210,18 @@ impl Sorted {
                 continue;
             }
             let mut left_out = verdict.left_out;
-            for (text, count, is_left_out) in verdict.open {
+            for open in verdict.open {
                 match hints.outliers {
-                    Some(Outlying::Keep) => drop(left_out.remove(&text)),
-                    Some(Outlying::LeaveOut) => drop(left_out.insert(text, count)),
-                    None => self.questions.push(may_be_missing(
-                        &attribute.column,
-                        &text,
-                        count,
-                        is_left_out,
-                    )),
+                    Some(Outlying::Keep) => drop(left_out.remove(&open.text)),
+                    Some(Outlying::LeaveOut) => drop(left_out.insert(open.text, open.cells)),
+                    None if open.asked => {
+                        self.questions.push(may_be_missing(&attribute.column, &open));
+                    }
+                    None => attribute.marks.extend(open.cells.into_keys()),
                 }
             }
-            wanted.missing.extend(left_out.keys().cloned());
-            attribute.sentinels = left_out;
+            attribute.sentinels = left_out.into_values().flatten().collect();
+            wanted.missing.extend(attribute.sentinels.keys().cloned());
             for odd in verdict.odd {
                 self.notes.push(format!(
                     "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
@@ -232,18 +244,6 @@ impl Sorted {
         };
         let likely = profile.columns.iter().filter(open).any(may_be);
         if likely { &mut self.questions } else { &mut self.notes }.push(says);
-    }
-
-    /// Asks if each row holds a day or an hour.
-    fn several_moments(&mut self, hints: &Hints) {
-        let Some((first, last)) = moments(&self.attributes) else { return };
-        if hints.measure.iter().any(|name| name == first) {
-            return;
-        }
-        let question = format!(
-            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {first}`."
-        );
-        self.questions.push(question);
     }
 
     fn units(&mut self, table: &Table, profile: &Profile) {
@@ -271,6 +271,13 @@ impl Sorted {
     }
 }
 
+/// Whether numbers are amounts by what stands around them, by their name or by their unit.
+fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
+    let below = table.units.get(at).and_then(|cell| units::of_cell(cell));
+    let unit = units::of_name(&column.name).or(below);
+    counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
+}
+
 /// Whether whole numbers are few and a column's name says that they name something.
 fn is_codes(column: &Column) -> bool {
     let name = &column.name;
@@ -280,71 +287,29 @@ fn is_codes(column: &Column) -> bool {
         || owner_score(&last) > 0 && column.distinct() <= 12;
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
-    named || (column.is_number() && is_id(name))
-}
-
-/// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
-/// parts of them.
-const MOMENTS: [usize; 7] = [24, 48, 60, 96, 144, 288, 1440];
-
-/// The first and the last of as many columns of one name and running numbers as a day or an hour
-/// has parts.
-fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
-    let parts = |own: &'_ Attribute| {
-        let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        let (stem, number) = own.column.split_at(stem);
-        number.parse::<u32>().ok().map(|number| (stem.to_owned(), number))
-    };
-    let clocks = || attributes.iter().filter(|own| is_clock(&own.column));
-    if clocks().count() >= MOMENTS[0] {
-        return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
-    }
-    let names: Vec<_> = attributes.iter().map(parts).collect();
-    let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
-        (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
-        _ => false,
-    };
-    let mut start = 0;
-    for at in 1..=names.len() {
-        if at < names.len() && follows(&at) {
-            continue;
-        }
-        if MOMENTS.contains(&(at - start)) {
-            return Some((&attributes[start].column, &attributes[at - 1].column));
-        }
-        start = at;
-    }
-    None
-}
-
-/// Whether a name ends with a time of day, such as `00:30`.
-fn is_clock(name: &str) -> bool {
-    let last = name.rsplit([' ', '_']).next().unwrap_or(name);
-    let parts: Vec<&str> = last.split(':').collect();
-    let digits =
-        |part: &&str| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60);
-    parts.len() > 1 && parts.iter().all(digits)
+    named || column.is_written_as_code() || (column.is_number() && is_id(name))
 }
 
 /// What to say of a column that cannot be measured though it was asked for.
 fn not_numbers(name: &str) -> String {
+    let word = worded(name);
     format!(
-        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {name}` out."
+        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {word}` out."
     )
 }
 
 /// What to say of a column of texts that may hold measurements.
 fn not_measured(column: &Column) -> Option<String> {
-    let name = &column.name;
+    let (name, word) = (&column.name, worded(&column.name));
     if column.numbers * 10 >= column.filled && column.filled > 0 {
         let (numbers, texts) = (column.numbers, column.filled - column.numbers);
         return Some(format!(
-            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {name}` to leave them out, or `--leave-out {name}` if it holds no measurements."
+            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {word}` to leave them out, or `--leave-out {word}` if it holds no measurements."
         ));
     }
     let is_like = |text: &&String| {
         let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
-        digits.starts_with(|first: char| first.is_ascii_digit())
+        digits.starts_with(|first: char| first.is_ascii_digit()) && !is_joined(digits)
     };
     let like = column.texts.keys().filter(is_like).count().max(like_numbers(column));
     (like * 2 > column.texts.len()).then(|| {
@@ -355,8 +320,10 @@ fn not_measured(column: &Column) -> Option<String> {
 }
 
 /// The question whether a number stands for a missing one.
-fn may_be_missing(column: &str, text: &str, count: u64, left_out: bool) -> String {
-    let guess = if left_out { "left out" } else { "taken as a number" };
+fn may_be_missing(column: &str, open: &Open) -> String {
+    let guess = if open.left_out { "left out" } else { "taken as a number" };
+    let count: u64 = open.cells.values().sum();
+    let text = open.cells.keys().next().unwrap_or(&open.text);
     format!(
         "`{column}` has the number {text} in {count} cells. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number."
     )
@@ -367,6 +334,12 @@ fn may_be_missing(column: &str, text: &str, count: u64, left_out: bool) -> Strin
 fn like_numbers(column: &Column) -> usize {
     let varied = column.distinct() > MAX_SURE_CODES;
     column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
+}
+
+/// Whether several marks join the parts of a name, such as 01-701-1015 and 10.0.0.7.
+fn is_joined(text: &str) -> bool {
+    let parts = |mark| text.split(mark).count();
+    parts('-') > 2 || (parts('.') > 2 && !is_grouped(text, '.'))
 }
 
 /// Whether a text is a number with a size or a unit behind it, or within quotes.
@@ -380,7 +353,10 @@ fn is_sized(text: &str) -> bool {
     let unit = behind.len() > 1 && units::is_unit(&behind);
     let known = behind.is_empty() || unit || SIZES.contains(&behind.as_str());
     let of_number = |c: char| c.is_numeric() || "+-\u{2212}., '\u{a0}\u{66b}\u{66c}".contains(c);
-    known && number.chars().any(char::is_numeric) && number.trim_end().chars().all(of_number)
+    known
+        && !is_joined(number.trim())
+        && number.chars().any(char::is_numeric)
+        && number.trim_end().chars().all(of_number)
 }
 
 /// Whether a text is a number with decimals between a few other signs, such as flags.

@@ -1,5 +1,7 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
+use crate::calendar::day_text;
+use crate::cells::Delimiter;
 use crate::clock::Clock;
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
@@ -7,7 +9,9 @@ use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::Tally;
 use crate::times::TimePlan;
-use crate::words::has;
+use crate::windows::{DAY, SECOND};
+use crate::words::{has, worded};
+use std::collections::BTreeMap;
 
 /// The questions of a file.
 pub(crate) fn questions(
@@ -21,6 +25,8 @@ pub(crate) fn questions(
         found.extend(points(table, profile, time));
     }
     found.extend(table.open_header.clone());
+    found.extend(lines_above(table));
+    found.extend(time.columns.iter().find_map(|at| seasons(&profile.columns[*at], hints)));
     let names = time.columns.iter().chain(owner);
     found.extend(names.filter_map(|at| exponents(&profile.columns[*at])));
     let open = |column: &&Column| {
@@ -69,6 +75,91 @@ pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<
     open.then(|| "All hours from 1 to 12 occur, and no other, so the times may be of a clock of twelve hours without AM and PM. Add these, or confirm the format with `--time-format`.".to_owned())
 }
 
+/// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
+pub(crate) fn lengths(
+    (time, profile): (&TimePlan, &Profile),
+    tally: &Tally,
+    hints: &Hints,
+) -> Option<String> {
+    /// Hours from 0 to 5.
+    const EARLY: u32 = 0b11_1111;
+    const MIN_DAYS: i64 = 5;
+    let [date, clock] = time.columns.as_slice() else { return None };
+    let (date, clock) = (&profile.columns[*date], &profile.columns[*clock]);
+    let is_clock = !clock.shapes.is_empty() && !clock.shapes.values().all(|shape| shape.midnight);
+    let span = tally.span.map_or(0, |(first, last)| (last - first) / (DAY * SECOND));
+    let early = tally.hours != 0 && tally.hours & !EARLY == 0;
+    let (own, day) = (worded(&clock.name), worded(&date.name));
+    (early && is_clock && span >= MIN_DAYS && hints.time.is_empty()).then(|| {
+        format!(
+            "All times in `{}` lie before 6:00, so they may be lengths of time, such as those of runs, rather than times of day. Say `--time {day}` if they are, or `--time {day} --time {own}` if not.",
+            clock.name
+        )
+    })
+}
+
+/// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked
+/// and nothing was said of what tells them apart.
+pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
+    let rows = tally.rows_at_once?;
+    let others = tally.same_time > tally.duplicates;
+    let owner = worded(owner.unwrap_or("none"));
+    (others && hints.owner.is_none()).then(|| {
+        format!(
+            "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+        )
+    })
+}
+
+/// Asks about years such as 2001/02, which are read as months.
+fn seasons(column: &Column, hints: &Hints) -> Option<String> {
+    let all = column.seasons > 0 && column.seasons == column.filled && column.distinct() > 1;
+    (all && hints.time_format.is_none()).then(|| {
+        let (name, word) = (&column.name, worded(&column.name));
+        format!(
+            "All values of `{name}` are like 2001/02, with the year after the first behind it, so they may be seasons or business years rather than months. Add a column with the day on which each begins; or say `--time {word} --time-format %Y-%m`, with the mark between them as in the file, if they are months."
+        )
+    })
+}
+
+/// Asks about lines above the header that are rows of another table.
+fn lines_above(table: &Table) -> Option<String> {
+    const MIN: usize = 10;
+    let mark = match table.form.delimiter {
+        Delimiter::Comma => ',',
+        Delimiter::Semicolon => ';',
+        Delimiter::Tab => '\t',
+        Delimiter::Pipe => '|',
+        Delimiter::Spaces => return None,
+    };
+    let width = |line: &String| line.split(mark).count();
+    let number = |line: &&String| line.bytes().any(|byte| byte.is_ascii_digit());
+    let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+    for line in table.above.iter().filter(number).filter(|line| width(line) > 2) {
+        *widths.entry(width(line)).or_default() += 1;
+    }
+    let lines = widths.into_values().max().filter(|lines| *lines >= MIN)?;
+    Some(format!(
+        "{lines} lines above the header look like rows of another table; they are not read. Give each table a file of its own, or take these lines out."
+    ))
+}
+
+/// Asks about days far from all others: a clock may not have been set.
+pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
+    let found = tally.days.clone().far().filter(|_| !hints.keep_far_days)?;
+    let text = |(first, last): (i64, i64)| match first == last {
+        true => format!("on {}", day_text(first)),
+        false => format!("from {} to {}", day_text(first), day_text(last)),
+    };
+    let rows =
+        if found.rows == 1 { "1 row lies".to_owned() } else { format!("{} rows lie", found.rows) };
+    Some(format!(
+        "{rows} far from all others in time, {}, and all others {}: a clock may not have been set, or a year may be mistyped. Correct these rows or take them out of the file, or say `--keep-far-days` if their times are right.",
+        text(found.far),
+        text(found.others)
+    ))
+}
+
 /// Asks about times and names that a spreadsheet has shortened, as in `1.70528E+12`.
 fn exponents(column: &Column) -> Option<String> {
     let (name, count) = (&column.name, column.written.exponents);
@@ -97,9 +188,9 @@ fn units(column: &Column) -> Option<String> {
     let each = written.around.iter().map(|(around, count)| format!("{count} with `{around}`"));
     let bare = (written.bare > 0).then(|| format!("{} without", written.bare));
     let each: Vec<String> = each.chain(bare).collect();
-    let name = &column.name;
+    let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {name}` if they may be added up.",
+        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {word}` if they may be added up.",
         each.join(", ")
     ))
 }

@@ -23,10 +23,7 @@ impl Understanding {
             return match own.values {
                 Values::Text => format!("counted as {}", own.name),
                 Values::Boolean => format!("yes and no, as {}: 1 and 0", own.name),
-                Values::Number if own.only_rises => {
-                    format!("measured as {}{unit}, which only rises", own.name)
-                }
-                Values::Number => format!("measured as {}{unit}", own.name),
+                Values::Number => format!("measured as {}{unit}{}", own.name, own.course.says()),
             };
         }
         if let Some((_, count)) = self.categories.iter().find(|(other, _)| other == name) {

@@ -24,6 +24,8 @@ pub struct Hints {
     pub leave_out: Vec<String>,
     /// Whether numbers far from all others are kept, or stand for missing ones.
     pub outliers: Option<Outlying>,
+    /// Whether the times of days far from all others are right.
+    pub keep_far_days: bool,
 }
 
 /// What becomes of numbers far from all others.

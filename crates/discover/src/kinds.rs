@@ -2,10 +2,15 @@
 //! sums among what they are sums of.
 
 use crate::attribute::Attribute;
+use crate::form::Form;
+use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
+use crate::scan::{Scanned, scan};
 use crate::tally::Values;
-use crate::words::{KINDS, READINGS, is, words};
+use crate::times::{TimePlan, join};
+use crate::totals::{is_total, seems_total};
+use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
@@ -91,66 +96,129 @@ const QUANTITIES: &[&str] = &[
     "credit",
 ];
 
-/// What stands for the sum of all others.
-const TOTALS: &[&str] = &[
-    "total",
-    "grand total",
-    "subtotal",
-    "all",
-    "sum",
-    "overall",
-    "gesamt",
-    "insgesamt",
-    "summe",
-    "total général",
-    "ensemble",
-    "tous",
-    "todos",
-    "totale",
-    "totaal",
-    "suma",
-    "i alt",
-    "totalt",
-];
-
 /// Different texts of a column that names kinds, at most.
-const MAX_KINDS: u64 = 60;
+pub(crate) const MAX_KINDS: u64 = 60;
+
+/// What to ask of them.
+pub(crate) struct Kinds {
+    /// In sentences.
+    pub questions: Vec<String>,
+    /// Whether a person has said what to do with the column that tells apart rows of one owner at
+    /// one time.
+    pub answered: bool,
+}
 
 /// What to ask.
 pub(crate) fn questions(
     (attributes, categories): (&[Attribute], &[(String, u64)]),
     profile: &Profile,
-    owner: Option<usize>,
+    (owner, kinds, parts): (Option<usize>, &[usize], &[usize]),
     hints: &Hints,
-) -> Vec<String> {
+) -> Kinds {
     let is_category =
         |column: &Column| categories.iter().any(|(name, count)| *name == column.name && *count > 1);
-    let own = owner.map(|at| &profile.columns[at]);
-    let said = hints.owner.is_some();
-    let named = || {
-        let open =
-            |column: &&Column| is_category(column) && !hints.leave_out.contains(&column.name);
-        profile.columns.iter().filter(open)
+    let own = owner.map(|at| &profile.columns[at]).filter(|_| hints.owner.is_none());
+    let left_out = |column: &Column| hints.leave_out.contains(&column.name);
+    let open = |column: &&Column| is_category(column) && !left_out(column);
+    let named: Vec<&Column> = profile.columns.iter().filter(open).collect();
+    let pairs = pairs(attributes, &named, own);
+    let said = |pair: &Pair<'_>| hints.measure.iter().any(|own| own == pair.value);
+    let asked = pairs.iter().find(|pair| !said(pair));
+    let mut found: Vec<String> =
+        asked.map(|pair| (pair.asks)(pair.value, pair.kind)).into_iter().collect();
+    // What was said of the kinds in a column holds for rows of one time too.
+    let known = |column: &Column| {
+        left_out(column) || pairs.iter().any(|pair| said(pair) && pair.kind.name == column.name)
     };
-    let all = || named().chain(own.filter(|_| !said));
-    let mut found = Vec::new();
-    if let Some(value) = readings(attributes, hints) {
-        let kind = named()
-            .find(|column| is(&column.name, KINDS))
-            .or_else(|| all().find(|column| names_quantities(column)));
-        let unit = named().find(|column| names_units(column));
-        found.extend(kind.or(unit).map(|column| mixed(value, column)));
+    let mut apart = kinds.iter().map(|at| &profile.columns[*at]);
+    let first = attributes.iter().find(|own| own.values == Values::Number);
+    if found.is_empty()
+        && let Some(value) = first
+    {
+        let open = apart.clone().find(|own| is_category(own) && !known(own));
+        found.extend(open.map(|kind| beside(&value.column, kind)));
     }
-    found.extend(all().find_map(totals));
-    found
+    found.extend(named.into_iter().chain(own).find_map(totals));
+    let mut parts = parts.iter().map(|at| &profile.columns[*at]);
+    let of_parts = |own: &Column| left_out(own) || hints.measure.contains(&own.name);
+    Kinds { questions: found, answered: apart.any(known) || parts.any(of_parts) }
+}
+
+/// Numbers that must not be added up as they are, and the column that says of what kind each is.
+struct Pair<'a> {
+    value: &'a str,
+    kind: &'a Column,
+    asks: fn(&str, &Column) -> String,
+}
+
+/// All that there may be, the likeliest first.
+fn pairs<'a>(
+    attributes: &'a [Attribute],
+    named: &[&'a Column],
+    owner: Option<&'a Column>,
+) -> Vec<Pair<'a>> {
+    let named = || named.iter().copied();
+    let quantities = || named().chain(owner).find(|column| names_quantities(column));
+    let unit = || named().find(|column| names_units(column));
+    let kind = named().find(|column| is(&column.name, KINDS)).or_else(quantities).or_else(unit);
+    let signs = named().find(|column| names_signs(column));
+    let pair = |value: Option<&'a str>, kind: Option<&'a Column>, asks| {
+        value.zip(kind).map(|(value, kind)| Pair { value, kind, asks })
+    };
+    let all = [
+        pair(readings(attributes), kind, mixed as fn(&str, &Column) -> String),
+        pair(money(attributes), unit(), mixed),
+        pair(money(attributes), signs, unsigned),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Whether rows of one owner at one time have the same texts of a column again and again, as
+/// kinds of readings have, or most of all that there are. What somebody bought differs each time.
+pub(crate) fn recur(
+    (text, form): (&str, &Form),
+    time: &TimePlan,
+    owner: Option<usize>,
+    column: usize,
+) -> bool {
+    let (hashes, mut joined) = (Hashes::default(), String::new());
+    // The texts of each time, as their number and the sum of their hashes.
+    let mut times: Map<(u64, i64), (u64, u64)> = Map::default();
+    let mut texts: Set<u64> = Set::default();
+    scan(text, form, |_, scanned| {
+        let Scanned::Row(row) = scanned else { return true };
+        let at = join(row, &time.columns, form, &mut joined).then(|| time.clock.micros(&joined));
+        let Some(at) = at.flatten() else { return true };
+        let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
+        let own = hashes.of(cell(column));
+        texts.insert(own);
+        let known = times.entry((hashes.of(owner.map_or("", cell)), at)).or_default();
+        *known = (known.0 + 1, known.1.wrapping_add(own));
+        true
+    });
+    let mut sets: Map<u64, u64> = Map::default();
+    let (mut several, mut all) = (0u64, 0u64);
+    for (count, set) in times.into_values().filter(|(count, _)| *count > 1) {
+        *sets.entry(set).or_default() += 1;
+        several += 1;
+        all += count;
+    }
+    let most = sets.into_values().max().unwrap_or(0);
+    several > 0 && (most * 2 >= several || all * 2 >= several * texts.len() as u64)
 }
 
 /// The column whose numbers may be of several kinds: by its name, or since it is the only one.
-fn readings<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
+fn readings(attributes: &[Attribute]) -> Option<&str> {
     let numbers = || attributes.iter().filter(|own| own.values == Values::Number);
     let only = || numbers().next().filter(|_| numbers().count() == 1);
     let value = numbers().find(|own| is(&own.column, READINGS)).or_else(only)?;
-    (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
+    Some(&value.column)
+}
+
+/// The first column of money.
+fn money(attributes: &[Attribute]) -> Option<&str> {
+    let value = attributes.iter().find(|own| has(&own.column, MONEY))?;
+    Some(&value.column)
 }
 
 /// Whether most texts of a column name quantities, and not the same.
@@ -170,24 +238,62 @@ pub(crate) fn names_quantities(column: &Column) -> bool {
 fn names_units(column: &Column) -> bool {
     let name = column.name.to_lowercase();
     let named = name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
+    let named = named || has(&column.name, CURRENCIES);
     named && column.distinct() <= MAX_KINDS
 }
 
-fn mixed(value: &str, kind: &Column) -> String {
-    let name = &kind.name;
+/// Whether a column has two texts, which say whether an amount comes or goes.
+fn names_signs(column: &Column) -> bool {
+    const PAIRS: [[&str; 2]; 9] = [
+        ["h", "s"],
+        ["c", "d"],
+        ["cr", "dr"],
+        ["haben", "soll"],
+        ["credit", "debit"],
+        ["in", "out"],
+        ["buy", "sell"],
+        ["deposit", "withdrawal"],
+        ["income", "expense"],
+    ];
+    let mut texts: Vec<String> = column.texts.keys().map(|text| text.to_lowercase()).collect();
+    texts.sort_unstable();
+    PAIRS.iter().any(|pair| texts == *pair)
+}
+
+/// Asks about amounts whose sign stands in another column.
+fn unsigned(value: &str, signs: &Column) -> String {
+    let (name, word) = (&signs.name, worded(value));
     format!(
-        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {value}` if they may be added up.",
+        "`{name}` seems to say which numbers of `{value}` come and which go, so that a sum without signs says nothing. Give the numbers their signs, or say `--measure {word}` if they may be added up as they are."
+    )
+}
+
+/// Asks about rows of one owner at one time.
+fn beside(value: &str, kind: &Column) -> String {
+    let (name, leave) = (&kind.name, worded(&kind.name));
+    format!(
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside what was measured. A sum of `{value}` over them may mix them or count twice. Give a file with one of them, or say `--leave-out {leave}` if they may be added up.",
+        kind.distinct()
+    )
+}
+
+fn mixed(value: &str, kind: &Column) -> String {
+    let (name, word) = (&kind.name, worded(value));
+    format!(
+        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {word}` if they may be added up.",
         kind.distinct()
     )
 }
 
 /// Asks about a text that says that its rows are sums of the others.
 fn totals(column: &Column) -> Option<String> {
-    let is_total = |text: &&String| TOTALS.contains(&text.to_lowercase().as_str());
     let others = column.texts.len() > 2;
-    let text = column.texts.keys().find(is_total).filter(|_| others)?;
-    let name = &column.name;
+    // A word such as `all` in one of many names.
+    let mut alike = column.texts.keys().filter(|text| seems_total(text));
+    let only = alike.next().filter(|_| alike.next().is_none());
+    let text = column.texts.keys().find(|text| is_total(text)).or(only).filter(|_| others)?;
+    let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {name}` or `--leave-out {name}`, as it is, if they are no sums."
+        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {word}` or `--leave-out {word}`, as it is, if they are no sums."
     ))
 }

@@ -12,13 +12,16 @@
 
 mod attribute;
 pub mod bounds;
+mod calendar;
 pub mod cells;
 pub mod clock;
 mod columns;
+mod constant;
 mod distinct;
 mod doubts;
 pub mod encoding;
 mod error;
+mod extremes;
 mod fates;
 pub mod form;
 mod hash;
@@ -32,8 +35,10 @@ mod sentinels;
 mod steps;
 mod table;
 pub mod times;
+mod totals;
 mod units;
 mod vocabulary;
+mod wide;
 mod windows;
 mod words;
 pub mod write;
@@ -47,5 +52,6 @@ mod understanding;
 
 pub use attribute::Attribute;
 pub use profile::truth;
+pub use steps::Course;
 pub use tally::{Tally, Total, Values};
 pub use understanding::{Understanding, understand};

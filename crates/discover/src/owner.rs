@@ -4,12 +4,15 @@ use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
-use crate::kinds::names_quantities;
+use crate::kinds::{self, MAX_KINDS, names_quantities};
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{FLAGS, KINDS, TIMES, has, is, names_a_number, owner_score};
+use crate::words::{
+    FLAGS, KINDS, TIMES, has, is, is_id, names_a_number, owner_score, worded, words,
+};
+use std::collections::BTreeSet;
 
 /// Rows that are read to see which column tells series apart.
 const SAMPLE: u64 = 200_000;
@@ -24,6 +27,10 @@ pub(crate) struct OwnerPlan {
     pub column: Option<usize>,
     /// Columns of numbers that tell apart rows of one owner at one time.
     pub parts: Vec<usize>,
+    /// Columns of texts that do so.
+    pub kinds: Vec<usize>,
+    /// Columns of numbers with one for each owner, and another for each.
+    pub constant: Vec<usize>,
     /// What is noticed.
     pub notes: Vec<String>,
     /// What cannot be known and matters.
@@ -41,9 +48,13 @@ pub(crate) fn find(
     time: &TimePlan,
     hints: &Hints,
 ) -> Result<OwnerPlan, DiscoverError> {
-    let plan = |column: Option<usize>, notes, questions| {
-        let parts = parts(text, table, profile, time, column);
-        Ok(OwnerPlan { column, parts, notes, questions })
+    let plan = |column: Option<usize>, notes, questions: Vec<String>| {
+        let (parts, mut kinds) = parts(text, table, profile, time, column);
+        if !questions.is_empty() {
+            kinds.clear();
+        }
+        let constant = crate::constant::find((text, &table.form), profile, column);
+        Ok(OwnerPlan { column, parts, kinds, constant, notes, questions })
     };
     match hints.owner.as_deref() {
         Some("none") => return plan(None, Vec::new(), Vec::new()),
@@ -55,8 +66,8 @@ pub(crate) fn find(
     }
     let candidates = candidates(profile, table, time);
     if let Some(best) = by_name(profile, &candidates) {
-        let notes = rivals(profile, &candidates, best);
-        return plan(Some(best), notes, Vec::new());
+        let (notes, questions) = rivals(profile, &candidates, best);
+        return plan(Some(best), notes, questions);
     }
     let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
     questions.extend(in_few_rows(profile, time));
@@ -83,6 +94,9 @@ fn by_rows(
         let Some(at) = series.best().filter(may_own) else {
             return (None, Vec::new(), vec![series.question(&tried, name)]);
         };
+        if is_plain_words(&profile.columns[at]) {
+            return (Some(at), Vec::new(), vec![series.question(&[at], name)]);
+        }
         let note = format!(
             "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
             name(at)
@@ -96,13 +110,30 @@ fn by_rows(
         );
         return (None, Vec::new(), vec![asked]);
     }
+    by_texts((table, profile), &series, candidates)
+}
+
+/// The same where times hardly repeat.
+fn by_texts(
+    (table, profile): (&Table, &Profile),
+    series: &Series,
+    candidates: &[usize],
+) -> (Option<usize>, Vec<String>, Vec<String>) {
+    if let Some((at, asked)) = series.in_blocks(profile) {
+        return (Some(at), Vec::new(), vec![asked]);
+    }
     let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
+    let things = texts.filter(|at| table.has_header && names_things(&profile.columns[*at]));
+    if let Some(at) = things {
+        let asked = ask_of_names(&profile.columns[at]);
+        return (Some(at), Vec::new(), vec![asked]);
+    }
     if !table.has_header
         && let Some(first) = texts
     {
         let note = format!(
-            "The file has no names of columns. {} is taken for the owner, since it is the first column of texts that repeat.",
-            name(first)
+            "The file has no names of columns. `{}` is taken for the owner, since it is the first column of texts that repeat.",
+            profile.columns[first].name
         );
         return (Some(first), vec![note], Vec::new());
     }
@@ -120,19 +151,53 @@ fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     };
     let (_, column) = profile.columns.iter().enumerate().find(some)?;
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
+    let word = worded(name);
     Some(format!(
-        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {name}` to refuse the others, or `--owner none` if all rows are one owner's."
+        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {word}` to refuse the others, or `--owner none` if all rows are one owner's."
     ))
 }
 
-/// The column of few whole numbers that tells apart rows of one owner at one time.
+/// Whether a column has so few values, all of letters alone, that they may be kinds of something,
+/// such as meals.
+fn is_plain_words(column: &Column) -> bool {
+    const FEW: u64 = 10;
+    let plain = |text: &String| text.chars().all(|c| c.is_alphabetic() || c == ' ');
+    column.distinct() < FEW && column.texts.keys().all(plain)
+}
+
+/// Asks about a column of names.
+fn ask_of_names(column: &Column) -> String {
+    let (name, word, names) = (&column.name, worded(&column.name), column.distinct());
+    format!(
+        "`{name}` has {names} names that repeat, such as those of devices or people. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+    )
+}
+
+/// Whether the texts of a column are one word with different numbers, such as P1 to P12.
+fn names_things(column: &Column) -> bool {
+    let stem = |text: &String| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let stems: BTreeSet<String> = column.texts.keys().map(stem).collect();
+    let numbered = |text: &String| text.ends_with(|c: char| c.is_ascii_digit());
+    let word = |stem: &String| stem.starts_with(char::is_alphabetic);
+    !column.many_texts
+        && column.distinct() > 2
+        && column.numbers == 0
+        && stems.len() == 1
+        && stems.iter().all(word)
+        && column.texts.keys().all(numbered)
+        && !has(&column.name, FLAGS)
+        && !is(&column.name, KINDS)
+}
+
+/// The column of few whole numbers that tells apart rows of one owner at one time, and the column
+/// of few texts that does.
 fn parts(
     text: &str,
     table: &Table,
     profile: &Profile,
     time: &TimePlan,
     owner: Option<usize>,
-) -> Vec<usize> {
+) -> (Vec<usize>, Vec<usize>) {
     let few = |(at, column): &(usize, &Column)| {
         let repeats = column.distinct() * 20 <= column.filled || column.distinct() <= 4;
         let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
@@ -144,15 +209,29 @@ fn parts(
             && repeats
             && (2..=MAX_PARTS).contains(&column.distinct())
     };
-    let tried: Vec<usize> =
-        profile.columns.iter().enumerate().filter(few).map(|(at, _)| at).take(MAX_TRIED).collect();
+    let few_texts = |(at, column): &(usize, &Column)| {
+        let used = time.columns.contains(at) || owner == Some(*at);
+        let text = column.numbers == 0 && !column.many_texts && column.times() == 0;
+        text && !used
+            && column.filled == profile.rows
+            && (2..=MAX_KINDS).contains(&column.distinct())
+    };
+    let all = || profile.columns.iter().enumerate();
+    let numbers: Vec<usize> = all().filter(few).map(|(at, _)| at).take(MAX_TRIED).collect();
+    let texts: Vec<usize> = all().filter(few_texts).map(|(at, _)| at).take(MAX_TRIED).collect();
+    let tried = [numbers.as_slice(), texts.as_slice()].concat();
     if tried.is_empty() {
-        return tried;
+        return (tried, texts);
     }
     let series = Series::read(text, &table.form, time, owner, &tried);
+    let (of_numbers, of_texts) = series.within.split_at(numbers.len());
     let clear = series.rows > 8 && series.repeats * 5 > series.rows;
-    let apart = series.within.iter().filter(|(_, repeats)| clear && *repeats == 0);
-    apart.map(|(at, _)| *at).take(1).collect()
+    let some = series.rows > 8 && series.repeats * 20 > series.rows;
+    let apart = of_numbers.iter().filter(|(_, repeats)| clear && *repeats == 0);
+    let kinds = of_texts.iter().filter(|(_, repeats)| some && *repeats * 20 <= series.repeats);
+    let first = |(at, _): &(usize, u64)| *at;
+    let recur = |at: &usize| kinds::recur((text, &table.form), time, owner, *at);
+    (apart.map(first).take(1).collect(), kinds.map(first).filter(recur).take(1).collect())
 }
 
 /// Columns that repeat their values and are no part of the time.
@@ -212,8 +291,69 @@ fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// Other columns that may be meant.
-fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> Vec<String> {
+/// Asks about two columns of one thing, such as where a trip starts and ends: neither says whose
+/// a row is.
+fn ends(profile: &Profile, best: usize) -> Option<String> {
+    let own = &profile.columns[best].name;
+    let other = profile.columns.iter().find(|column| are_ends(own, &column.name))?;
+    let (name, word) = (&other.name, worded(own));
+    Some(format!(
+        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so that neither may say whose it is. Name the owner with `--owner COLUMN`; say `--owner {word}` if it is the one, or `--owner none` if all rows are one owner's."
+    ))
+}
+
+/// Whether two names differ in one word alone, which says the direction.
+fn are_ends(one: &str, other: &str) -> bool {
+    const ENDS: [(&str, &str); 9] = [
+        ("start", "end"),
+        ("from", "to"),
+        ("origin", "destination"),
+        ("source", "destination"),
+        ("src", "dst"),
+        ("pickup", "dropoff"),
+        ("departure", "arrival"),
+        ("sender", "receiver"),
+        ("von", "nach"),
+    ];
+    let (one, other) = (words(one), words(other));
+    let mut differing = one.iter().zip(&other).filter(|(a, b)| a != b);
+    let pair = differing.next();
+    let are = |(a, b): (&String, &String)| {
+        ENDS.iter().any(|(from, to)| (a, b) == (&(*from).to_owned(), &(*to).to_owned()))
+            || ENDS.iter().any(|(from, to)| (b, a) == (&(*from).to_owned(), &(*to).to_owned()))
+    };
+    one.len() == other.len() && differing.next().is_none() && pair.is_some_and(are)
+}
+
+/// Whether a name ends as that of a number, and no other word says what it names.
+fn is_vague(name: &str) -> bool {
+    let mut words = words(name);
+    let id = words.iter().position(|word| word == "id").map(|at| words.remove(at));
+    id.is_some() && !words.is_empty() && owner_score(&(words.join(" ") + " name")) == 0
+}
+
+/// Asks about an area beside what numbers cases or the like: each row is somebody else's.
+fn cases(profile: &Profile, best: usize) -> Option<String> {
+    let (own, rows) = (&profile.columns[best].name, profile.rows);
+    if owner_score(own) > 50 {
+        return None;
+    }
+    let case = profile.columns.iter().find(|column| {
+        let unique = column.distinct() == rows && column.filled == rows && rows > 20;
+        unique && !column.counts_up && is_id(&column.name)
+    })?;
+    let (name, word) = (&case.name, worded(own));
+    Some(format!(
+        "Each row has another `{name}`, so that a row may be about somebody else than `{own}`. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is it, or `--owner none` if all rows are one owner's."
+    ))
+}
+
+/// Other columns that may be meant: what to say, and what to ask.
+fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> (Vec<String>, Vec<String>) {
+    let open = ends(profile, best).or_else(|| cases(profile, best));
+    if let Some(question) = open {
+        return (Vec::new(), vec![question]);
+    }
     let likely = |at: &&usize| {
         let column = &profile.columns[**at];
         **at != best && owner_score(&column.name) >= 60 && column.distinct() > 1
@@ -224,13 +364,15 @@ fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> Vec<String> {
         .map(|at| format!("`{}`", profile.columns[*at].name))
         .collect();
     if names.is_empty() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let own = &profile.columns[best].name;
-    vec![format!(
-        "`{own}` is taken for the owner; {} could be meant too. Say so with `--owner`.",
-        names.join(", ")
-    )]
+    let says = format!(
+        "`{own}` is taken for the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if it is the one, or `--owner none` if all rows are one owner's.",
+        names.join(", "),
+        worded(own)
+    );
+    if is_vague(own) { (Vec::new(), vec![says]) } else { (vec![says], Vec::new()) }
 }
 
 /// Whether the values of a column are network addresses.
@@ -251,6 +393,11 @@ struct Series {
     rows: u64,
     repeats: u64,
     within: Vec<(usize, u64)>,
+    /// Rows whose time is before that of the row above.
+    backs: u64,
+    /// For each column: rows with another value than the row above, and those of the backward rows
+    /// with the same.
+    changes: Vec<(u64, u64)>,
 }
 
 impl Series {
@@ -261,8 +408,15 @@ impl Series {
         owner: Option<usize>,
         columns: &[usize],
     ) -> Series {
-        let mut series =
-            Series { rows: 0, repeats: 0, within: columns.iter().map(|at| (*at, 0)).collect() };
+        let mut series = Series {
+            rows: 0,
+            repeats: 0,
+            within: columns.iter().map(|at| (*at, 0)).collect(),
+            backs: 0,
+            changes: vec![(0, 0); columns.len()],
+        };
+        let mut last = i64::MIN;
+        let mut above = vec![None; columns.len()];
         let hashes = Hashes::default();
         let mut known: Set<(u64, i64)> = Set::default();
         let mut own: Vec<Set<(u64, i64)>> = vec![Set::default(); columns.len()];
@@ -277,8 +431,16 @@ impl Series {
             let whose = owner.map_or("", cell);
             series.rows += 1;
             series.repeats += u64::from(!known.insert((hashes.of(whose), at)));
-            for ((column, repeats), own) in series.within.iter_mut().zip(&mut own) {
-                *repeats += u64::from(!own.insert((hashes.of((whose, cell(*column))), at)));
+            let back = at < std::mem::replace(&mut last, at);
+            series.backs += u64::from(back);
+            let changes = series.changes.iter_mut().zip(&mut above);
+            let within = series.within.iter_mut().zip(&mut own);
+            for (((column, repeats), own), ((changes, same), above)) in within.zip(changes) {
+                let hash = hashes.of((whose, cell(*column)));
+                *repeats += u64::from(!own.insert((hash, at)));
+                let changed = above.replace(hash).is_some_and(|above| above != hash);
+                *changes += u64::from(changed);
+                *same += u64::from(back && !changed);
             }
             series.rows < SAMPLE
         });
@@ -293,6 +455,23 @@ impl Series {
             self.rows,
             names.join(", ")
         )
+    }
+
+    /// The first column that changes wherever times go back, and hardly elsewhere; with what to
+    /// ask. In files with the latest row first, times go back at each row.
+    fn in_blocks(&self, profile: &Profile) -> Option<(usize, String)> {
+        if self.backs < 2 || self.backs * 3 > self.rows {
+            return None;
+        }
+        let mut found = self.within.iter().zip(&self.changes);
+        let fits = |(changes, same): &(u64, u64)| *same == 0 && *changes <= 2 * self.backs;
+        let at = found.find(|(_, changes)| fits(changes)).map(|((at, _), _)| *at)?;
+        let (name, backs) = (&profile.columns[at].name, self.backs);
+        let word = worded(name);
+        let asked = format!(
+            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a series of their own. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+        );
+        Some((at, asked))
     }
 
     /// The first column within whose values times repeat hardly ever.

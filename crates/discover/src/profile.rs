@@ -2,10 +2,13 @@
 
 use crate::clock::{Format, shape};
 use crate::distinct::Distinct;
+use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
+use crate::totals::seems_total;
+use crate::words::{WEEK, YEARS};
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -32,8 +35,8 @@ pub(crate) struct Column {
     pub digits: Option<(usize, usize)>,
     /// The least and the greatest number that cannot stand for a missing one.
     pub range: Option<(Decimal, Decimal)>,
-    /// Numbers that may stand for a missing one, by their text, with their count.
-    pub suspects: BTreeMap<String, (Decimal, u64)>,
+    /// Numbers that may stand for a missing one, by their text without marks, with their cells.
+    pub suspects: BTreeMap<String, (Decimal, Cells)>,
     /// Texts that are no numbers, with their count, as far as they are few.
     pub texts: Map<String, u64>,
     /// Whether there are more different texts than are kept.
@@ -54,8 +57,12 @@ pub(crate) struct Column {
     pub last_time: Option<(String, String)>,
     /// The number before.
     pub before: Option<Decimal>,
+    /// Cells such as 2001/02, whose second number is the year after the first.
+    pub seasons: u64,
     /// How numbers are written.
     pub written: Written,
+    /// The least and the greatest number, and how often they occur.
+    pub extremes: Extremes,
 }
 
 /// How the numbers of a column are written.
@@ -69,6 +76,10 @@ pub(crate) struct Written {
     pub clocks: u64,
     /// Integers of four digits and more.
     pub long: u64,
+    /// Integers of three digits and more that begin with 0.
+    pub padded: u64,
+    /// Integers of seven digits and more that begin with a plus.
+    pub plus: u64,
     /// Those with an exponent.
     pub exponents: u64,
     /// What stands around them, such as `$`, with the count.
@@ -147,6 +158,35 @@ impl Column {
         self.numbers > 0 && self.numbers == self.filled && !self.fractional
     }
 
+    /// Whether its numbers are written as codes and numbers of telephones are: with zeros in front
+    /// of them, or a plus.
+    pub(crate) fn is_written_as_code(&self) -> bool {
+        let one_width = self.digits.is_some_and(|(short, long)| short == long);
+        let padded = self.written.padded > 0 && one_width;
+        self.is_integer() && (padded || self.written.plus == self.numbers)
+    }
+
+    /// What part of a time its whole numbers are by its name and their range.
+    pub(crate) fn part_of_time(&self) -> Option<&'static str> {
+        const HOURS: &[&str] = &["hour", "hourofday", "stunde", "heure", "hora", "uur"];
+        const MONTHS: &[&str] = &["month", "mnth", "monat", "mois", "mes", "maand", "mese"];
+        const DAYS: &[&str] = &["day", "dayofmonth", "dayofyear", "doy", "yday"];
+        let within = |least: i128, most: i128| {
+            let own = |digits| Decimal { digits, places: 0 };
+            self.whole_range().is_some_and(|(lo, hi)| lo >= own(least) && hi <= own(most))
+        };
+        let named = |list: &[&str]| crate::words::is(&self.name, list);
+        let year = crate::words::has(&self.name, YEARS) && within(1850, 2100);
+        let part = [
+            (year, "it holds years"),
+            (named(MONTHS) && within(1, 12), "it holds months of the year"),
+            (named(WEEK) && within(1, 53), "it holds weeks of the year"),
+            (named(DAYS) && within(1, 366), "it holds days of a month or a year"),
+            (named(HOURS) && within(0, 24), "it holds hours of the day"),
+        ];
+        part.into_iter().find(|(is, _)| *is && self.is_integer()).map(|(_, says)| says)
+    }
+
     /// Whether the column numbers the rows.
     pub(crate) fn numbers_rows(&self) -> bool {
         if !self.is_integer() || self.numbers < 3 {
@@ -193,7 +233,7 @@ impl Column {
             if !marks.around.is_empty() {
                 self.written.surrounded(cell, value, marks);
             }
-            return self.number(&plain, value);
+            return self.number((&plain, cell), value);
         }
         let may_be_time = !self.many_texts || !self.shapes.is_empty();
         if may_be_time
@@ -203,14 +243,15 @@ impl Column {
             return;
         }
         self.booleans += u64::from(boolean(cell).is_some());
-        if self.texts.len() < KEPT_TEXTS {
+        let many = self.texts.len() >= KEPT_TEXTS;
+        self.many_texts |= many;
+        // What says that a row is a sum of others often stands at the end.
+        if !many || seems_total(cell) {
             self.texts.insert(cell.to_owned(), 1);
-        } else {
-            self.many_texts = true;
         }
     }
 
-    fn number(&mut self, plain: &str, value: Decimal) {
+    fn number(&mut self, (plain, cell): (&str, &str), value: Decimal) {
         if self.numbers == 0 {
             (self.counts_up, self.ascends) = (true, true);
             (self.hhmm, self.hhmmss) = (true, true);
@@ -229,6 +270,8 @@ impl Column {
         } else {
             let length = plain.trim_start_matches(['+', '-']).len();
             self.written.long += u64::from(length > 3);
+            self.written.padded += u64::from(length > 2 && plain.starts_with('0'));
+            self.written.plus += u64::from(length > 6 && plain.starts_with('+'));
             self.digits = Some(
                 self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
             );
@@ -241,10 +284,11 @@ impl Column {
             }
         }
         if is_suspect(plain) {
-            let entry = self.suspects.entry(plain.to_owned()).or_insert((value, 0));
-            entry.1 += 1;
+            let entry = self.suspects.entry(plain.to_owned());
+            count_cell(&mut entry.or_insert_with(|| (value, Cells::new())).1, cell);
             return;
         }
+        self.extremes.add(value, (plain, cell));
         self.range =
             Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
     }
@@ -277,6 +321,7 @@ impl Column {
         }
         let Some(found) = self.shapes.get_mut(&shape) else { return false };
         found.count += 1;
+        self.seasons += u64::from(is_season(cell));
         for (format, failed) in &mut found.formats {
             match format.read(cell) {
                 Some(moment) => found.midnight &= moment.time_of_day() == 0,
@@ -285,6 +330,15 @@ impl Column {
         }
         true
     }
+}
+
+/// Whether a text is a year and the one after it.
+fn is_season(cell: &str) -> bool {
+    let parts =
+        cell.split_once(['/', '-']).filter(|(year, next)| (year.len(), next.len()) == (4, 2));
+    let numbers =
+        parts.and_then(|(year, next)| Some((year.parse::<u32>().ok()?, next.parse().ok()?)));
+    numbers.is_some_and(|(year, next): (u32, u32)| (year + 1) % 100 == next)
 }
 
 /// Whether two texts have digits at the same places, and are equal elsewhere.

@@ -1,9 +1,12 @@
 //! What is not certain, in sentences for people.
 
+use crate::attribute::Attribute;
 use crate::clock::{Region, words};
+use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
+use crate::words::worded;
 use std::fmt::Write as _;
 
 /// Rows in a thousand that may be refused before a person should look.
@@ -70,7 +73,15 @@ impl Understanding {
         };
         say(tally.untimed, "without a time left out");
         say(tally.blank, "of nothing but empty cells passed over");
-        say(tally.duplicates, "equal an earlier row in every cell; all are kept");
+        say(
+            tally.duplicates,
+            match tally.repeats_a_part() {
+                true => {
+                    "equal an earlier row in every cell, one below the other, so that a part of the file may be in it twice; all are kept and count twice, unless you take one of the parts out"
+                }
+                false => "equal an earlier row in every cell; all are kept",
+            },
+        );
         say(
             tally.out_of_order,
             "lie before an earlier row of their owner; all are kept and sorted",
@@ -127,9 +138,7 @@ impl Understanding {
         let (mut matters, mut notes) = (Vec::new(), Vec::new());
         for attribute in &self.attributes {
             let column = &attribute.column;
-            for (text, count) in &attribute.sentinels {
-                notes.push(format!("`{column}` has {text} in {count} cells, which is taken for a missing value and left out."));
-            }
+            notes.extend(left_out(attribute));
             if !attribute.texts.is_empty() {
                 let texts: u64 = attribute.texts.values().sum();
                 let sentence = format!(
@@ -144,9 +153,7 @@ impl Understanding {
                 let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
                 if many { &mut matters } else { &mut notes }.push(sentence);
             }
-            if attribute.only_rises {
-                notes.push(format!("`{column}` never falls from one reading of an owner to the next, as the standing of a meter. A sum or a mean of standings says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that."));
-            }
+            notes.extend(course(column, attribute.course));
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();
                 let count = attribute.outliers.count;
@@ -173,4 +180,39 @@ impl Understanding {
         self.questions.append(&mut matters);
         self.notes.append(&mut notes);
     }
+}
+
+/// What to say of numbers that stand for a missing one.
+fn left_out(attribute: &Attribute) -> Vec<String> {
+    let column = &attribute.column;
+    let says = |(text, count): (&String, &u64)| {
+        let may_be = attribute.marks.contains(text);
+        let more = if may_be { " Say `--outliers keep` if it is a number." } else { "" };
+        format!(
+            "`{column}` has {text} in {count} cells, which is taken for a missing value and left out.{more}"
+        )
+    };
+    attribute.sentinels.iter().map(says).collect()
+}
+
+/// What to say of numbers that do not add up.
+fn course(column: &str, course: Course) -> Option<String> {
+    let (how, of) = match course {
+        Course::Any => return None,
+        Course::Rises => (
+            "never falls from one reading of an owner to the next, as the standing of a meter",
+            "standings",
+        ),
+        Course::StartsAgain => (
+            "rises from one reading of an owner to the next and falls only to start again near zero, as a total so far of a day or a trip",
+            "totals so far",
+        ),
+        Course::Stands => {
+            ("holds what is left after each row, as the balance of an account", "balances")
+        }
+    };
+    let word = worded(column);
+    Some(format!(
+        "`{column}` {how}. A sum or a mean of {of} says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that; or say `--measure {word}` if its numbers may be added up."
+    ))
 }

@@ -1,6 +1,7 @@
 //! Numbers that stand for a missing one, such as -999: their form and their distance set them
 //! apart from real ones.
 
+use crate::extremes::{Cells, Far};
 use crate::number::Decimal;
 use crate::profile::Column;
 use crate::words::{MONEY, has, is_money};
@@ -9,15 +10,38 @@ use std::collections::BTreeMap;
 /// One number in so many leaves no doubt that it stands for a missing one, if it stands out.
 const OFTEN: u64 = 50;
 
-/// What a column's suspects are.
+/// What a column's suspects are. Texts of numbers have a point and no marks; cells are as in the
+/// file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdict {
-    /// Texts that stand for a missing number, each with its count.
-    pub left_out: BTreeMap<String, u64>,
+    /// Texts that stand for a missing number, with their cells.
+    pub left_out: BTreeMap<String, Cells>,
     /// Texts that are taken as numbers, though they look odd.
     pub odd: Vec<String>,
-    /// Texts that may be either, each with its count, and whether they are left out.
-    pub open: Vec<(String, u64, bool)>,
+    /// Texts that may be either.
+    pub open: Vec<Open>,
+}
+
+/// A number that a person may keep or leave out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Open {
+    /// Its text.
+    pub text: String,
+    /// Its cells.
+    pub cells: Cells,
+    /// Whether it is left out if the person says nothing.
+    pub left_out: bool,
+    /// Whether the person is asked.
+    pub asked: bool,
+}
+
+impl Verdict {
+    fn leave_open(&mut self, text: &str, cells: &Cells, (left_out, asked): (bool, bool)) {
+        if left_out {
+            self.left_out.insert(text.to_owned(), cells.clone());
+        }
+        self.open.push(Open { text: text.to_owned(), cells: cells.clone(), left_out, asked });
+    }
 }
 
 /// Decides for all columns: what one column proves counts as a hint in the others.
@@ -27,19 +51,19 @@ pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
         .iter()
         .zip(&verdicts)
         .flat_map(|(column, verdict)| {
-            let is_open = |text: &String| verdict.open.iter().any(|(open, ..)| open == text);
+            let is_open = |text: &String| verdict.open.iter().any(|open| open.text == *text);
             let sure = verdict.left_out.keys().filter(move |text| !is_open(text));
             sure.filter_map(|text| column.suspects.get(text))
         })
         .map(|(value, _)| *value)
         .collect();
     for (column, verdict) in columns.iter().zip(&mut verdicts) {
-        for (text, (value, count)) in &column.suspects {
+        for (text, (value, cells)) in &column.suspects {
             let hinted = proven.contains(value) && is_outside(column, *value);
             if hinted && !verdict.left_out.contains_key(text) {
-                verdict.left_out.insert(text.clone(), *count);
+                verdict.left_out.insert(text.clone(), cells.clone());
                 verdict.odd.retain(|odd| odd != text);
-                verdict.open.retain(|(open, ..)| open != text);
+                verdict.open.retain(|open| open.text != *text);
             }
         }
     }
@@ -55,14 +79,41 @@ fn is_outside(column: &Column, value: Decimal) -> bool {
     }
 }
 
+/// Numbers of any form that repeat far from all others.
+fn far(column: &Column) -> Vec<Far> {
+    /// Different numbers of a column that measures.
+    const MIN_DISTINCT: u64 = 10;
+    let measures = column.distinct() > MIN_DISTINCT;
+    if measures { column.extremes.far(column.numbers) } else { Vec::new() }
+}
+
+/// Whether any number may be an amount that somebody paid.
+pub(crate) fn counts_money(column: &Column) -> bool {
+    has(&column.name, MONEY) || column.written.around.keys().any(|around| is_money(around))
+}
+
+/// Whether people choose such a number as a mark and nothing measures it: 990, as of winds that
+/// turn. All nines are suspects by their form. All bits of a byte and the like are not here: an
+/// instrument at its end shows them too.
+fn is_usual_mark(text: &str) -> bool {
+    text == "990"
+}
+
 fn alone(column: &Column) -> Verdict {
     let mut verdict = Verdict::default();
+    let money = counts_money(column);
+    for far in far(column) {
+        let one_form = far.cells.len() == 1;
+        let sure = far.apart && one_form && !money && is_usual_mark(&far.text);
+        verdict.leave_open(&far.text, &far.cells, (sure, !sure));
+    }
     let real = column.range;
-    for (text, (value, count)) in &column.suspects {
+    for (text, (value, cells)) in &column.suspects {
+        let count: u64 = cells.values().sum();
         let Some((lo, hi)) = real else {
             // A column without any other number says nothing about its own.
-            if *value < Decimal::ZERO && text != "-1" && column.suspects.len() == 1 && *count > 1 {
-                verdict.left_out.insert(text.clone(), *count);
+            if *value < Decimal::ZERO && text != "-1" && column.suspects.len() == 1 && count > 1 {
+                verdict.left_out.insert(text.clone(), cells.clone());
             }
             continue;
         };
@@ -72,7 +123,6 @@ fn alone(column: &Column) -> Verdict {
             continue;
         }
         let span = hi.minus(lo);
-        let money = has(&column.name, MONEY) || column.written.around.keys().any(|a| is_money(a));
         let gap = if below { lo.minus(*value) } else { value.minus(hi) };
         let nines = has_three_nines(text);
         let negative = *value < Decimal::ZERO;
@@ -80,21 +130,19 @@ fn alone(column: &Column) -> Verdict {
         let stands_out = match text.as_str() {
             "-1" => false,
             _ if negative && nines => lo >= Decimal::ZERO || far,
-            _ if negative => far && *count > 1,
+            _ if negative => far && count > 1,
             // Two nines are more often a real number.
-            _ if !nines => gap > span.times(2) && *count > 1,
-            _ => far && *count > 1,
+            _ if !nines => gap > span.times(2) && count > 1,
+            _ => far && count > 1,
         };
-        let often = *count * OFTEN >= column.numbers;
+        let often = count * OFTEN >= column.numbers;
         let is_sure = !money && (negative || often || (nines && gap > span.times(10)));
         if stands_out && is_sure {
-            verdict.left_out.insert(text.clone(), *count);
+            verdict.left_out.insert(text.clone(), cells.clone());
         } else if stands_out {
-            let left_out = !money;
-            verdict.left_out.extend(left_out.then(|| (text.clone(), *count)));
-            verdict.open.push((text.clone(), *count, left_out));
-        } else if negative && text != "-1" && *count > 1 && (nines || lo >= Decimal::ZERO) {
-            verdict.open.push((text.clone(), *count, false));
+            verdict.leave_open(text, cells, (!money, true));
+        } else if negative && text != "-1" && count > 1 && (nines || lo >= Decimal::ZERO) {
+            verdict.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
             verdict.odd.push(text.clone());
         }
@@ -118,7 +166,10 @@ mod tests {
             range: range.map(|(lo, hi)| (number(lo), number(hi))),
             suspects: suspects
                 .iter()
-                .map(|(text, count)| ((*text).to_owned(), (Decimal::read(text).unwrap(), *count)))
+                .map(|(text, count)| {
+                    let cells = Cells::from([((*text).to_owned(), *count)]);
+                    ((*text).to_owned(), (Decimal::read(text).unwrap(), cells))
+                })
                 .collect(),
             ..Column::default()
         }
@@ -128,7 +179,9 @@ mod tests {
     fn what_may_be_either_is_asked() {
         let open = |column: Column| {
             let verdict = judge(&[&column]).remove(0);
-            (verdict.left_out.len(), verdict.open)
+            let open = verdict.open.into_iter();
+            let open = open.map(|open| (open.text, open.cells.values().sum(), open.left_out));
+            (verdict.left_out.len(), open.collect::<Vec<(String, u64, bool)>>())
         };
         let price = Column { name: "price".to_owned(), ..column(Some((1, 30)), &[("99.99", 2)]) };
         assert_eq!(open(price), (0, vec![("99.99".to_owned(), 2, false)]));
@@ -147,12 +200,13 @@ mod tests {
         let cold = column(Some((-40, 30)), &[("99", 3), ("-1", 7)]);
         let counted = column(Some((0, 1500)), &[("999", 2), ("-1", 7)]);
         let verdicts = judge(&[&sure, &wide, &cold, &counted]);
-        assert_eq!(verdicts[0].left_out.get("-200"), Some(&50));
-        assert_eq!(verdicts[1].left_out.get("-200"), Some(&40));
+        assert_eq!(verdicts[0].left_out["-200"]["-200"], 50);
+        assert_eq!(verdicts[1].left_out["-200"]["-200"], 40);
         assert!(verdicts[2].left_out.is_empty() && verdicts[3].left_out.is_empty());
         assert_eq!(verdicts[3].odd, ["-1"]);
         let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])]);
         assert!(alone[0].left_out.is_empty());
-        assert_eq!(alone[0].open, [("-200".to_owned(), 40, false)]);
+        let open = &alone[0].open[0];
+        assert_eq!((open.cells["-200"], open.left_out, open.asked), (40, false, true));
     }
 }

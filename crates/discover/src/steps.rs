@@ -2,7 +2,8 @@
 
 use crate::number::Decimal;
 use crate::windows::{DAY, SECOND};
-use crate::words::{METERS, has};
+use crate::words::{BALANCES, METERS, SO_FAR, has};
+use std::cmp::Ordering;
 
 /// The reading before of one attribute of an owner: its time and its number.
 pub(crate) type Before = Option<(i64, Decimal)>;
@@ -12,7 +13,43 @@ pub(crate) type Before = Option<(i64, Decimal)>;
 pub(crate) struct Steps {
     rises: u64,
     falls: u64,
+    /// Falls to a third and less.
+    starts: u64,
+    /// Steps from a number other than zero to the same.
+    holds: u64,
     stays: u64,
+}
+
+/// How numbers go on from one reading of an owner to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Course {
+    /// Up and down.
+    #[default]
+    Any,
+    /// They only rise, as the standings of a meter.
+    Rises,
+    /// They rise, and fall only to start again, as totals so far of a day.
+    StartsAgain,
+    /// They are what is left after each reading, as the balance of an account.
+    Stands,
+}
+
+impl Course {
+    /// Whether a sum of the numbers says something.
+    #[must_use]
+    pub fn adds_up(self) -> bool {
+        self == Course::Any
+    }
+
+    /// What to say behind the name of a column.
+    pub(crate) fn says(self) -> &'static str {
+        match self {
+            Course::Any => "",
+            Course::Rises => ", which only rises",
+            Course::StartsAgain => ", which rises and starts again",
+            Course::Stands => ", which is a standing",
+        }
+    }
 }
 
 impl Steps {
@@ -28,28 +65,62 @@ impl Steps {
     const LONG: i64 = 183 * DAY * SECOND;
     /// One step in so many may fall: meters are replaced, and begin again.
     const RARE: u64 = 200;
-    /// Falls after which a column is no longer looked at.
+    /// Falls after which a column is no longer looked at, unless so many times as many steps rise.
     const ENOUGH: u64 = 64;
+    const STEEP: u64 = 3;
+    /// Falls of which a pattern is seen.
+    const MIN_STARTS: u64 = 2;
 
     /// Adds a reading. Rows may come in any order, also the latest first.
     pub(crate) fn add(&mut self, before: &mut Before, time: i64, value: Decimal) {
-        if self.falls > Self::ENOUGH && self.falls * Self::RARE > self.rises {
+        if self.falls > Self::ENOUGH && self.falls * Self::STEEP > self.rises + self.holds {
             return;
         }
         if let Some((earlier, known)) = before.replace((time, value))
             && earlier != time
         {
-            match known.cmp(&value) {
-                std::cmp::Ordering::Equal => self.stays += 1,
-                order if order.is_lt() == (earlier < time) => self.rises += 1,
-                _ => self.falls += 1,
+            let (from, to) = if earlier < time { (known, value) } else { (value, known) };
+            match from.cmp(&to) {
+                Ordering::Equal => {
+                    self.stays += 1;
+                    self.holds += u64::from(from != Decimal::ZERO);
+                }
+                Ordering::Less => self.rises += 1,
+                Ordering::Greater => {
+                    self.falls += 1;
+                    let is_start = to >= Decimal::ZERO && from.minus(to).minus(to) >= to;
+                    self.starts += u64::from(is_start);
+                }
             }
         }
     }
 
+    /// How a column of this name goes on. `span` is the time from the first to the last reading,
+    /// in microseconds.
+    pub(crate) fn course(&self, name: &str, owners: u64, span: i64) -> Course {
+        if has(name, BALANCES) {
+            return Course::Stands;
+        }
+        if self.starts_again(name) {
+            return Course::StartsAgain;
+        }
+        if self.only_rise(name, owners, span) { Course::Rises } else { Course::Any }
+    }
+
+    /// Whether numbers fall only to start again near zero, and rise several times in between. Of
+    /// rain there may be little in between: then a name such as `rain today` decides, if numbers
+    /// stay until they start again.
+    fn starts_again(&self, name: &str) -> bool {
+        let steps = self.rises + self.falls + self.stays;
+        let clear = self.falls >= Self::MIN_STARTS && self.starts * 10 >= self.falls * 9;
+        let steep = self.rises >= self.falls * Self::STEEP && self.rises * 10 >= steps;
+        let so_far = has(name, SO_FAR) || has(name, METERS);
+        let kept = so_far && self.rises >= self.falls && self.holds >= self.falls * 2;
+        clear && steps >= Self::MIN_NAMED && (steep || kept)
+    }
+
     /// Whether a column of this name holds standings of meters, or whatever else only grows.
-    /// `span` is the time from the first to the last reading, in microseconds.
-    pub(crate) fn only_rise(&self, name: &str, owners: u64, span: i64) -> bool {
+    fn only_rise(&self, name: &str, owners: u64, span: i64) -> bool {
         let steps = self.rises + self.falls + self.stays;
         let named = has(name, METERS);
         let (least, each) = match named {

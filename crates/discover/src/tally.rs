@@ -1,6 +1,7 @@
 //! Counts and exact sums over all rows, once it is known how to read them.
 
 use crate::bounds::Spread;
+use crate::calendar::{Days, Repeated};
 use crate::cells::Row;
 use crate::clock::{Local, Region};
 use crate::form::{Form, Missing, distinct};
@@ -10,7 +11,7 @@ use crate::profile::truth;
 use crate::scan::{Scanned, scan};
 use crate::steps::{Before, Steps};
 use crate::times::{TimePlan, Zone, join};
-use crate::windows::{SECOND, WINDOWS, Window, shortest};
+use crate::windows::{DAY, SECOND, WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
@@ -54,6 +55,8 @@ pub struct Total {
     pub spread: Spread,
     /// How its numbers change from one reading of an owner to the next.
     pub(crate) steps: Steps,
+    /// Whether they are a part of the row's time.
+    pub(crate) repeated: Repeated,
 }
 
 /// What all rows hold.
@@ -85,9 +88,15 @@ pub struct Tally {
     pub repeated: u64,
     /// Rows that equal an earlier one in every cell.
     pub duplicates: u64,
+    /// Those of them that stand below another.
+    pub(crate) repeated_below: u64,
+    /// So many rows nearly each owner has at each time, if several.
+    pub(crate) rows_at_once: Option<u64>,
     /// The hours of the day that occur, one bit each, at the zone of the file; none where each
     /// time has its own.
     pub(crate) hours: u32,
+    /// The days of all rows.
+    pub(crate) days: Days,
     /// Owners.
     pub owners: u64,
     /// Rows of the owner with the most.
@@ -127,6 +136,18 @@ impl Tally {
             some * 2 >= all
         });
         usual.map_or(0, |(owners, _)| *owners)
+    }
+
+    /// Whether the rows that repeat stand below one another, so that a part of the file may be in
+    /// it twice.
+    pub(crate) fn repeats_a_part(&self) -> bool {
+        const MIN: u64 = 20;
+        self.duplicates >= MIN && self.repeated_below * 10 >= self.duplicates * 9
+    }
+
+    fn count_repeated(&mut self, repeats: bool, below: bool) {
+        self.duplicates += u64::from(repeats);
+        self.repeated_below += u64::from(below);
     }
 
     /// Rows that were refused.
@@ -187,6 +208,8 @@ struct Counter<'w> {
     hashes: Hashes,
     joined: String,
     names: Vec<String>,
+    /// Whether the row above equals an earlier one.
+    repeated_above: bool,
 }
 
 /// Reads all rows.
@@ -210,6 +233,7 @@ pub(crate) fn tally(
         hashes: Hashes::default(),
         joined: String::new(),
         names: form.open(text).names,
+        repeated_above: false,
     };
     scan(text, form, |line, scanned| {
         let refused = counter.tally.refused();
@@ -233,9 +257,30 @@ pub(crate) fn tally(
     });
     (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
     counter.tally.shortest = shortest(gaps(&counter.owners));
+    counter.tally.rows_at_once = rows_at_once(&counter.owners);
     counter.tally.owners = counter.owners.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
+}
+
+/// How many rows nearly each owner has at each time, if several.
+fn rows_at_once(owners: &Map<String, Owner>) -> Option<u64> {
+    let mut counts: Map<u64, u64> = Map::default();
+    for owner in owners.values() {
+        let mut beside = owner.beside.clone();
+        beside.retain(|time| owner.run.binary_search_by_key(time, |(known, _)| *known).is_ok());
+        beside.sort_unstable();
+        let several = beside.chunk_by(|a, b| a == b);
+        let mut alone = owner.run.len() as u64;
+        for times in several {
+            alone -= 1;
+            *counts.entry(times.len() as u64 + 1).or_default() += 1;
+        }
+        *counts.entry(1).or_default() += alone;
+    }
+    let all: u64 = counts.values().sum();
+    let (rows, times) = counts.into_iter().max_by_key(|(_, times)| *times)?;
+    (rows > 1 && times * 10 >= all * 8 && all > 4).then_some(rows)
 }
 
 /// Times between readings that are looked at: of each owner, and of all.
@@ -308,7 +353,9 @@ impl Counter<'_> {
             return;
         }
         self.tally.rows += 1;
-        self.tally.hours |= self.hour(micros);
+        let local_seconds = self.local_seconds(micros);
+        self.tally.hours |= local_seconds.map_or(0, |own| 1 << own.div_euclid(3600).rem_euclid(24));
+        self.tally.days.add(micros.div_euclid(DAY * SECOND));
         self.tally.out_of_range += u64::from(!(0..LIMIT).contains(&micros));
         let known = match self.owners.get_mut(owner) {
             Some(known) => known,
@@ -317,7 +364,8 @@ impl Counter<'_> {
         let (before, same, repeats) = known.add(micros, self.hashes.of(row));
         self.tally.out_of_order += u64::from(before);
         self.tally.same_time += u64::from(same);
-        self.tally.duplicates += u64::from(repeats);
+        let below = std::mem::replace(&mut self.repeated_above, repeats) && repeats;
+        self.tally.count_repeated(repeats, below);
         self.tally.skipped += u64::from(local == Local::Skipped);
         self.tally.repeated += u64::from(local == Local::Repeated);
         self.tally.span = Some(
@@ -330,7 +378,10 @@ impl Counter<'_> {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
             if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
                 let value = total.count(cell, wanted.values, &self.marks);
-                value.into_iter().for_each(|value| total.steps.add(before, micros, value));
+                if let Some(value) = value {
+                    total.steps.add(before, micros, value);
+                    total.repeated.add(value, local_seconds);
+                }
             }
         }
     }
@@ -348,14 +399,14 @@ impl Counter<'_> {
         numbers().next().is_some() && numbers().all(text) && !again()
     }
 
-    /// The bit of a time's hour, as the file has it.
-    fn hour(&self, micros: i64) -> u32 {
+    /// The seconds since 1970 of a time, as the file has it; none where each time has its own zone.
+    fn local_seconds(&self, micros: i64) -> Option<i64> {
         let seconds = match &self.time.zone {
             Zone::Fixed(Region::Fixed(seconds), _) => i64::from(*seconds),
             Zone::Unstated => 0,
-            Zone::Fixed(Region::Place(_), _) | Zone::InValue => return 0,
+            Zone::Fixed(Region::Place(_), _) | Zone::InValue => return None,
         };
-        1 << (micros.div_euclid(SECOND) + seconds).div_euclid(3600).rem_euclid(24)
+        Some(micros.div_euclid(SECOND) + seconds)
     }
 }
 

@@ -72,11 +72,21 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
         tally = crate::tally::tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     }
     questions.extend(doubts::half_day(&time, &tally, hints).or_else(|| doubts::headings(&tally)));
+    questions.extend(doubts::lengths((&time, &profile), &tally, hints));
+    questions.extend(doubts::far_days(&tally, hints));
+    let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
+    if !asked && !sorted.answered {
+        let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
+        questions.extend(doubts::at_once(&tally, name, hints));
+    }
+    leave_parts_of_times(&mut sorted, &mut tally, hints);
     let kept = hints.outliers == Some(Outlying::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
-        attribute.only_rises = total.steps.only_rise(&attribute.column, tally.owners, span);
+        if !hints.measure.contains(&attribute.column) {
+            attribute.course = total.steps.course(&attribute.column, tally.owners, span);
+        }
         attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
@@ -107,6 +117,26 @@ fn unread_times(table: &Table, time: &TimePlan, tally: &Tally, hints: &Hints) ->
         _ => String::new(),
     };
     DiscoverError::FormatReadsNothing { format: time.format(), columns, looks }
+}
+
+/// Leaves out columns that repeat a part of the row's time, unless there is nothing else.
+fn leave_parts_of_times(sorted: &mut Sorted, tally: &mut Tally, hints: &Hints) {
+    let parts: Vec<Option<&str>> = sorted
+        .attributes
+        .iter()
+        .zip(&tally.totals)
+        .map(|(own, total)| total.repeated.part().filter(|_| !hints.measure.contains(&own.column)))
+        .collect();
+    if parts.iter().all(Option::is_some) {
+        return;
+    }
+    for (at, part) in parts.into_iter().enumerate().rev() {
+        let Some(part) = part else { continue };
+        let column = sorted.attributes.remove(at).column;
+        sorted.wanted.remove(at);
+        tally.totals.remove(at);
+        sorted.left_out.push((column, format!("it is the {part} of the row's time")));
+    }
 }
 
 /// Takes numbers far from all others for missing ones; whether there are any.

@@ -220,6 +220,13 @@ pub(crate) const KINDS: &[&str] = &[
     "type",
     "recordtype",
     "characteristicname",
+    "field",
+    "fieldname",
+    "quantity",
+    "measurand",
+    "attribute",
+    "property",
+    "signal",
     "messgroesse",
     "messgröße",
     "parametre",
@@ -290,6 +297,12 @@ pub(crate) const WEEK: &[&str] = &[
     "woche",
     "kalenderwoche",
     "semaine",
+    "semana",
+    "settimana",
+    "yearweek",
+    "yyyyww",
+    "epiweek",
+    "wk",
 ];
 
 /// Words at the end of a name that say that it identifies what stands before.
@@ -366,6 +379,32 @@ pub(crate) const CLOCKS: &[&str] = &[
     "hours",
     "time",
 ];
+/// Words of names of totals so far.
+pub(crate) const SO_FAR: &[&str] = &[
+    "today",
+    "daily",
+    "weekly",
+    "monthly",
+    "yearly",
+    "dailyrain",
+    "dailyrainin",
+    "weeklyrainin",
+    "monthlyrainin",
+    "yearlyrainin",
+    "eventrainin",
+    "ytd",
+    "mtd",
+    "wtd",
+    "heute",
+    "tages",
+    "trip",
+    "accumulated",
+    "accumulation",
+    "accum",
+    "since",
+    "sofar",
+    "session",
+];
 /// Words of names of standings of meters.
 pub(crate) const METERS: &[&str] = &[
     "meter",
@@ -396,4 +435,44 @@ pub(crate) const METERS: &[&str] = &[
     "compteur",
     "contador",
     "meterstand",
+];
+/// Words of columns of what an account holds.
+pub(crate) const BALANCES: &[&str] =
+    &["balance", "saldo", "kontostand", "guthaben", "solde", "runningtotal"];
+/// Words of columns that name the unit of money.
+pub(crate) const CURRENCIES: &[&str] = &[
+    "currency",
+    "ccy",
+    "curr",
+    "waehrung",
+    "währung",
+    "devise",
+    "moneda",
+    "moeda",
+    "valuta",
+    "currencycode",
+];
+/// Words of columns of years.
+pub(crate) const YEARS: &[&str] =
+    &["year", "yyyy", "yob", "birthyear", "jahr", "geburtsjahr", "jahrgang", "año", "année"];
+/// What stands for the sum of all others.
+pub(crate) const TOTALS: &[&str] = &[
+    "total",
+    "grand total",
+    "subtotal",
+    "all",
+    "sum",
+    "overall",
+    "gesamt",
+    "insgesamt",
+    "summe",
+    "total général",
+    "ensemble",
+    "tous",
+    "todos",
+    "totale",
+    "totaal",
+    "suma",
+    "i alt",
+    "totalt",
 ];

@@ -26,6 +26,15 @@ pub(crate) fn words(name: &str) -> Vec<String> {
     found
 }
 
+/// A name as a word of a command line: in quotes, if it has other signs than letters.
+pub(crate) fn worded(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_.:/@+-".contains(c);
+    match name {
+        plain_name if !name.is_empty() && name.chars().all(plain) => plain_name.to_owned(),
+        _ => format!("'{}'", name.replace('\'', "'\\''")),
+    }
+}
+
 /// Whether one of a name's words is in a list.
 pub(crate) fn has(name: &str, list: &[&str]) -> bool {
     words(name).iter().any(|word| list.contains(&word.as_str()))
@@ -81,6 +90,12 @@ const OWNERS: &[(u32, &[&str])] = &[
             "account",
             "responseid",
             "volunteer",
+            "who",
+            "wer",
+            "caller",
+            "msisdn",
+            "imsi",
+            "subscriber",
             "worker",
             "kunde",
             "proband",
@@ -204,6 +219,7 @@ const OWNERS: &[(u32, &[&str])] = &[
             "imei",
             "serial",
             "logger",
+            "probe",
             "tagid",
             "beacon",
             "bike",
@@ -269,14 +285,35 @@ pub(crate) fn is_id(name: &str) -> bool {
         "sku",
         "serial",
         "imei",
+        "imsi",
+        "msisdn",
+        "caller",
+        "callee",
+        "mrn",
+        "vin",
+        "account",
+        "konto",
+        "blz",
+        "bic",
+        "swift",
+        "kostenstelle",
+        "version",
+        "invoice",
+        "ticket",
+        "case",
+        "rechnung",
     ];
-    const ENDS: &[&str] = &["no", "nr", "num", "number", "code"];
+    const ENDS: &[&str] = &["no", "nr", "num", "number", "code", "version"];
+    /// Compounds such as `Kontonummer`.
+    const COMPOUNDS: &[&str] = &["nummer", "kennung", "kennziffer", "kennzahl", "nbr"];
     let mut words = words(name);
     let last = words.pop().unwrap_or_default();
     let before = words.pop().filter(|_| ENDS.contains(&last.as_str()));
     // `PULocationID`, and not `HUMID`.
     let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
-    matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid")
+    (last.ends_with("id") && owner_score(&last) > 0)
+        || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
+        || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
         || marked
         || NUMBERS.contains(&last.as_str())
         || before.is_some_and(|word| NUMBERS.contains(&word.as_str()))
@@ -285,9 +322,11 @@ pub(crate) fn is_id(name: &str) -> bool {
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
 /// is a number of something.
 pub(crate) fn names_a_number(name: &str) -> bool {
-    const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
     words(name).len() == 1 || has(name, NUMBERS)
 }
+
+/// Words that say that a column numbers things.
+pub(crate) const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
 
 /// A name that schemas and queries can use, different from `taken`.
 pub(crate) fn schema_name(column: &str, taken: &mut Vec<String>) -> String {
@@ -415,6 +454,20 @@ mod tests {
         assert!(is_id("PULocationID") && is_id("user_id") && is_id("Phone") && !is_id("humid"));
         assert!(is_id("phone_number") && is_id("ID") && !is_id("HUMID"));
         assert!(!is_id("mobile_data_mb") && !is_id("phone_battery"));
+    }
+
+    #[test]
+    fn names_are_words_of_a_command_line() {
+        for (name, word) in [
+            ("kwh", "kwh"),
+            ("Zähler-1", "Zähler-1"),
+            ("start station id", "'start station id'"),
+            ("Puls [bpm]", "'Puls [bpm]'"),
+            ("driver's id", "'driver'\\''s id'"),
+            ("", "''"),
+        ] {
+            assert_eq!(worded(name), word);
+        }
     }
 
     #[test]

@@ -92,9 +92,13 @@ pub struct FileFacts {
     /// A column that is not used; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub leave_out: Vec<String>,
-    /// How to treat outliers: widen the bounds to include them, or treat them as missing
+    /// How to treat outliers, and marks such as 990: widen the bounds to include them, or treat
+    /// them as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
+    /// The times of rows on days far from all others are right
+    #[arg(long)]
+    pub keep_far_days: bool,
 }
 
 /// How to treat values far from all others.
@@ -134,9 +138,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             accepted = true;
             break;
         };
-        known.add(more);
-        found = look(&bytes, &known, &args.file)?;
-        say(&summary(&found, &args.file))?;
+        (known, found) = looked_again(&bytes, (known, found), more, &args.file)?;
     }
     if found.is_undecided() && !args.yes && !asks {
         return Err(undecided(
@@ -179,6 +181,27 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn look(bytes: &[u8], known: &FileFacts, path: &Path) -> Result<Understanding, Failure> {
     understand(bytes, &known.hints()?).blame_input(path)
+}
+
+/// Looks with one more answer. A name that is mistyped is no reason to begin again.
+fn looked_again(
+    bytes: &[u8],
+    (known, found): (FileFacts, Understanding),
+    more: FileFacts,
+    path: &Path,
+) -> Result<(FileFacts, Understanding), Failure> {
+    let mut tried = known.clone();
+    tried.add(more);
+    match look(bytes, &tried, path) {
+        Ok(better) => {
+            say(&summary(&better, path))?;
+            Ok((tried, better))
+        }
+        Err(failure) => {
+            say(&format!("{failure}\n"))?;
+            Ok((known, found))
+        }
+    }
 }
 
 fn default_folder(file: &Path) -> PathBuf {
@@ -231,6 +254,7 @@ impl FileFacts {
                 Outliers::Keep => Outlying::Keep,
                 Outliers::LeaveOut => Outlying::LeaveOut,
             }),
+            keep_far_days: self.keep_far_days,
         })
     }
 
@@ -246,6 +270,7 @@ impl FileFacts {
         self.measure.extend(more.measure);
         self.leave_out.extend(more.leave_out);
         self.outliers = more.outliers.or(self.outliers);
+        self.keep_far_days |= more.keep_far_days;
         if more.day_first || more.month_first {
             (self.day_first, self.month_first) = (more.day_first, more.month_first);
         }

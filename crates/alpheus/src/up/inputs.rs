@@ -100,7 +100,11 @@ impl Inputs {
         };
         let refused = |refusal: &_| failure(refusal, &asked.text, &asked.place, true);
         let plan = |controllers| planned(&create, &catalog(controllers)?);
-        let (planned, controllers) = guarded(args.controllers, owners.len(), plan, refused)?;
+        let opens = |planned: &PlannedQuery| {
+            Audience::of(planned, &known).iter().map(Audience::openable).sum()
+        };
+        let many = (args.controllers, owners.len());
+        let (planned, controllers) = guarded(many, plan, opens, refused)?;
         let audiences = Audience::of(&planned, &known);
         Ok(Self {
             schema_file: folder.schema,
@@ -198,11 +202,11 @@ fn planned(
 type Guarded = (PlannedQuery, (u32, Option<String>));
 
 /// Plans with so many controllers as are wanted. By default it is the usual number, if the query is
-/// then answered for as many streams as with one, else one.
+/// then answered for as many streams as with one, and in nine of ten windows; else one.
 fn guarded(
-    wanted: Option<u32>,
-    owners: usize,
+    (wanted, owners): (Option<u32>, usize),
     plan: impl Fn(u32) -> Result<Result<PlannedQuery, PlanningError>, Failure>,
+    opens: impl Fn(&PlannedQuery) -> usize,
     refused: impl Fn(&PlanningError) -> Failure,
 ) -> Result<Guarded, Failure> {
     let streams =
@@ -211,7 +215,9 @@ fn guarded(
     let many = wanted.unwrap_or(USUAL_CONTROLLERS);
     match (plan(many)?, one) {
         (Ok(planned), one) => {
-            let fewer = one.as_ref().is_ok_and(|one| streams(one) > streams(&planned));
+            let fewer = one.as_ref().is_ok_and(|one| {
+                streams(one) > streams(&planned) || opens(one) * 9 > opens(&planned) * 10
+            });
             match (wanted, fewer, one) {
                 (None, true, Ok(one)) => Ok((one, (1, Some(alone(many, owners))))),
                 _ => Ok((planned, (many, None))),

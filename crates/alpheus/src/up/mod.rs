@@ -58,7 +58,8 @@ pub struct Args {
     /// all, up to 100 or as many as the query needs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(inputs::MAX_OWNERS)))]
     owners: Option<u32>,
-    /// Number of privacy controllers; by default 3, or one if the query is not answered with 3
+    /// Number of privacy controllers; by default 3, or one if with 3 the query is not answered, or
+    /// fewer windows open
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]
     controllers: Option<u32>,
     /// How many seconds of the recording pass in one; by default a window takes about five

@@ -1,5 +1,6 @@
 //! `alpheus init`: what a file does not decide is asked, and what is promised is kept.
 
+use crate::common::terminal::Terminal;
 use crate::init::{ask, init, reads_the_same, written};
 
 /// Two hundred people, of whom one in five have data on a day, in turn.
@@ -70,4 +71,19 @@ fn monthly_standings_are_not_added_up() {
     assert!(code == 0 && said.contains("`kwh` never falls"), "{code} {said}");
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     assert!(query.contains("SELECT COUNT(kwh)\n"), "{query}");
+}
+
+#[test]
+fn an_answer_that_names_no_column_is_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "user,day,v\na,03/04/2024,1\nb,03/04/2024,2\na,05/04/2024,3\nb,05/04/2024,4\n";
+    let (file, output) = (written(&folder, "d.csv", rows), folder.path().join("d"));
+    let program = env!("CARGO_BIN_EXE_alpheus");
+    let line = format!("{program} init {} --output {}", file.display(), output.display());
+    let Some(mut terminal) = Terminal::start(&line) else { return };
+    terminal.types("", "Your answer", "--owner uesr\r");
+    terminal.types("has no column \"uesr\"", "Your answer", "--day-first\r");
+    terminal.types("", "an error that you accept", "\r");
+    let (status, said) = terminal.ends();
+    assert!(status.success() && said.contains("First answer"), "{said}");
 }

@@ -185,6 +185,47 @@ fn as_many_controllers_are_started_as_the_query_can_have() {
     assert!(said.contains("10 owners with data are required"), "{said}");
 }
 
+const CROWD_SCHEMA: &str = "
+name: Meters
+tick: 10s
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 100, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [2], window: 10s }
+";
+
+/// A service and two of three controllers see all but the third's two owners. If one of these lacks
+/// in each window, three controllers open none of them, and one opens all.
+#[test]
+fn one_controller_is_started_where_three_would_open_too_few_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let meters = |window: u64| (0..6).filter(move |meter| window % 6 != *meter);
+    let row = |window: u64| {
+        let row = move |meter| format!("{},m{meter},{}\n", BASE + 10 * window + meter, 5 * meter);
+        meters(window).map(row).collect::<String>()
+    };
+    let data: String = "time,meter,reading\n".to_owned() + &(0..4).map(row).collect::<String>();
+    let source =
+        "schema: Meters\ntime: { column: time }\nstream: meter\nattributes: { reading: reading }\n";
+    let policies = "schema: Meters\nservice: analyst\ndefault: { '*': crowd }\n";
+    let query = "CREATE STREAM Crowd AS SELECT SUM(reading) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters BETWEEN 2 AND 9";
+    for (name, text) in [
+        ("schema.yaml", CROWD_SCHEMA),
+        ("source.yaml", source),
+        ("policies.yaml", policies),
+        ("query.sql", query),
+        ("data.csv", &data),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let dir = folder.path().to_str().unwrap();
+    let mut up = Process::start(&mut alpheus(["up", dir, "--once", "--speed", "1000"]));
+    assert!(up.wait().success(), "{}", up.log());
+    let said = up.log();
+    assert!(said.contains("and 1 controller: one guards all 6 owners: with 3,"), "{said}");
+    assert!(said.contains("4 windows opened, 0 did not"), "{said}");
+}
+
 /// Homes that are never on together: no window has three of them.
 #[test]
 fn no_open_window_is_a_failure_with_its_reason_and_a_remedy() {

@@ -150,7 +150,12 @@ pub fn formats(text: &str) -> Vec<String> {
     let mut found = search.found;
     found.sort_by_key(|(order, _)| *order);
     found.dedup();
-    found.into_iter().map(|(_, text)| text).collect()
+    let mut found: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
+    // The same digits may be a week.
+    if let [Token::Digits(4), Token::Literal(mark), Token::Digits(2)] = tokens.as_slice() {
+        found.push(format!("%G{mark}%V"));
+    }
+    found
 }
 
 /// The format of an ISO week such as `2024-W05` or `2024W05-3`.
@@ -362,7 +367,7 @@ mod tests {
             ("2:15 pm", "%I:%M %p"),
             ("02:15 p", "%I:%M %p"),
             ("2018-03-06 14", "%Y-%m-%d %H"),
-            ("2018-03", "%Y-%m"),
+            ("2018-03", "%Y-%m|%G-%V"),
             ("14:15:30 06.03.2018", "%H:%M:%S %d.%m.%Y|%H:%M:%S %m.%d.%Y"),
             ("Mar 6, 2018 @ 14:15:30.250", "%b %d, %Y @ %H:%M:%S.%f"),
             ("2018-W10", "%G-W%V"),

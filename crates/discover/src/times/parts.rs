@@ -7,6 +7,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
+use crate::words::worded;
 use crate::words::words as words_of;
 use crate::words::{
     CHANGES, CLOCKS, DAY, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, SECOND, TIMES, WEEK, YEAR,
@@ -55,6 +56,7 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         });
         formats.extend(good.map(|(format, _)| format.text().to_owned()));
     }
+    weeks_or_months(column, &mut formats);
     let dated = column
         .shapes
         .values()
@@ -67,6 +69,15 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         midnight,
         formats,
     })
+}
+
+/// Of `2024-05` the name of the column says whether it is a week or a month.
+fn weeks_or_months(column: &Column, formats: &mut Vec<String>) {
+    let weeks = has(&column.name, WEEK);
+    let both = formats.iter().any(|own| own.contains("%m"));
+    if both && formats.iter().any(|own| own.contains("%V")) {
+        formats.retain(|own| own.contains("%V") == weeks);
+    }
 }
 
 /// One column with date and time of day; or a date alone, if no column has the time of day.
@@ -88,12 +99,20 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
 /// How little a column's name says that it is the time of a reading, and not of a change to its
 /// record or of its end.
 fn rank(profile: &Profile, moments: &Moments) -> u8 {
-    let name = &profile.columns[moments.column].name;
-    match (has(name, TIMES), has(name, CHANGES)) {
-        (true, false) => 0,
-        (false, false) => 1,
-        (_, true) => 2,
-    }
+    let column = &profile.columns[moments.column];
+    let name = &column.name;
+    let gaps = column.filled * 100 < profile.rows * 97;
+    let utc = has(name, &["utc", "gmt"]);
+    4 * u8::from(gaps)
+        + match (has(name, TIMES), has(name, CHANGES)) {
+            // The range of an export is the same in all rows.
+            _ if column.distinct() < 2 => 9,
+            // It says its zone.
+            (true, false) if utc => 0,
+            (true, false) => 1,
+            (false, false) => 2,
+            (_, true) => 3,
+        }
 }
 
 /// Times of day, but for what a name says to be a length of time. Of several, those whose names
@@ -156,6 +175,7 @@ fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
         let (lo, hi) = column.whole_range()?;
         let named =
             has(&column.name, TIMES) || is(&column.name, &["yyyymm", "month", "yyyymmddhh"]);
+        let weeks = has(&column.name, WEEK) && lo.digits % 100 > 0 && hi.digits % 100 <= 53;
         let years = |rest: u32| {
             let unit = 10i128.pow(rest);
             (1850..=2100).contains(&(lo.digits / unit))
@@ -167,6 +187,7 @@ fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
             14 if years(10) && months(column, 10) => "%Y%m%d%H%M%S",
             10 if named && years(6) && months(column, 6) => "%Y%m%d%H",
             7 if named && years(3) => "%Y%j",
+            6 if weeks && years(2) => "%G%V",
             6 if named && years(2) && months(column, 2) => "%Y%m",
             _ => continue,
         };
@@ -319,7 +340,8 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
     let mut chosen = Candidate::count(column, unit);
     if unit == Unit::SpreadsheetDays && !profile.columns[column].fractional {
         let name = &profile.columns[column].name;
-        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {name} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
+        let word = worded(name);
+        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {word} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
     }
     for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
         let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);

@@ -122,14 +122,14 @@ impl<'u> Draft<'u> {
         if self.noise.is_some() { self.noisy } else { self.window }
     }
 
-    /// What the first query asks for: numbers first, and what only rises last.
+    /// What the first query asks for: numbers first, and what does not add up last.
     fn asked(&self) -> impl Iterator<Item = &crate::Attribute> {
         let of = |wanted: fn(&crate::Attribute) -> bool| {
             self.found.attributes.iter().filter(move |own| wanted(own))
         };
-        of(|own| own.values == Values::Number && !own.only_rises)
+        of(|own| own.values == Values::Number && own.course.adds_up())
             .chain(of(|own| own.values != Values::Number))
-            .chain(of(|own| own.only_rises))
+            .chain(of(|own| !own.course.adds_up()))
             .take(ASKED)
     }
 }

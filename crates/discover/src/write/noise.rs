@@ -55,7 +55,7 @@ pub(super) fn query(draft: &Draft<'_>) -> String {
 
 /// The first attribute with a mean of which an error can be a share, and that mean to two digits.
 fn measured<'d>(draft: &'d Draft<'_>) -> Option<(&'d Attribute, String)> {
-    draft.asked().filter(|own| own.values != Values::Text && !own.only_rises).find_map(|own| {
+    draft.asked().filter(|own| own.values != Values::Text && own.course.adds_up()).find_map(|own| {
         let sum: f64 = own.total.sum.text().parse().ok()?;
         let mean = sum / own.total.count.max(1) as f64;
         two_digits(mean).map(|typical| (own, typical))

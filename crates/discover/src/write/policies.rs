@@ -111,17 +111,19 @@ fn intent(draft: &Draft<'_>) -> String {
     if has(|own| own.values == Values::Boolean) {
         text.push_str(" Yes is 1 and no is 0, so the mean is the share of yes.");
     }
-    if has(|own| own.only_rises) {
-        text.push_str(" What only rises, as a meter's standing, is counted: its sum says nothing.");
+    if has(|own| !own.course.adds_up()) {
+        text.push_str(
+            " What only rises, as a meter's standing, starts again, as a day's total so far, or is a balance, is counted: its sum says nothing.",
+        );
     }
     text
 }
 
 fn exact(draft: &Draft<'_>) -> String {
     let mut items = Vec::new();
-    for Attribute { name, values, only_rises, .. } in draft.asked() {
+    for Attribute { name, values, course, .. } in draft.asked() {
         match values {
-            Values::Number | Values::Boolean if !only_rises => {
+            Values::Number | Values::Boolean if course.adds_up() => {
                 items.push(format!("COUNT({name}), SUM({name}), AVG({name})"));
             }
             _ => items.push(format!("COUNT({name})")),

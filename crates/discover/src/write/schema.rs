@@ -4,6 +4,7 @@ use super::{Draft, comment, noise, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
 use crate::number::Decimal;
+use crate::steps::Course;
 use crate::tally::Values;
 use crate::windows::WINDOWS;
 use std::fmt::Write as _;
@@ -68,9 +69,18 @@ fn number(own: &Attribute) -> String {
     let bounds = own.bounds();
     let (min, max) = bounds.texts();
     let mut text = String::new();
-    if own.only_rises {
-        text.push_str("    # It only rises, as the standing of a meter: its sum and its mean say nothing. Measure the\n    # difference from the reading before instead.\n");
-    }
+    text.push_str(match own.course {
+        Course::Any => "",
+        Course::Rises => {
+            "    # It only rises, as the standing of a meter: its sum and its mean say nothing. Measure the\n    # difference from the reading before instead.\n"
+        }
+        Course::Stands => {
+            "    # It is what is left after each row, as a balance: its sum says nothing.\n"
+        }
+        Course::StartsAgain => {
+            "    # It rises and starts again, as a total so far of a day: its sum and its mean say nothing.\n    # Measure the difference from the reading before instead.\n"
+        }
+    });
     if bounds.scale == 0 {
         text.push_str("    type: integer\n");
     } else {

@@ -64,7 +64,7 @@ fn several_series_without_an_owner_are_asked_about() {
 fn an_owner_that_no_name_says_follows_from_the_times() {
     let mut text = "grp,when,v\n".to_owned();
     for hour in 0..10 {
-        for group in ["x", "y"] {
+        for group in ["x1", "y2"] {
             text.push_str(&format!("{group},2024-01-15 {hour:02}:00,1\n"));
         }
     }

@@ -3,9 +3,14 @@
 #![expect(clippy::panic, reason = "a test's way to fail")]
 
 mod any_bytes;
+mod codes;
+mod courses;
 mod doubts;
 mod files;
 mod mistaken;
+mod moments;
+mod owners;
+mod silent;
 mod wild;
 mod wild_times;
 

@@ -184,7 +184,7 @@ fn great_numbers_and_scores_are_not_lost() {
     );
     asks(
         &hourly("time;air quality;v", 200, |n| format!("{};{n}.5", 20 + n % 30)),
-        "--measure air quality",
+        "--measure 'air quality'",
     );
     let names: Vec<String> = (0..48).map(|n| format!("{:02}:{:02}", n / 2, n % 2 * 30)).collect();
     let row = |n: u32| format!("2024-01-{:02};{}", n + 1, vec!["0.25"; 48].join(";"));
@@ -247,7 +247,7 @@ fn another_table_below_the_first_is_asked_about() {
     let row = |n: u32| format!("{};{n}", hour(n % 400));
     let two = |names: &str| format!("time;temp\n{}{names}\n{}", lines(1500, row), lines(1500, row));
     asks(&two("time;humidity"), "Line 1502");
-    // The header again. The times are there again as well, and that is asked about.
+    // The header again. That the rows are there again is a note, and whose they are is asked about.
     let questions = look(two("time;temp")).questions;
     assert!(questions.len() == 1 && questions[0].contains("--owner"), "{questions:?}");
 }

@@ -290,7 +290,7 @@ fn totals_below_the_table_are_no_readings() {
 #[test]
 fn units_percent_and_spaces_in_the_cells() {
     let row = |n: u32| {
-        format!("2024-01-01 {n:02}:00;{} bpm;{},5 %;1\u{202f}{n:03},25 €;{} km", 60 + n, n, n)
+        format!("2024-01-01 {n:02}:00;{} bpm;{},5 %;1\u{202f}{n:03},25 €;{} km", 60 + n, n, 3 * n)
     };
     let text = format!("Zeit;Puls;Anteil;Umsatz;Strecke\n{}", lines(20, row));
     let expected = Expected {

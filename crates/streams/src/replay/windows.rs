@@ -53,8 +53,11 @@ pub struct Audience {
     /// The plan's minimum population.
     least: u32,
     window: Span,
-    /// The windows in which each owner has data, by their starts.
-    owners: Vec<BTreeSet<u64>>,
+    /// How many controllers may collude with the service.
+    tolerated: usize,
+    /// The position of each owner's controller, and the windows in which the owner has data, by
+    /// their starts.
+    owners: Vec<(u32, BTreeSet<u64>)>,
 }
 
 impl Audience {
@@ -64,17 +67,19 @@ impl Audience {
         let places: HashMap<StreamId, usize> =
             (0..streams.len()).map(|at| (AssumedOwners::stream(at), at)).collect();
         let of_plan = |plan: &alpheus_policy::plan::Plan| {
-            let mut owners: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+            let mut owners: BTreeMap<&str, (u32, BTreeSet<u64>)> = BTreeMap::new();
             for planned in &plan.streams {
                 let place = places.get(&planned.stream);
                 let Some(stream) = place.and_then(|at| streams.get(*at)) else { continue };
-                let own = owners.entry(&stream.owner).or_default();
+                let (controller, own) = owners.entry(&stream.owner).or_default();
+                *controller = planned.controller;
                 own.extend(stream.events().map(|event| event.time.floor(plan.window).0));
             }
             Audience {
                 group: plan.group.clone(),
                 least: plan.population.min,
                 window: plan.window,
+                tolerated: plan.tolerated() as usize,
                 owners: owners.into_values().collect(),
             }
         };
@@ -90,12 +95,30 @@ impl Audience {
     /// The same in windows of another length, a multiple.
     fn present_in(&self, window: Span) -> BTreeMap<u64, u32> {
         let mut present = BTreeMap::new();
-        for owner in &self.owners {
+        for (_, owner) in &self.owners {
             let starts: BTreeSet<u64> =
                 owner.iter().map(|start| Timestamp(*start).floor(window).0).collect();
             starts.into_iter().for_each(|start| *present.entry(start).or_default() += 1);
         }
         present
+    }
+
+    /// In how many windows controllers would count enough owners: each counts those of as many
+    /// controllers as may collude, and have the most, for nothing.
+    #[must_use]
+    pub fn openable(&self) -> usize {
+        let mut present: BTreeMap<u64, BTreeMap<u32, u32>> = BTreeMap::new();
+        for (controller, owner) in &self.owners {
+            for start in owner {
+                *present.entry(*start).or_default().entry(*controller).or_default() += 1;
+            }
+        }
+        let counted = |window: BTreeMap<u32, u32>| {
+            let mut sizes: Vec<u32> = window.into_values().collect();
+            sizes.sort_unstable_by(|a, b| b.cmp(a));
+            sizes.iter().skip(self.tolerated).sum::<u32>()
+        };
+        present.into_values().map(counted).filter(|many| *many >= self.least).count()
     }
 
     /// Its group.

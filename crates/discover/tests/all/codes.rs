@@ -1,0 +1,81 @@
+//! Numbers that name something: they are not added up, and not asked about without need.
+
+use crate::look;
+use alpheus_discover::Understanding;
+
+/// Readings of four sensors with one more column.
+fn with(name: &str, count: u32, value: impl Fn(u32) -> String) -> Understanding {
+    let mut text = format!("sensor,time,level,{name}\n");
+    for n in 0..count {
+        let time = format!("2024-03-{:02} {:02}:00", n / 96 + 1, n / 4 % 24);
+        text += &format!("s{},{time},{}.5,{}\n", n % 4, n * 7 % 31, value(n));
+    }
+    look(text)
+}
+
+fn is_measured(found: &Understanding, name: &str) -> bool {
+    found.attributes.iter().any(|own| own.column == name)
+}
+
+#[test]
+fn zeros_in_front_and_a_plus_make_a_code() {
+    let code = |n: u32| ["0486", "0820", "1310", "0110"][n as usize % 4].to_owned();
+    let found = with("offence", 400, code);
+    assert!(!is_measured(&found, "offence") && found.questions.is_empty(), "{found:?}");
+    let beat = |n: u32| format!("{:04}", n * 37 % 90 * 20);
+    let found = with("beat", 400, beat);
+    assert!(!is_measured(&found, "beat"));
+    assert!(found.questions[0].contains("--measure beat"), "{:?}", found.questions);
+    // Numbers of several lengths may be padded, and zero is a number.
+    assert!(is_measured(&with("beat", 400, |n| format!("{:03}", n * 37 % 1800)), "beat"));
+    assert!(is_measured(&with("beat", 400, |n| (n * 37 % 90).to_string()), "beat"));
+    let phone = |n: u32| format!("+4179{:07}", n * 37 % 25);
+    let found = with("other side", 400, phone);
+    assert!(!is_measured(&found, "other side") && found.questions.is_empty(), "{found:?}");
+    let signed = |n: u32| format!("+{}", n * 37 % 25);
+    assert!(is_measured(&with("gain", 400, signed), "gain"));
+}
+
+#[test]
+fn names_of_numbers_that_identify_are_known() {
+    for name in ["Kontonummer", "BLZ", "Account Number", "mrn", "sourceVersion", "Case No"] {
+        let found = with(name, 400, |n| (50_010_517 + n * 37 % 60).to_string());
+        assert!(!is_measured(&found, name) && found.questions.is_empty(), "{name}");
+    }
+    for name in ["account balance", "cases", "conversion"] {
+        let found = with(name, 400, |n| (517 + n * 37 % 61).to_string());
+        assert!(is_measured(&found, name), "{name}");
+    }
+}
+
+#[test]
+fn years_and_other_parts_of_times_are_not_added_up() {
+    for (name, least, most) in [
+        ("Year", 2015, 2015),
+        ("birth year", 1950, 2004),
+        ("month", 1, 12),
+        ("week", 1, 52),
+        ("hour", 0, 23),
+        ("Geburtsjahr", 1950, 2004),
+    ] {
+        let found = with(name, 400, |n| (least + n * 37 % (most - least + 1)).to_string());
+        assert!(!is_measured(&found, name) && found.questions.is_empty(), "{name}");
+    }
+    for (name, least) in [("kwh per year", 900), ("month", 100), ("hours worked", 0)] {
+        let found = with(name, 400, |n| (least + n * 37 % 40).to_string());
+        assert!(is_measured(&found, name), "{name}");
+    }
+}
+
+#[test]
+fn what_has_one_value_or_names_something_is_not_asked_about() {
+    for (name, value) in [
+        ("agency", (|_| "08B".to_owned()) as fn(u32) -> String),
+        ("IPAddress", |n| format!("10.0.{}.7", n % 90)),
+        ("SUBJ", |n| format!("01-70{}-1015", n % 9)),
+        ("InvoiceNo", |n| format!("{}C", 536_365 + n / 3)),
+    ] {
+        assert_eq!(with(name, 400, value).questions, [""; 0], "{name}");
+    }
+    assert_eq!(with("weight", 400, |n| format!("{}k", n % 90)).questions.len(), 1);
+}

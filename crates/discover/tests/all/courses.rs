@@ -1,0 +1,68 @@
+//! Numbers that are totals so far, and rows that are totals of others.
+
+use crate::doubts::asks;
+use crate::look;
+use alpheus_discover::{Course, Hints, Understanding, understand, write};
+
+/// Readings of three owners, each hour, for so many days.
+fn hourly(column: &str, days: u32, value: impl Fn(u32, u32, u32) -> u32) -> String {
+    let mut text = format!("sensor,time,{column}\n");
+    for (day, hour, owner) in
+        (0..days).flat_map(|d| (0..24).flat_map(move |h| (0..3).map(move |o| (d, h, o))))
+    {
+        let value = value(day, hour, owner);
+        text += &format!("s{owner},2024-03-{:02} {hour:02}:00,{value}\n", day + 1);
+    }
+    text
+}
+
+fn course(found: &Understanding) -> Course {
+    found.attributes[0].course
+}
+
+fn query(found: &Understanding) -> String {
+    write::files(found, "f.csv", None).query
+}
+
+#[test]
+fn totals_so_far_of_a_day_are_not_added_up() {
+    let text = hourly("steps", 5, |day, hour, owner| hour * (300 + 10 * owner) + day);
+    let found = look(&text);
+    assert_eq!((course(&found), found.questions.len()), (Course::StartsAgain, 0));
+    let notes = found.notes.join("\n");
+    assert!(notes.contains("`steps` rises") && notes.contains("--measure steps"), "{notes}");
+    assert!(query(&found).contains("COUNT(steps)\n"), "{}", query(&found));
+    let said = Hints { measure: vec!["steps".to_owned()], ..Hints::default() };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert_eq!(course(&found), Course::Any);
+    assert!(query(&found).contains("SUM(steps)"), "{}", query(&found));
+}
+
+#[test]
+fn rain_since_midnight_is_known_by_its_name_and_by_staying() {
+    // It rains once a day, and little.
+    let so_far = |_, hour, owner| if hour > 9 + owner { 4 } else { 0 };
+    assert_eq!(course(&look(hourly("rain today", 6, so_far))), Course::StartsAgain);
+    let of_hour = |_, hour, owner| if hour == 9 + owner { 4 } else { 0 };
+    assert_eq!(course(&look(hourly("rain today", 6, of_hour))), Course::Any);
+}
+
+#[test]
+fn usage_that_rises_in_the_morning_adds_up() {
+    let usage = |day, hour, owner| 5 + (hour * 7 + day * 3 + owner) % 11;
+    assert_eq!(course(&look(hourly("kwh", 5, usage))), Course::Any);
+    let bell = |_, hour: u32, _| 100 - hour.abs_diff(13) * 7;
+    assert_eq!(course(&look(hourly("kwh", 5, bell))), Course::Any);
+}
+
+#[test]
+fn a_total_below_hundreds_of_names_is_asked_about() {
+    let mut text = "country,month,cases\n".to_owned();
+    for month in 1..=3 {
+        for n in 0..400 {
+            text += &format!("land {n},2024-0{month}-01,{}\n", n * 7 % 90 + month);
+        }
+        text += &format!("Total,2024-0{month}-01,{}\n", 17_000 + month);
+    }
+    asks(&text, "has `Total` beside other values");
+}

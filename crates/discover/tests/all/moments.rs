@@ -1,0 +1,95 @@
+//! Which column is the time, what else repeats it, and times that are none.
+
+use crate::doubts::asks;
+use crate::look;
+use alpheus_discover::{Hints, Outlying, understand};
+
+fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
+    (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
+}
+
+#[test]
+fn the_range_of_an_export_is_not_the_time() {
+    let text = rows("_start,_stop,_time,_value,host", 200, |n| {
+        let time = format!("2023-05-01T{:02}:{:02}:00Z", n / 60, n % 60);
+        format!("2023-05-01T00:00:00Z,2023-05-01T04:00:00Z,{time},{},h{}", n % 17, n % 2)
+    });
+    let found = look(&text);
+    assert_eq!(found.names[found.time.columns[0]], "_time");
+    assert_eq!(found.questions, [""; 0]);
+}
+
+#[test]
+fn weeks_of_a_year_are_no_months() {
+    let weeks = |header: &str, most: u32, mark: &str| {
+        let text = rows(header, most * 3, |n| {
+            format!("c{},2021{mark}{:02},{}", n / most, n % most + 1, n * 7 % 31)
+        });
+        let found = look(&text);
+        assert_eq!(found.questions, [""; 0], "{header}");
+        found.time.format()
+    };
+    assert_eq!(weeks("country,year_week,cases", 12, "-"), "%G-%V");
+    assert_eq!(weeks("country,Kalenderwoche,cases", 12, ""), "%G%V");
+    assert_eq!(weeks("country,period,cases", 39, "-"), "%G-%V");
+    assert_eq!(weeks("country,month,cases", 12, "-"), "%Y-%m");
+    assert_eq!(weeks("country,period,cases", 12, "-"), "%Y-%m");
+}
+
+#[test]
+fn parts_of_the_rows_time_are_not_measured() {
+    let text = rows("when,yr,mnth,hr,wday,cnt", 800, |n| {
+        let (year, day, hour) = (2011 + n / 400, n % 400 / 24 + 1, n % 24);
+        // 2011-05-01 is a Sunday, and 2012-05-01 a Tuesday.
+        let weekday = (day - 1 + 2 * (n / 400)) % 7;
+        let time = format!("{year}-05-{day:02} {hour:02}:00");
+        format!("{time},{},5,{hour},{weekday},{}", n / 400, n * 7 % 31)
+    });
+    let found = look(&text);
+    let measured: Vec<&str> = found.attributes.iter().map(|own| own.column.as_str()).collect();
+    assert!(!measured.iter().any(|own| ["yr", "hr", "wday"].contains(own)), "{measured:?}");
+    assert!(measured.contains(&"cnt"), "{measured:?}");
+    let fates = found.fates();
+    let fate = |name: &str| fates.iter().find(|(own, _)| own == name).unwrap().1.clone();
+    assert_eq!(fate("hr"), "left out: it is the hour of the row's time");
+    let said = Hints { measure: vec!["hr".to_owned()], ..Hints::default() };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert!(found.attributes.iter().any(|own| own.column == "hr"));
+}
+
+#[test]
+fn lengths_of_time_beside_a_date_are_asked_about() {
+    let text = rows("Athlete,Date,Time,Grade", 90, |n| {
+        format!(
+            "a{},2023-0{}-{:02},00:{}:{:02},{}.5",
+            n % 9,
+            n / 27 + 1,
+            n % 27 + 1,
+            18 + n % 22,
+            n % 60,
+            n % 40
+        )
+    });
+    asks(&text, "`--time Date` if they are");
+    let said = Hints { time: vec!["Date".to_owned()], ..Hints::default() };
+    assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
+    assert_eq!(look(text.replace(",00:1", ",14:1").replace(",00:", ",07:")).questions, [""; 0]);
+}
+
+#[test]
+fn days_far_from_all_others_are_asked_about() {
+    let text = rows("sensor,time,level", 300, |n| {
+        let time = match n {
+            7 | 70 => "1970-01-01 00:00".to_owned(),
+            _ => format!("2023-03-{:02} {:02}:00", n / 24 + 1, n % 24),
+        };
+        format!("s{},{time},{}.5", n % 3, n * 7 % 31)
+    });
+    asks(&text, "2 rows lie far from all others in time, on 1970-01-01");
+    for outliers in [None, Some(Outlying::Keep), Some(Outlying::LeaveOut)] {
+        let said = Hints { outliers, ..Hints::default() };
+        assert_eq!(understand(text.as_bytes(), &said).unwrap().questions.len(), 1);
+        let said = Hints { keep_far_days: true, ..said };
+        assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Whose a row is, where no name says it for sure, and what tells apart rows of one owner.
+
+use crate::doubts::asks;
+use crate::look;
+use alpheus_discover::{Hints, Understanding, understand};
+
+fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
+    (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
+}
+
+/// A time every ten minutes.
+fn time(n: u32) -> String {
+    format!("2024-03-{:02} {:02}:{}0", n / 144 + 1, n / 6 % 24, n % 6)
+}
+
+#[test]
+fn the_two_ends_of_a_trip_are_no_owner() {
+    let stations = rows("ride,started,start_station_name,end_station_name,min", 300, |n| {
+        format!("R{n}X,{},St {},St {},{}", time(n), n * 7 % 30, n * 11 % 30, n * 13 % 40)
+    });
+    asks(&stations, "the two ends of what each row describes");
+    let said = Hints { owner: Some("start_station_name".to_owned()), ..Hints::default() };
+    assert_eq!(understand(stations.as_bytes(), &said).unwrap().questions, [""; 0]);
+    let vague = rows("VendorID,pickup,RatecodeID,fare", 300, |n| {
+        format!("{},{},{},{}.5", n % 2 + 1, time(n), n * 7 % 5, n * 13 % 40)
+    });
+    asks(&vague, "`VendorID` is taken for the owner; `RatecodeID` could be meant too");
+    asks(&vague, "say `--owner VendorID` if it is the one, or `--owner none`");
+    let cases = rows("Case Number,Date,District,Fine", 300, |n| {
+        format!("HY{},{},d{},{}.5", 7919 * n % 9973, time(n), n * 7 % 20, n * 13 % 40)
+    });
+    asks(&cases, "Each row has another `Case Number`");
+    let sensors = rows("id,time,Device ID,level", 300, |n| {
+        format!("{n},{},d{},{}.5", time(n), n * 7 % 20, n * 13 % 40)
+    });
+    assert_eq!(look(sensors).owner.as_deref(), Some("Device ID"));
+}
+
+#[test]
+fn series_one_below_the_other_are_asked_about() {
+    let below = rows("column,time,lon,lat", 400, |n| {
+        format!(
+            "{},2008-02-02 {:02}:{:02}:1{},116.{},39.{}",
+            n / 40 + 1,
+            n % 40 / 2,
+            n % 2 * 30,
+            n / 40,
+            n * 7 % 90,
+            n * 11 % 90
+        )
+    });
+    asks(&below, "Times go back 9 times, and only where `column` changes");
+    let turns = rows("unit,time,conc,flux", 240, |n| {
+        format!("P{},{},{}.5,{}.25", n % 12, time(n), n * 7 % 90, n * 11 % 90)
+    });
+    asks(&turns, "`unit` has 12 names that repeat");
+    let words = rows("meal,time,kcal", 240, |n| {
+        let meal = ["Breakfast", "Lunch", "Dinner"][n as usize % 3];
+        format!("{meal},2024-0{}-{:02},{}", n / 81 + 1, n / 3 % 27 + 1, n * 7 % 90)
+    });
+    asks(&words, "It may be one of `meal`");
+    assert_eq!(look(&words).owner.as_deref(), Some("meal"), "the best guess");
+    let wide = rows("time,MT_001,MT_002,MT_003,MT_004,MT_005,MT_006,MT_007,MT_008", 60, |n| {
+        (1..9).fold(time(n), |text, k| text + &format!(",{}.5", n * 7 * k % 90))
+    });
+    asks(&wide, "`wide` in source.yaml");
+}
+
+#[test]
+fn what_tells_apart_rows_of_one_owner_and_time_is_asked_about() {
+    let both = rows("zone,time,kind,mw", 400, |n| {
+        let kind = ["forecast", "actual"][n as usize % 2];
+        format!("z{},{},{kind},{}", n / 2 % 4, time(n / 8), 300 + n * 7 % 90)
+    });
+    asks(&both, "which `kind` tells apart");
+    let named = both.replace("zone,time,kind,mw", "zone,time,status,mw");
+    asks(&named, "which `status` tells apart");
+    let said = |measure: &[&str], leave_out: &[&str]| {
+        let [measure, leave_out] =
+            [measure, leave_out].map(|names| names.iter().map(|own| (*own).to_owned()).collect());
+        let said = Hints { measure, leave_out, ..Hints::default() };
+        understand(named.as_bytes(), &said).unwrap().questions.len()
+    };
+    // What was said of another question does not answer it.
+    assert_eq!([said(&["mw"], &[]), said(&[], &["status"])], [1, 0]);
+    // Purchases of a day are of other products each time.
+    let bought = rows("customer,date,product,quantity", 900, |n| {
+        let (day, product) = (n / 30 + 1, n % 13);
+        // Every tenth row has the customer and the day of the row above.
+        let own = if n % 10 == 1 { n - 1 } else { n };
+        format!("c{},2024-03-{day:02},p{product},{}", own * 7 % 60, n * 11 % 9 + 1)
+    });
+    assert_eq!(look(bought).questions, [""; 0]);
+    // Rows of one time that nothing tells apart are only many.
+    let many = rows("host,time,verb,bytes", 400, |n| {
+        format!(
+            "h{},{},{},{}",
+            n % 4,
+            time(n * n % 97),
+            ["GET", "POST"][n as usize * 7 % 3 / 2],
+            n * 7 % 90
+        )
+    });
+    assert_eq!(look(many).questions, [""; 0]);
+    let money = rows("customer,time,amount,currency", 400, |n| {
+        format!(
+            "c{},{},{}.5,{}",
+            n * 7 % 40,
+            time(n),
+            n * 11 % 90,
+            ["EUR", "USD", "JPY"][n as usize % 3]
+        )
+    });
+    asks(&money, "3 kinds of readings, which `currency` names");
+}
+
+#[test]
+fn numbers_that_are_an_owners_name_are_not_measured() {
+    let text = |name: &str| {
+        rows(&format!("patient,time,{name},size,ward"), 600, |n| {
+            let own = n * 7 % 30;
+            format!("p{own},{},{},{},{}", time(n), 80_000 + own * 13, 150 + own % 9, n * 11 % 90)
+        })
+    };
+    let is_measured =
+        |found: &Understanding, name: &str| found.attributes.iter().any(|own| own.column == name);
+    for name in ["record id", "record number"] {
+        let found = look(text(name));
+        assert_eq!((is_measured(&found, name), found.questions.len()), (false, 0), "{name}");
+    }
+    // One number for each owner may be a measurement.
+    for name in ["population", "record"] {
+        let text = text(name);
+        asks(&text, &format!("Say `--measure {name}` if they are measurements"));
+        let said = Hints { measure: vec![name.to_owned()], ..Hints::default() };
+        let found = understand(text.as_bytes(), &said).unwrap();
+        assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
+    }
+    for name in ["salary", "area [m2]"] {
+        let found = look(text(name));
+        assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
+    }
+}
