@@ -398,9 +398,8 @@ compiler: rust
 	@$(call need,cc:gcc cc:libc6-dev)
 
 # The pass's guide needs a real nginx, curl and Python, clocks are set by faketime, and valgrind
-# counts instructions;
-# without them its tests say that they are skipped, so a machine that is not ours to
-# change still passes.
+# counts instructions. Without them tests say that they are skipped, so a machine that is not
+# ours to change still passes.
 .PHONY: web
 web:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(call need,nginx:nginx-light faketime:faketime curl:curl valgrind:valgrind $(PYTHON):python3); fi
