@@ -187,6 +187,10 @@ def test_a_copy_of_the_process_does_not_end_the_deployment(schema, tmp_path):
             here.close()
             os._exit(0)
         os.waitpid(child, 0)
+        # The host has started, and may not have reached the service yet.
+        end = time.monotonic() + 60
+        while here.consumer.status()["hosts"] == 0 and time.monotonic() < end:
+            time.sleep(0.1)
         assert here.running and here.consumer.status()["hosts"] == 1
 
 
