@@ -20,6 +20,11 @@ pub const MAX_WORDS: usize = 2 << 12;
 /// Microseconds in a day, the period of one subkey.
 pub const DAY: u64 = Span::DAY.0;
 
+/// The UTC day of a time, counted from 1970.
+pub(crate) fn day_of(t: Timestamp) -> u64 {
+    t.0 / DAY
+}
+
 /// The secret that a producer shares only with its owner's controller. Erasing every copy
 /// erases the stream's data everywhere.
 pub struct MasterSecret(Secret<32>);

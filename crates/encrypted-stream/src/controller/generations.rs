@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
@@ -149,6 +150,21 @@ impl Generations {
 }
 
 impl PlanKeys {
+    /// A generation's keys for a plan of a controller at a position, from its secrets for life of self-masks
+    /// and noise.
+    fn new(
+        keys: &Generation,
+        (plan, controller, begun): (PlanId, u32, Timestamp),
+        (own, noise): (&Secret<32>, &Secret<32>),
+        signing: &SigningKey,
+    ) -> Self {
+        let agreement = keys.agreement(&plan);
+        let key = MaskKey { plan, controller, begun, key: agreement.public() };
+        let (own, noise) = (Arc::new(keys.own_key(own, &plan)), keys.noise(noise, &plan));
+        let (signed, peers) = (Signed::new(&key, signing), HashMap::new());
+        Self { agreement, own, noise, signed, peers, covered: BTreeSet::new() }
+    }
+
     /// The keys of the pads with each member, from the keys in M. Others keep theirs, which no
     /// round uses: it masks with members only.
     fn pairs(
@@ -213,12 +229,8 @@ impl Controller {
         let (begun, keys) = (held.begun, held.keys.as_ref());
         let keys = keys.ok_or(WindowRefusalError::KeysGone)?;
         let keys = held.plans.entry(*plan).or_insert_with(|| {
-            let agreement = keys.agreement(plan);
-            let key = MaskKey { plan: *plan, controller, begun, key: agreement.public() };
-            let own = Arc::new(keys.own_key(identity.own(), plan));
-            let noise = keys.noise(identity.noise(), plan);
-            let (signed, peers) = (Signed::new(&key, identity.signing()), HashMap::new());
-            PlanKeys { agreement, own, noise, signed, peers, covered: BTreeSet::new() }
+            let of = (*plan, controller, begun);
+            PlanKeys::new(keys, of, (identity.own(), identity.noise()), identity.signing())
         });
         Ok(Some((held.number, keys.signed.clone())))
     }
@@ -316,8 +328,6 @@ impl PlanState {
 
 #[cfg(test)]
 mod tests {
-    use alpheus_crypto::sign::SigningKey;
-
     use super::*;
 
     fn stream(number: u8) -> StreamId {
@@ -328,21 +338,13 @@ mod tests {
         let source = Some(KeySource::new(Secret::from_bytes([1; 32])));
         let mut generations = Generations { source, ..Generations::default() };
         generations.current(Timestamp(5)).unwrap();
-        let (life, signing) = (Secret::from_bytes([2; 32]), Secret::from_bytes([3; 32]));
+        let life = Secret::from_bytes([2; 32]);
+        let signing = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
         for (id, covered) in plans {
             let plan = PlanId([*id; 32]);
             let held = generations.current(Timestamp(5)).unwrap();
-            let keys = held.keys.as_ref().unwrap();
-            let agreement = keys.agreement(&plan);
-            let key = MaskKey { plan, controller: 0, begun: held.begun, key: agreement.public() };
-            let keys = PlanKeys {
-                agreement,
-                own: Arc::new(keys.own_key(&life, &plan)),
-                noise: keys.noise(&life, &plan),
-                signed: Signed::new(&key, &SigningKey::from_seed(&signing)),
-                peers: HashMap::new(),
-                covered: BTreeSet::new(),
-            };
+            let (keys, of) = (held.keys.as_ref().unwrap(), (plan, 0, held.begun));
+            let keys = PlanKeys::new(keys, of, (&life, &life), &signing);
             held.plans.insert(plan, keys);
             let covered: Vec<StreamId> = covered.iter().map(|number| stream(*number)).collect();
             generations.cover_streams(Some(1), &plan, &covered);

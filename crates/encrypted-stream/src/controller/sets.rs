@@ -20,7 +20,7 @@ use alpheus_time::{Span, Timestamp, Window};
 use super::plan_state::PlanState;
 use super::{Controller, stream_state};
 use crate::error::WindowRefusalError;
-use crate::keys::DAY;
+use crate::keys::{DAY, day_of};
 use crate::ledger::{Change, Record};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -82,11 +82,6 @@ impl Sets {
         }
         (days.len() > DAYS_KEPT).then(|| days.pop_first()).flatten().map(|(first, _)| first)
     }
-}
-
-/// The UTC day that a window begins on.
-fn day_of(start: Timestamp) -> u64 {
-    start.0 / DAY
 }
 
 impl Controller {

@@ -23,7 +23,7 @@ use super::known_sets::{OpenedSet, OwnerSet, SetHistory, Share};
 use super::output::Opened;
 use super::round::{FixedRound, Phase, Round};
 use crate::error::{ReleaseError, WindowRefusalError};
-use crate::keys::DAY;
+use crate::keys::day_of;
 use crate::mask::set::RosterSet;
 
 /// What the service knows of the sets of a query's days. Not durable: a restarted service learns it
@@ -44,11 +44,6 @@ impl DaySets {
     }
 }
 
-/// The UTC day that a window begins on, as controllers count it.
-fn day_of(window: Window) -> u64 {
-    window.start.0 / DAY
-}
-
 impl Coordinator {
     /// Shares what is known of the sets of days, as coordinators of one query's epochs do.
     pub fn share_sets(&mut self, sets: &DaySets) {
@@ -58,8 +53,8 @@ impl Coordinator {
     /// Notes that a controller has had the sets of a day.
     pub(super) fn note_bound(&mut self, from: u32, window: Window, reason: WindowRefusalError) {
         let WindowRefusalError::TooManySets { limit } = reason else { return };
-        let Some(id) = self.plan().roster.get(from as usize).copied() else { return };
-        self.day_sets.known().state(id, limit, day_of(window));
+        let Some(id) = self.controller_at(from) else { return };
+        self.day_sets.known().state(id, limit, day_of(window.start));
     }
 
     /// Notes who has opened the set of a window that ends.
@@ -69,10 +64,9 @@ impl Coordinator {
             return;
         }
         let set = self.owners_of(round, &opening.set);
-        let roster = &self.plan().roster;
-        let by = round.openings.keys().filter_map(|at| roster.get(*at as usize).copied());
+        let by = round.openings.keys().filter_map(|at| self.controller_at(*at));
         let by: BTreeSet<ControllerId> = by.collect();
-        self.day_sets.known().note(day_of(round.window), set, &by);
+        self.day_sets.known().note(day_of(round.window.start), set, &by);
     }
 
     /// Members of a window's set that would refuse it, with the bound of one of them.
@@ -81,9 +75,9 @@ impl Coordinator {
             return (BTreeSet::new(), None);
         }
         let owners = self.owners_of(round, set);
-        let refusing = self.day_sets.known().refusing(day_of(round.window), &owners);
+        let refusing = self.day_sets.known().refusing(day_of(round.window.start), &owners);
         let limit = refusing.values().min().copied();
-        (refusing.keys().filter_map(|id| self.position(id)).collect(), limit)
+        (refusing.keys().filter_map(|id| self.announced.position(id)).collect(), limit)
     }
 
     /// M that none of its members refuses for its set, if there is one: a set that the day has had, or one
@@ -130,12 +124,14 @@ impl Coordinator {
     /// The sets of the window's day that are present as they were, by position, without those left out.
     fn sets_of_day(&self, round: &Round, left_out: &BTreeSet<u32>) -> Vec<BTreeSet<u32>> {
         let known = self.day_sets.known();
-        let sets = known.days.get(&day_of(round.window)).into_iter().flat_map(|day| &day.sets);
+        let sets =
+            known.days.get(&day_of(round.window.start)).into_iter().flat_map(|day| &day.sets);
         let here = |own: &OpenedSet| {
             let members = own.set.0.iter();
             members
                 .map(|(id, share)| {
-                    let position = self.position(id).filter(|at| !left_out.contains(at))?;
+                    let position =
+                        self.announced.position(id).filter(|at| !left_out.contains(at))?;
                     (self.share(round, position)? == *share).then_some(position)
                 })
                 .collect()
@@ -214,9 +210,9 @@ impl Coordinator {
     /// Whether a member is known to have opened a set on the window's day, so that it may have had its sets.
     fn is_believed(&self, round: &Round, position: u32) -> bool {
         let known = self.day_sets.known();
-        let day = known.days.get(&day_of(round.window));
-        let id = self.plan().roster.get(position as usize);
-        id.zip(day).is_some_and(|(id, day)| day.opened_by(id) > 0)
+        let day = known.days.get(&day_of(round.window.start));
+        let id = self.controller_at(position);
+        id.zip(day).is_some_and(|(id, day)| day.opened_by(&id) > 0)
     }
 
     /// Whether a member has refused a set because it has had others, and is not known to lie: it has
@@ -227,17 +223,14 @@ impl Coordinator {
             return false;
         }
         let (set, known) = (self.owners_of(round, set), self.day_sets.known());
-        let day = known.days.get(&day_of(round.window));
-        let id = self.plan().roster.get(position as usize);
-        !id.zip(day).is_some_and(|(id, day)| day.has_opened(id, &set))
+        let day = known.days.get(&day_of(round.window.start));
+        let id = self.controller_at(position);
+        !id.zip(day).is_some_and(|(id, day)| day.has_opened(&id, &set))
     }
 
     /// A set of members, with what each has in the window.
     fn owners_of(&self, round: &Round, set: &RosterSet) -> OwnerSet {
-        let member = |at: u32| {
-            let id = self.plan().roster.get(at as usize).copied()?;
-            Some((id, self.share(round, at)?))
-        };
+        let member = |at: u32| Some((self.controller_at(at)?, self.share(round, at)?));
         OwnerSet(set.iter().filter_map(member).collect())
     }
 
@@ -249,10 +242,5 @@ impl Coordinator {
             .filter_map(|at| self.plan().streams.get(*at as usize))
             .for_each(|planned| planned.stream.hash(&mut hasher));
         Some(Share { owners: report.owners, streams: hasher.finish() })
-    }
-
-    fn position(&self, id: &ControllerId) -> Option<u32> {
-        let position = self.plan().roster.binary_search(id).ok()?;
-        u32::try_from(position).ok()
     }
 }

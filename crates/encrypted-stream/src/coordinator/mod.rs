@@ -254,9 +254,12 @@ impl Coordinator {
     /// Controllers that have kept a window waiting for their openings for long.
     #[must_use]
     pub fn owing_controllers(&self, now: Timestamp) -> Vec<ControllerId> {
-        let roster = &self.plan().roster;
-        let owing = self.owing(now).into_iter();
-        owing.filter_map(|position| roster.get(position as usize).copied()).collect()
+        self.owing(now).into_iter().filter_map(|at| self.controller_at(at)).collect()
+    }
+
+    /// The controller at a position of the roster.
+    fn controller_at(&self, position: u32) -> Option<ControllerId> {
+        self.plan().roster.get(position as usize).copied()
     }
 
     /// Who has ruined windows of this plan.
@@ -303,7 +306,7 @@ impl Coordinator {
         declined: &WindowRefusal,
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
-        if self.plan().roster.get(from as usize) != Some(&declined.controller) {
+        if self.controller_at(from) != Some(declined.controller) {
             return Err(MessageError::Malformed);
         }
         let round = self.round_mut(declined.window)?;
@@ -374,9 +377,8 @@ impl Coordinator {
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
-        let roster = &self.plan().roster;
         let unopened = self.at_fault(&round, &result).into_iter();
-        let unopened = unopened.filter_map(|at| roster.get(at as usize).copied()).collect();
+        let unopened = unopened.filter_map(|at| self.controller_at(at)).collect();
         let opening_set = round.opening_set();
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);

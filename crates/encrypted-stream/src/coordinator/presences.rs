@@ -214,10 +214,7 @@ impl Coordinator {
     ) -> Result<FixedRound, ReleaseError> {
         let owing = self.owing(now);
         let withholders = self.withholders.left_out(round.window.start);
-        let withholders = withholders.iter().filter_map(|id| {
-            let position = self.plan().roster.binary_search(id).ok()?;
-            u32::try_from(position).ok()
-        });
+        let withholders = withholders.iter().filter_map(|id| self.announced.position(id));
         let both: BTreeSet<u32> = owing.iter().copied().chain(withholders).collect();
         let mut fixing = self.acceptable(round, &both);
         for left_out in [owing, BTreeSet::new()] {

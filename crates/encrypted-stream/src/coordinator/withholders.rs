@@ -20,7 +20,7 @@ use alpheus_time::{Span, Timestamp};
 
 use super::output::Outcome;
 use crate::error::{ReleaseError, WindowRefusalError};
-use crate::keys::DAY;
+use crate::keys::{DAY, day_of};
 
 /// After so many times they are left out of 1,024 windows, and of no more.
 const MAX_TIMES: u32 = 6;
@@ -61,7 +61,7 @@ impl Strikes {
         let Some(since) = start.0.checked_sub(self.back.0) else { return };
         let forgiven = u32::try_from(since / (MAX_DAYS_OUT * DAY)).unwrap_or(u32::MAX);
         self.days = self.days.saturating_sub(forgiven).saturating_add(1).min(MAX_RUINED_DAYS);
-        let midnight = Timestamp((start.0 / DAY).saturating_add(1).saturating_mul(DAY));
+        let midnight = Timestamp(day_of(start).saturating_add(1).saturating_mul(DAY));
         self.back = midnight.plus(Span(DAY << (2 * (self.days - 1))));
     }
 
