@@ -46,7 +46,7 @@ impl Delimiter {
         }
     }
 
-    fn is(self, byte: u8) -> bool {
+    pub(crate) fn is(self, byte: u8) -> bool {
         match self {
             Delimiter::Comma => byte == b',',
             Delimiter::Semicolon => byte == b';',

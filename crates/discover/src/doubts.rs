@@ -125,14 +125,11 @@ fn seasons(column: &Column, hints: &Hints) -> Option<String> {
 /// Asks about lines above the header that are rows of another table.
 fn lines_above(table: &Table) -> Option<String> {
     const MIN: usize = 10;
-    let mark = match table.form.delimiter {
-        Delimiter::Comma => ',',
-        Delimiter::Semicolon => ';',
-        Delimiter::Tab => '\t',
-        Delimiter::Pipe => '|',
-        Delimiter::Spaces => return None,
-    };
-    let width = |line: &String| line.split(mark).count();
+    let delimiter = table.form.delimiter;
+    if delimiter == Delimiter::Spaces {
+        return None;
+    }
+    let width = |line: &String| line.bytes().filter(|byte| delimiter.is(*byte)).count() + 1;
     let number = |line: &&String| line.bytes().any(|byte| byte.is_ascii_digit());
     let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
     for line in table.above.iter().filter(number).filter(|line| width(line) > 2) {

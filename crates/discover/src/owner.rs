@@ -319,8 +319,7 @@ fn are_ends(one: &str, other: &str) -> bool {
     let mut differing = one.iter().zip(&other).filter(|(a, b)| a != b);
     let pair = differing.next();
     let are = |(a, b): (&String, &String)| {
-        ENDS.iter().any(|(from, to)| (a, b) == (&(*from).to_owned(), &(*to).to_owned()))
-            || ENDS.iter().any(|(from, to)| (b, a) == (&(*from).to_owned(), &(*to).to_owned()))
+        ENDS.iter().any(|(from, to)| (a == from && b == to) || (a == to && b == from))
     };
     one.len() == other.len() && differing.next().is_none() && pair.is_some_and(are)
 }

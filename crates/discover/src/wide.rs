@@ -34,11 +34,16 @@ pub(crate) fn question(
     })
 }
 
+/// A name's number at its end, and what stands before it.
+fn parts(own: &Attribute) -> (&str, &str) {
+    let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    own.column.split_at(stem)
+}
+
 /// What a name has before its number, if that is a word.
 fn stem(own: &Attribute) -> Option<&str> {
-    let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_word = stem.starts_with(char::is_alphabetic) && stem.len() < own.column.len();
-    is_word.then_some(stem)
+    let (stem, number) = parts(own);
+    (stem.starts_with(char::is_alphabetic) && !number.is_empty()).then_some(stem)
 }
 
 /// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
@@ -48,16 +53,12 @@ const MOMENTS: [usize; 7] = [24, 48, 60, 96, 144, 288, 1440];
 /// The first and the last of as many columns of one name and running numbers as a day or an hour
 /// has parts.
 fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
-    let parts = |own: &'_ Attribute| {
-        let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        let (stem, number) = own.column.split_at(stem);
-        number.parse::<u32>().ok().map(|number| (stem.to_owned(), number))
-    };
     let clocks = || attributes.iter().filter(|own| is_clock(&own.column));
     if clocks().count() >= MOMENTS[0] {
         return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
     }
-    let names: Vec<_> = attributes.iter().map(parts).collect();
+    let numbered = |(stem, number): (_, &str)| Some((stem, number.parse::<u32>().ok()?));
+    let names: Vec<Option<(&str, u32)>> = attributes.iter().map(parts).map(numbered).collect();
     let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
         (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
         _ => false,
