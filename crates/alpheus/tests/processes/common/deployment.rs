@@ -352,14 +352,19 @@ pub(crate) fn free() -> String {
 }
 
 /// Waits until `found` finds something. It looks less often after a while: most looks start a process.
-pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
+    until_or(|| format!("no {what}"), found)
+}
+
+/// The same; `why` says what there is if it does not come.
+fn until_or<T>(why: impl Fn() -> String, mut found: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(100);
     loop {
         if let Some(found) = found() {
             return found;
         }
-        assert!(Instant::now() < end, "no {what}");
+        assert!(Instant::now() < end, "{}", why());
         std::thread::sleep(pause);
         pause = (pause * 3 / 2).min(Duration::from_secs(1));
     }
@@ -429,22 +434,15 @@ impl Running {
 
     /// The first row over so many owners.
     pub(crate) fn row(&self, population: u64) -> serde_json::Value {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let mut rows = self.place.rows(&self.server);
-            let whole =
-                |row: &serde_json::Value| row["population"] == population && row["status"] == "ok";
-            if let Some(found) = rows.iter().position(whole) {
-                return rows.swap_remove(found);
-            }
+        let rows = || self.place.rows(&self.server);
+        let why = || {
+            let (rows, log) = (rows(), self.service.log());
             let last = &rows[rows.len().saturating_sub(4)..];
-            assert!(
-                Instant::now() < end,
-                "no window over {population}; the last: {last:?}\n{}",
-                self.service.log()
-            );
-            std::thread::sleep(Duration::from_millis(500));
-        }
+            format!("no window over {population}; the last: {last:?}\n{log}")
+        };
+        until_or(why, || {
+            rows().into_iter().find(|row| row["population"] == population && row["status"] == "ok")
+        })
     }
 
     pub(crate) fn owner(&self, house: usize, what: &str) -> String {
