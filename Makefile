@@ -25,7 +25,9 @@ YIELDING := nice -n 10
 WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
 OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
-PROCESSES = $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes --
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+# Run without cargo, which would wait for the build of all other tests.
+PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
@@ -85,7 +87,8 @@ test: export TARGET_CFLAGS := -O1 -g0
 endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js step-python
+	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 5 \
+	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails.
@@ -101,28 +104,31 @@ endef
 .PHONY: installs
 installs: web browser jdk js-tools .venv/ready # what the build does not need
 
-.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js step-python
+.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-others step-lean step-js step-python
 # Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
 step-installs:
 	$(call step,installs)
 step-rules:
 	$(call step,rules)
+# Tests of whole processes wait more than they compute, so they run while all other tests are built.
 step-build: step-rules
-	$(call step,build)
+	$(call step,build-processes)
 step-broker: step-installs
 	$(call step,broker)
 step-vectors: step-rules step-installs
 	$(call step,vectors,$(YIELDING))
 step-jvm: step-broker
 	$(call step,jvm,$(YIELDING))
-step-unit: step-build step-broker
-	$(call step,programs)
-step-lean: step-build
+step-processes: step-build step-broker
+	$(call step,processes)
+step-others: step-build step-broker
+	$(call step,others,$(YIELDING))
+step-lean: step-others
 	$(call step,lean,$(YIELDING))
 # At the end: browsers and meters in Node have clocks, and no processor to spare for others.
-step-js: step-unit step-lean step-installs
+step-js: step-processes step-lean step-installs
 	$(call step,js)
-step-python: step-unit
+step-python: step-processes step-others
 	$(call step,python)
 
 .PHONY: rules
@@ -141,37 +147,39 @@ lint: tools lean ## what `make test` holds code to, without tests: lints, and li
 lean: tools # the demo's build: no default features
 	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
 
-.PHONY: build
-build: tools # what `make unit` runs
-	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run
+.PHONY: build-processes
+# `target/processes` is a link to the tests of whole processes.
+build-processes: tools
+	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run --test processes \
+	  --message-format json-render-diagnostics | $(PYTHON) .ci/executable.py processes $(TARGET)/processes
 
 .PHONY: unit
-unit: tools web browser broker .venv/opentelemetry .venv/openlineage programs ## unit, property, protocol and whole-system tests
+unit: tools web browser broker processes others ## unit, property, protocol and whole-system tests
 
-.PHONY: programs programs-waiting programs-processes programs-others
-# Tests of whole processes wait more than they compute: more of them than there are cores run at
-# once, and all others beside them. Those that wait longest start at once, or the end waits for them.
-programs: .venv/opentelemetry .venv/openlineage
+.PHONY: processes processes-waiting processes-computing
+# More of them than there are cores run at once. Those that wait longest start at once, or the end
+# waits for them.
+processes: build-processes .venv/opentelemetry .venv/openlineage
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
-	@mkdir -p target/steps; rm -f target/steps/skips
-	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 3 --keep-going --output-sync=target \
-	  programs-waiting programs-processes programs-others
-programs-waiting:
-	RUST_TEST_THREADS=$(WAITING_THREADS) $(PROCESSES) $(WAITING)
-programs-processes:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(PROCESSES) $(WAITING:%=--skip %)
-programs-others:
+	@$(MAKE) --jobs 2 --keep-going --output-sync=target processes-waiting processes-computing
+processes-waiting:
+	$(PROCESSES) --test-threads $(WAITING_THREADS) $(WAITING)
+processes-computing:
+	$(PROCESSES) --test-threads $(TEST_THREADS) $(WAITING:%=--skip %)
+
+.PHONY: others
+others: tools
 	RUST_TEST_THREADS=$(OTHER_THREADS) \
-	  $(YIELDING) $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
-	$(YIELDING) $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
+	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
+	$(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
 
 .PHONY: vectors
 vectors: tools .venv/ready ## regenerate the test vectors with independent Python and compare
 	$(CARGO) xtask vectors --check
 
-# The wheel is of the binaries that `make build` has made for tests: nothing is compiled for it.
+# The wheel is of the binaries that `make others` has made for tests: nothing is compiled for it.
 # $(call wheel,ENVIRONMENT): built, and installed there.
 define wheel
 	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus --example native --example known_answers
@@ -277,7 +285,7 @@ bindings/js/node_modules/.package-lock.json: bindings/js/package-lock.json
 	@touch $@
 
 .PHONY: js
-# Processes under test are those of `make build`.
+# Processes under test are those of `make build-processes`.
 js: js-tools browser ## the package for browsers and Node: build and test it, in Chromium too
 	cd bindings/js && npm run --silent build && npm test --silent
 

@@ -46,7 +46,7 @@ def pytest(log: str) -> list[int]:
 
 def main() -> None:
     steps, jvm = map(pathlib.Path, sys.argv[1:])
-    passed, failed, ignored = rust((steps / "programs.log").read_text())
+    passed, failed, ignored = rust((steps / "processes.log").read_text() + (steps / "others.log").read_text())
     in_java = java(jvm)
     in_node = javascript((steps / "js.log").read_text())
     in_python = python((steps / "jvm.log").read_text())

@@ -6,6 +6,7 @@ use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_crypto::hash::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
 
 /// What everybody can see: whether the victim is in the set, and how the epoch ended.
 pub(crate) type Observation = (Option<bool>, String);
@@ -127,6 +128,20 @@ pub(crate) trait Shadow: Sized + 'static {
             IN,
         ),
     ];
+}
+
+/// What a liar computes for a row before it lies. It is the same for each lie, and computed once.
+pub(crate) struct Foreknowledge<T>(Mutex<BTreeMap<u32, T>>);
+
+impl<T: Clone> Foreknowledge<T> {
+    pub(crate) const fn new() -> Self {
+        Foreknowledge(Mutex::new(BTreeMap::new()))
+    }
+
+    pub(crate) fn of(&self, row: u32, compute: impl FnOnce() -> T) -> T {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(row).or_insert_with(compute).clone()
+    }
 }
 
 /// Whether the observations differ between rows.

@@ -1,6 +1,7 @@
 //! Running totals by the square-root matrix mechanism.
 
 use crate::noise::pmf::{Pmf, assert_follows, follows};
+use crate::noise::samples;
 use crate::noise::stream::{Stream, Stuck};
 use alpheus_encrypted_stream::noise::{Coefficients, NoiseError, Running, Seeds};
 use alpheus_policy::budget::{RowNoise, RunningNoise};
@@ -40,11 +41,11 @@ fn b(windows: u32) -> Vec<f64> {
     units.as_units().iter().map(|unit| *unit as f64 / 2f64.powi(127)).collect()
 }
 
-/// The number of runs of four windows: `ALPHEUS_TOTALS`, or 25,000, which is a hundred
+/// The number of runs of four windows: `ALPHEUS_TOTALS`, or 10,000, which is forty
 /// thousand totals. A million take two minutes; `make totals` runs them.
 fn run_count() -> usize {
     let configured = std::env::var("ALPHEUS_TOTALS").ok().and_then(|runs| runs.parse().ok());
-    configured.unwrap_or(25_000)
+    configured.unwrap_or(10_000)
 }
 
 const WINDOWS: usize = 4;
@@ -113,7 +114,7 @@ fn totals_follow_the_matrix_mechanism() {
     assert!(off.abs() < 4.0, "{off}");
 }
 
-/// That test can fail: with a twentieth of the samples it detects a deviation 3 % off.
+/// That test can fail: with about as many samples it detects a deviation 3 % off.
 #[test]
 fn a_wrong_deviation_is_detected() {
     let tables = Running::new(&[RowNoise::Running(QUICK)], 1).unwrap();
@@ -153,7 +154,7 @@ fn the_next_share_makes_up_for_missed_ones() {
 /// neighbouring totals below the unit are uniform and independent.
 #[test]
 fn low_bits_are_independent_of_the_data() {
-    let off = (distance(&low_bits(NARROW, 4000)) - 63.0) / 126f64.sqrt();
+    let off = (distance(&low_bits(NARROW, samples(4_000))) - 63.0) / 126f64.sqrt();
     assert!(off.abs() < 4.0, "{off}");
 }
 
@@ -170,14 +171,14 @@ fn distance(counts: &[u32]) -> f64 {
     counts.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum()
 }
 
-fn all_totals(noise: Option<RunningNoise>, windows: u32, runs: u32) -> Vec<Vec<i64>> {
+fn all_totals(noise: Option<RunningNoise>, windows: u32, runs: usize) -> Vec<Vec<i64>> {
     let (coefficients, mut stream) = (Coefficients::new(windows), Stream::new(72));
     let run = |_| totals(&seeds(&[noise], windows, &mut stream), &coefficients, windows);
     (0..runs).map(run).collect()
 }
 
 /// Joint counts of the two low bits of three neighbouring totals.
-fn low_bits(noise: Option<RunningNoise>, runs: u32) -> Vec<u32> {
+fn low_bits(noise: Option<RunningNoise>, runs: usize) -> Vec<u32> {
     let mut counts = vec![0; 64];
     for drawn in all_totals(noise, 3, runs) {
         let joint = drawn.iter().fold(0, |joint, total| (joint << 2) | (total & 3) as usize);
