@@ -11,7 +11,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::mask::epoch::Epoch;
 use alpheus_encrypted_stream::mask::params::{self, largest_b};
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Strategy};
+use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, Strategy, WindowMembers};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
 use alpheus_time::Timestamp;
@@ -61,7 +61,7 @@ fn window(effort: Effort, controllers: u32, words: usize, masks: MaskStrategy) -
         // All windows of one epoch. The cost to draw the epoch is a separate figure.
         number = (number + 1) % 256;
         let window = plan.window_at(Timestamp(number * plan.window.0));
-        let round = Round { window, members: &full, membership, pickers: &[] };
+        let round = WindowMembers { window, members: &full, membership, pickers: &[] };
         let Some(masker) = &mut masker else { return };
         let token = masker.token(&round, vec![0; words]);
         let _ = black_box((token, masker.opening(&round, &full, &opening, words)));

@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::certificate::{Party, Role, Subject};
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
 use alpheus_encrypted_stream::mask::neighbours::pick;
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Terms};
+use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, Terms, WindowMembers};
 use alpheus_encrypted_stream::membership::FixedMembership;
 use alpheus_encrypted_stream::messages::Membership;
 use alpheus_policy::ids::PlanId;
@@ -168,7 +168,7 @@ fn window(effort: Effort, roster: &Roster, words: usize) -> Figure {
     let (membership, opening) = (labelled_hash("M", &[]), labelled_hash("S", &[]));
     let pickers = &roster.pickers[..];
     let time = effort.time(|| {
-        let round = Round { window: WINDOW, members: &full, membership, pickers };
+        let round = WindowMembers { window: WINDOW, members: &full, membership, pickers };
         let Some(masker) = &mut masker else { return };
         let token = masker.token(&round, vec![0; words]);
         let _ = black_box((token, masker.opening(&round, &full, &opening, words)));

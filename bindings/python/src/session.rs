@@ -13,7 +13,7 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::network::role::Role;
-use alpheus_streams::ingest::DeviceIdentity;
+use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::owner::DeviceFile;
 use alpheus_streams::produce::live::time_of_line;
 use alpheus_streams::revocations::open_identity;

@@ -4,10 +4,10 @@ mod streams;
 
 use crate::generate::profile::ProfileError;
 use alpheus_input::tables::{print_json, print_tables};
+use alpheus_node::error_ids;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure, NEAREST, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::kinds;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
 use anstyle::{AnsiColor, Style};
@@ -50,26 +50,26 @@ pub fn id_of(failure: &Failure) -> ErrorId {
         }
         next = error.source();
     }
-    kinds::of_category(failure.category())
+    error_ids::of_category(failure.category())
 }
 
 fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     let found = streams::of(error);
-    let found = found.or_else(|| alpheus_worker::kinds::of(error));
+    let found = found.or_else(|| alpheus_worker::error_ids::of(error));
     #[cfg(feature = "board")]
-    let found = found.or_else(|| alpheus_board_service::kinds::of(error));
+    let found = found.or_else(|| alpheus_board_service::error_ids::of(error));
     #[cfg(feature = "pass")]
-    let found = found.or_else(|| alpheus_pass_service::kinds::of(error));
+    let found = found.or_else(|| alpheus_pass_service::error_ids::of(error));
     #[cfg(feature = "stats")]
-    let found = found.or_else(|| alpheus_stats_service::kinds::of(error));
+    let found = found.or_else(|| alpheus_stats_service::error_ids::of(error));
     #[cfg(feature = "table")]
-    let found = found.or_else(|| alpheus_table_service::kinds::of(error));
+    let found = found.or_else(|| alpheus_table_service::error_ids::of(error));
     // What the system says is the last cause, and says least.
-    found.or_else(|| own(error)).or_else(|| kinds::of(error))
+    found.or_else(|| own(error)).or_else(|| error_ids::of(error))
 }
 
 fn own(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         UnknownIdError as _ => ErrorId::CommandLine,
         ProfileError as _ => ErrorId::FileInvalid,
         alpheus_standards::ImportError as _ => ErrorId::ContractInvalid,

@@ -34,7 +34,7 @@ use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Flags, Settings, path_flag};
 use alpheus_pass_service::refusal::Refusal;
 use alpheus_pass_service::settings::PassSettings;
-use alpheus_pass_service::verifier::engine::Job;
+use alpheus_pass_service::verifier::engine::Call;
 use alpheus_pass_service::verifier::restore;
 use alpheus_pass_service::{card as passes, init};
 use alpheus_time::Timestamp;
@@ -87,7 +87,7 @@ pub struct Args {
 
 /// The state that requests share.
 struct Door {
-    engine: Handle<Job>,
+    engine: Handle<Call>,
     key: SigningKey,
     passes: Pinned,
     card: VerifiedCard,
@@ -121,10 +121,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let issuer = init::issuer_key(&deployment)?;
     let verifier = Verifier::new(issuer, passes.clone()).blame(Category::Input)?;
     let engine = restore(found, verifier, &passes, place)?;
-    let (handle, jobs) = channel();
+    let (handle, calls) = channel();
     let router = router(Door { engine: handle, key, passes, card });
     let part = globals.health.part("door");
-    let (worker, broken) = Worker::start("door", engine, jobs)?;
+    let (worker, broken) = Worker::start("door", engine, calls)?;
     part.set(Ready::Ready);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
@@ -146,7 +146,7 @@ async fn passes_of(State(door): State<Arc<Door>>) -> Result<Vec<u8>, Refusal> {
 
 async fn admit(State(door): State<Arc<Door>>, body: Bytes) -> Result<Vec<u8>, Refusal> {
     let login = Login::from_bytes(&body, Limit::ONE).map_err(VerifierError::from)?;
-    let standing = door.engine.ask(|reply| Job::LogIn(Box::new(login), reply)).await??;
+    let standing = door.engine.ask(|reply| Call::LogIn(Box::new(login), reply)).await??;
     let starts = door.passes.schedule.starts(standing.first);
     let epoch =
         door.card.board.schedule.epoch_at(Timestamp(starts.0)).ok_or(VerifierError::Epoch)?;

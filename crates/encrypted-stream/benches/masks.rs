@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::mask::cuts::{Cuts, least};
 use alpheus_encrypted_stream::mask::epoch::Epoch;
 use alpheus_encrypted_stream::mask::params::{self, largest_b};
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Terms};
+use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, Terms, WindowMembers};
 use alpheus_encrypted_stream::noise::{Running, Shares};
 use alpheus_encrypted_stream::sums::add;
 use alpheus_policy::budget::{RowNoise, RunningNoise};
@@ -99,11 +99,11 @@ impl Sets {
     }
 
     /// Windows in turn, all of one epoch: drawing an epoch has a separate figure.
-    fn round(&self, number: u64) -> Round<'_> {
+    fn round(&self, number: u64) -> WindowMembers<'_> {
         let start = Timestamp(number % 256 * LENGTH.0);
         let window = Window { start, end: start.plus(LENGTH) };
         let (members, membership) = (&self.members, labelled_hash("M", &[]));
-        Round { window, members, membership, pickers: &self.pickers }
+        WindowMembers { window, members, membership, pickers: &self.pickers }
     }
 }
 

@@ -1,5 +1,5 @@
 //! A role on its own thread, the only writer of its state: how it is started and ended, and
-//! how requests send it jobs and get answers.
+//! how requests call it and get answers.
 
 use crate::failure::{Blame, Category, Failure};
 use crate::service::ServiceError;
@@ -10,15 +10,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// Maximum number of waiting jobs; further callers are asked to retry.
+/// Maximum number of waiting calls; further callers are asked to retry.
 const WAITING: usize = 4096;
-/// As many jobs are worked on together.
+/// As many calls are worked on together.
 pub const BATCH: usize = 256;
 
 /// Where an answer goes. It is dropped if the caller is gone.
 pub type Reply<T> = oneshot::Sender<T>;
 
-/// Sends jobs to a role.
+/// Makes calls to a role.
 pub struct Handle<J>(mpsc::Sender<J>);
 
 impl<J> Clone for Handle<J> {
@@ -30,7 +30,7 @@ impl<J> Clone for Handle<J> {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// Too many jobs are waiting.
+    /// Too many calls are waiting.
     #[error("the server is busy; try again")]
     Busy,
     /// The role has stopped: its ledger could not be written, or it was asked to stop.
@@ -46,44 +46,44 @@ pub fn channel<J>() -> (Handle<J>, mpsc::Receiver<J>) {
 }
 
 impl<J> Handle<J> {
-    /// Sends a job and waits for its answer.
+    /// Makes a call and waits for its answer.
     ///
     /// # Errors
     /// [`EngineError`].
-    pub async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> J) -> Result<T, EngineError> {
+    pub async fn ask<T>(&self, call: impl FnOnce(Reply<T>) -> J) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.0.try_send(job(reply)).map_err(|error| match error {
+        self.0.try_send(call(reply)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => EngineError::Busy,
             mpsc::error::TrySendError::Closed(_) => EngineError::Stopped,
         })?;
         answer.await.map_err(|_| EngineError::Stopped)
     }
 
-    /// Sends a job without an answer, once there is room.
-    pub async fn tell(&self, job: J) {
-        // If the role has stopped, the job no longer matters.
-        let _ = self.0.send(job).await;
+    /// Makes a call without an answer, once there is room.
+    pub async fn tell(&self, call: J) {
+        // If the role has stopped, the call no longer matters.
+        let _ = self.0.send(call).await;
     }
 
     /// As [`Handle::tell`], outside of any runtime.
-    pub fn tell_blocking(&self, job: J) {
-        let _ = self.0.blocking_send(job);
+    pub fn tell_blocking(&self, call: J) {
+        let _ = self.0.blocking_send(call);
     }
 }
 
-/// A role that works on jobs, one writer.
+/// A role that answers calls, the only writer of its state.
 pub trait Engine {
     /// What it is asked to do.
-    type Job;
+    type Call;
 
-    /// Works on jobs that have waited together, and answers once what the answers rest on
+    /// Works on calls that have waited together, and answers once what the answers rest on
     /// is durable. It breaks when it is asked to stop.
     ///
     /// # Errors
     /// [`LedgerError`]: nothing was answered that is not durable.
-    fn work(&mut self, jobs: Vec<Self::Job>) -> Result<ControlFlow<()>, LedgerError>;
+    fn work(&mut self, calls: Vec<Self::Call>) -> Result<ControlFlow<()>, LedgerError>;
 
-    /// How long to wait for more jobs when so many wait, so long after the last turn.
+    /// How long to wait for more calls when so many wait, so long after the last turn.
     fn linger(_waiting: usize, _rested: Option<Duration>) -> Option<Duration> {
         None
     }
@@ -95,18 +95,18 @@ pub trait Engine {
 /// [`LedgerError`]: the engine must start again from what is durable.
 pub fn run<E: Engine>(
     engine: &mut E,
-    jobs: &mut mpsc::Receiver<E::Job>,
+    calls: &mut mpsc::Receiver<E::Call>,
 ) -> Result<(), LedgerError> {
     let mut ended = None::<Instant>;
     loop {
         let mut waiting = Vec::with_capacity(BATCH);
-        if jobs.blocking_recv_many(&mut waiting, BATCH) == 0 {
+        if calls.blocking_recv_many(&mut waiting, BATCH) == 0 {
             return Ok(());
         }
         if let Some(linger) = E::linger(waiting.len(), ended.map(|ended| ended.elapsed())) {
             std::thread::sleep(linger);
             let left = BATCH - waiting.len();
-            waiting.extend(std::iter::from_fn(|| jobs.try_recv().ok()).take(left));
+            waiting.extend(std::iter::from_fn(|| calls.try_recv().ok()).take(left));
         }
         if engine.work(waiting)?.is_break() {
             return Ok(());
@@ -131,16 +131,16 @@ impl Worker {
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub fn start<E: Engine<Job: Send> + Send + 'static>(
+    pub fn start<E: Engine<Call: Send> + Send + 'static>(
         name: &'static str,
         mut engine: E,
-        mut jobs: mpsc::Receiver<E::Job>,
+        mut calls: mpsc::Receiver<E::Call>,
     ) -> Result<(Self, Shutdown), Failure> {
         let trigger = Trigger::new();
         let broken = trigger.shutdown();
         let work = move || {
             let _trigger = trigger;
-            let worked = run(&mut engine, &mut jobs);
+            let worked = run(&mut engine, &mut calls);
             worked.inspect_err(|error| tracing::error!(%error, "the {name} stops"))
         };
         let thread = std::thread::Builder::new().name(name.into());

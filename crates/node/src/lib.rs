@@ -19,19 +19,19 @@
 //! - [`globals`]: the options that every command understands,
 //! - [`listeners`]: serves the routers of a process until it stops,
 //! - [`pki`]: a small certificate authority for trials and tests,
-//! - [`kinds`](mod@kinds): the ids of the errors of all of the above.
+//! - [`error_ids`](mod@error_ids): the ids of the errors of all of the above.
 
 pub mod backup;
 pub mod card;
 pub mod clock;
 pub mod engine;
 pub mod entropy;
+pub mod error_ids;
 pub mod errors;
 pub mod failure;
 pub mod fence;
 pub mod files;
 pub mod globals;
-pub mod kinds;
 pub mod ledger;
 pub mod listeners;
 pub mod local_time;

@@ -12,11 +12,11 @@
 pub mod card;
 pub mod client;
 pub mod command;
+pub mod error_ids;
 pub mod forward;
 pub mod gateway;
 pub mod init;
 pub mod issuer;
-pub mod kinds;
 pub mod links;
 pub mod refusal;
 pub mod scan;

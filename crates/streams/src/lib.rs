@@ -4,7 +4,7 @@
 //! - [`runtime`]: the roles over a durable log, which processes run alone or all in one,
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
 //! - [`revocations`]: certificates that the authority has revoked,
-//! - [`ingest`]: the keys by which the service accepts frames of ticks,
+//! - [`ingest_keys`]: the keys by which the service accepts frames of ticks,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
@@ -15,7 +15,7 @@ pub mod assumed_owners;
 pub mod ca;
 pub mod controller;
 pub mod deployment;
-pub mod ingest;
+pub mod ingest_keys;
 pub mod links;
 pub mod owner;
 pub mod produce;

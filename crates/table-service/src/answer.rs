@@ -37,10 +37,10 @@ pub struct QueryRunner<'a> {
 }
 
 /// A sum over one range of rows of one group.
-struct Job {
+struct RangeSum {
     group: usize,
     sum: Sum,
-    /// Blocks that no job before it fetches.
+    /// Blocks that no sum before it fetches.
     fetched: Vec<(u64, Address)>,
 }
 
@@ -84,9 +84,9 @@ struct Totals {
 /// The columns to open of each block, for a whole query.
 type Columns = BTreeMap<u64, BTreeSet<Column>>;
 
-fn columns_of(jobs: &[Job]) -> Columns {
+fn columns_of(sums: &[RangeSum]) -> Columns {
     let mut needed = Columns::new();
-    for part in jobs.iter().flat_map(|job| job.sum.parts()) {
+    for part in sums.iter().flat_map(|range| range.sum.parts()) {
         needed.entry(part.index).or_default().extend(&part.columns);
     }
     needed
@@ -134,20 +134,20 @@ impl<'a> QueryRunner<'a> {
             return self.explain(query, &groups);
         }
         self.blocks.clear();
-        let mut jobs = self.plan(query, groups.values())?;
-        let columns = columns_of(&jobs);
-        self.divide_blocks(&mut jobs);
-        let needed = |job: Job| {
-            let sums = job.sum.questions().into_iter().map(|asked| asked.request().clone());
-            let blocks = job.fetched.iter().map(|(_, address)| *address);
-            (Needed { sums: sums.collect(), blocks: blocks.collect() }, job)
+        let mut sums = self.plan(query, groups.values())?;
+        let columns = columns_of(&sums);
+        self.divide_blocks(&mut sums);
+        let needed = |range: RangeSum| {
+            let sums = range.sum.questions().into_iter().map(|asked| asked.request().clone());
+            let blocks = range.fetched.iter().map(|(_, address)| *address);
+            (Needed { sums: sums.collect(), blocks: blocks.collect() }, range)
         };
-        let jobs = jobs.into_iter().map(needed).map(|(needed, job)| (job, needed));
-        let batches = batches(jobs, self.state.owner.manifest());
+        let sums = sums.into_iter().map(needed).map(|(needed, range)| (range, needed));
+        let batches = batches(sums, self.state.owner.manifest());
         let mut totals: Vec<Totals> = groups.iter().map(|_| Totals::default()).collect();
         let remote = self.remote;
-        ask_all(remote, batches, |jobs, answers| {
-            self.add_up(&jobs, answers, &columns, &mut totals)
+        ask_all(remote, batches, |sums, answers| {
+            self.add_up(&sums, answers, &columns, &mut totals)
         })?;
         let each = groups.iter().zip(&totals);
         Ok(each.map(|((key, ranges), totals)| self.row(query, key, ranges, totals)).collect())
@@ -158,15 +158,15 @@ impl<'a> QueryRunner<'a> {
         &self,
         query: &TableQuery,
         groups: impl Iterator<Item = &'r Vec<Range<u64>>>,
-    ) -> Result<Vec<Job>, Failure> {
+    ) -> Result<Vec<RangeSum>, Failure> {
         let owner = &self.state.owner;
         let all: BTreeSet<Moment> = query.items.iter().flat_map(|i| moments(&i.function)).collect();
         // A moment that the layout lacks is refused even for an empty table.
         if all.iter().any(|moment| owner.layout().term(*moment).is_none()) {
             return Err(refused(PlanError::NotRegistered));
         }
-        let mut jobs = Vec::new();
-        let mut add = |group, sum| jobs.push(Job { group, sum, fetched: Vec::new() });
+        let mut sums = Vec::new();
+        let mut add = |group, sum| sums.push(RangeSum { group, sum, fetched: Vec::new() });
         for (group, ranges) in groups.enumerate() {
             for Range { start, end } in ranges {
                 for moment in &all {
@@ -186,7 +186,7 @@ impl<'a> QueryRunner<'a> {
                 }
             }
         }
-        Ok(jobs)
+        Ok(sums)
     }
 
     fn weighted(
@@ -199,39 +199,39 @@ impl<'a> QueryRunner<'a> {
         owner.plan_weighted(Moment::Sum(x), range.start, range.end, weights).map_err(refused)
     }
 
-    /// Has the first job that needs a block fetch it.
-    fn divide_blocks(&self, jobs: &mut [Job]) {
+    /// Has the first sum that needs a block fetch it.
+    fn divide_blocks(&self, sums: &mut [RangeSum]) {
         let mut taken = BTreeSet::new();
-        for job in jobs {
-            for part in job.sum.parts().iter().filter(|part| taken.insert(part.index)) {
+        for range in sums {
+            for part in range.sum.parts().iter().filter(|part| taken.insert(part.index)) {
                 let address = self.state.owner.address(part.index);
-                job.fetched.extend(address.map(|address| (part.index, address)));
+                range.fetched.extend(address.map(|address| (part.index, address)));
             }
         }
     }
 
-    /// Verifies, decrypts and adds up the answers to some jobs.
+    /// Verifies, decrypts and adds up the answers to some sums.
     fn add_up(
         &mut self,
-        jobs: &[Job],
+        sums: &[RangeSum],
         answers: Answers,
         columns: &Columns,
         totals: &mut [Totals],
     ) -> Result<(), Failure> {
-        let (mut sums, mut blocks) = (answers.sums.into_iter(), answers.blocks.into_iter());
-        for job in jobs {
-            let Some(totals) = totals.get_mut(job.group) else { continue };
+        let (mut answered, mut blocks) = (answers.sums.into_iter(), answers.blocks.into_iter());
+        for range in sums {
+            let Some(totals) = totals.get_mut(range.group) else { continue };
             let began = Instant::now();
-            for (index, _) in &job.fetched {
+            for (index, _) in &range.fetched {
                 let bytes = next(&mut blocks)?;
                 totals.bytes += bytes.len() as u64;
                 self.open(*index, columns, &bytes)?;
             }
             let mut opened = Vec::new();
-            for question in job.sum.questions() {
-                opened.push(self.verify(question, &next(&mut sums)?, totals)?);
+            for question in range.sum.questions() {
+                opened.push(self.verify(question, &next(&mut answered)?, totals)?);
             }
-            self.add(&job.sum, &opened, totals)?;
+            self.add(&range.sum, &opened, totals)?;
             totals.owner_time += began.elapsed();
         }
         Ok(())

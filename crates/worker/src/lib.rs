@@ -9,7 +9,7 @@
 //! - [`joiner`]: adds up partitions' parts, and controllers' answers,
 //! - [`group`]: a process's lanes and joiners, while they are its own,
 //! - [`worker`]: the command,
-//! - [`kinds`]: the ids of errors.
+//! - [`error_ids`]: the ids of errors.
 //!
 //! # Exactly once
 //! What a lane does depends on its partition's log, the instructions, and a few numbers: how far both
@@ -23,11 +23,11 @@
 //! A worker sees what the job sees: ciphertexts, times, counts and masked answers. It holds no key to
 //! data.
 
+pub mod error_ids;
 pub mod group;
 pub mod instruction;
 pub mod joiner;
 pub mod journal;
-pub mod kinds;
 pub mod lane;
 mod meter;
 pub mod part;

@@ -19,7 +19,7 @@ use alpheus_node::settings::kafka::{KafkaArgs, KafkaSettings};
 use alpheus_node::settings::{Part as SettingsPart, Settings, path_flag};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::ingest;
+use alpheus_streams::ingest_keys;
 use alpheus_time::Span;
 use alpheus_transport::{Membership, Ownership, Sequence, Store};
 use rand_core::Rng;
@@ -212,7 +212,8 @@ impl Worker {
             store.ensure_topic(topic, partitions).map_err(WorkerError::from)?;
         }
         let ingest = self.identity.as_ref();
-        let ingest = ingest.map(|folder| ingest::server_check(folder, &self.schema)).transpose()?;
+        let ingest =
+            ingest.map(|folder| ingest_keys::server_check(folder, &self.schema)).transpose()?;
         let (pace, shape) = (self.pace, self.shape);
         let work = Work { names, shape, pace, commit: COMMIT };
         let counted = (self.meter.clone(), self.heart.clone());

@@ -9,7 +9,7 @@ use alpheus_node::service::heartbeat::free_bytes;
 use alpheus_node::settings::Settings;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::deployment::{DEVICE_SEED, OWNER_SEED};
-use alpheus_streams::ingest::DeviceIdentity;
+use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::settings;
 use data_encoding::HEXLOWER;

@@ -4,9 +4,9 @@ use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
     UnsealError,
 };
-use alpheus_input::kinds as input;
+use alpheus_input::error_ids as input;
+use alpheus_node::error_ids::{self as node, store};
 use alpheus_node::errors::ErrorId;
-use alpheus_node::kinds::{self as node, store};
 use alpheus_policy::planner::PlanningError;
 use alpheus_streams::controller::guard::GuardError;
 use alpheus_streams::controller::keystore::KeyStoreError;
@@ -29,7 +29,7 @@ pub(super) fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
 }
 
 fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         KeyStoreError as error => keys(error),
         GuardError as error => guard(error),
         RuntimeError as error => runtime(error),
@@ -48,7 +48,7 @@ fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
 }
 
 fn of_protocol(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         PlanningError as error => refusal_ids::of_refusal(error),
         CertificateError as _ => ErrorId::CertificateRefused,
         RestoreError as _ => ErrorId::StateDamaged,

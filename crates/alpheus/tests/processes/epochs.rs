@@ -18,7 +18,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_streams::runtime::embedded::{Controllers, Embedded, Member, Pace, Stores};
 use alpheus_streams::runtime::planning::{QueryContext, plan_query};
 use alpheus_streams::runtime::results::{OK, Row};
-use alpheus_streams::runtime::service::Round;
+use alpheus_streams::runtime::service::Outgoing;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use alpheus_transport::simulated::Machine;
@@ -155,7 +155,7 @@ impl World {
     fn exchange(
         &mut self,
         clock: Timestamp,
-        mut round: Round,
+        mut round: Outgoing,
         there: &Window,
         rows: &mut Vec<Row>,
     ) {

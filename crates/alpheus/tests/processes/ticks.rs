@@ -17,7 +17,7 @@ use alpheus_node::network::role::Role;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::ingest::DeviceIdentity;
+use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::runtime::refused::RefusalReason;
 use alpheus_streams::wire::{Receipt, Upload};
 use alpheus_time::Timestamp;

@@ -17,7 +17,7 @@
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | judges a complaint (auditor) |
 
-use super::engine::Job;
+use super::engine::Call;
 use super::outbox::Outbox;
 use crate::card::VerifiedCard;
 use crate::client::{BEGINNING, max_body, max_statement, upheld};
@@ -56,7 +56,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 #[derive(Clone)]
 pub struct Api {
     /// The role.
-    pub engine: Handle<Job>,
+    pub engine: Handle<Call>,
     /// The published items.
     pub outbox: Outbox,
     /// Older tables.
@@ -206,7 +206,7 @@ async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
         return Ok(reading);
     }
     let table = table_of(api, epoch).await?;
-    let transcript = api.engine.ask(|reply| Job::Transcript(epoch, reply)).await?;
+    let transcript = api.engine.ask(|reply| Call::Transcript(epoch, reply)).await?;
     let transcript = transcript.ok_or_else(no_table)?;
     let board = api.card.board.clone();
     let reading = tokio::task::spawn_blocking(move || read(&board, &transcript, table.as_ref()));
@@ -266,7 +266,7 @@ async fn receive(
 ) -> Result<Vec<u8>, ApiError> {
     let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
     let said: Signed<Statement> = decode(&body)?;
-    api.engine.tell(Job::Hear(*of, Epoch(epoch), vec![said])).await;
+    api.engine.tell(Call::Hear(*of, Epoch(epoch), vec![said])).await;
     encode(&())
 }
 
@@ -290,7 +290,9 @@ async fn submit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError
     }
     let submission: Submission = decode(&body)?;
     let submission = Box::new(submission);
-    encode(&api.engine.ask(|reply| Job::Submit(submission, reply)).await?.map_err(Refuse::refusal)?)
+    encode(
+        &api.engine.ask(|reply| Call::Submit(submission, reply)).await?.map_err(Refuse::refusal)?,
+    )
 }
 
 async fn knock(
@@ -302,7 +304,7 @@ async fn knock(
         return Err(ApiError::missing("this is the auditor; knock at the databases"));
     }
     let ticket: Vec<u8> = decode(&body)?;
-    let taken = api.engine.ask(|reply| Job::Knock(Epoch(epoch), ticket, reply)).await?;
+    let taken = api.engine.ask(|reply| Call::Knock(Epoch(epoch), ticket, reply)).await?;
     encode(&taken.map_err(Refuse::refusal)?)
 }
 
@@ -320,7 +322,7 @@ async fn held(
     let name =
         name.ok_or_else(|| ApiError::malformed("a write's name is 64 hexadecimal digits"))?;
     let name = WriteName(Digest(name));
-    let held = api.engine.ask(|reply| Job::Stored(Epoch(epoch), name, reply)).await?;
+    let held = api.engine.ask(|reply| Call::Stored(Epoch(epoch), name, reply)).await?;
     encode(&held.ok_or_else(|| ApiError::missing("this server has no such write"))?)
 }
 
@@ -347,6 +349,6 @@ async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErr
     let complaint: Complaint = decode(&body)?;
     let complaint = Box::new(complaint);
     let verdict =
-        api.engine.ask(|reply| Job::Judge(complaint, reply)).await?.map_err(Refuse::refusal)?;
+        api.engine.ask(|reply| Call::Judge(complaint, reply)).await?.map_err(Refuse::refusal)?;
     encode(&upheld(verdict))
 }

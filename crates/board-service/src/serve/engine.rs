@@ -24,8 +24,8 @@ use std::ops::ControlFlow;
 /// The number of past epochs for which statements are still fetched.
 const PAST_EPOCHS: u64 = 3;
 
-/// A job for the engine.
-pub enum Job {
+/// A call to the engine.
+pub enum Call {
     /// A writer submits a write.
     Submit(Box<Submission>, Reply<Result<Signed<Receipt>, SubmissionError>>),
     /// A writer leaves a knock: its ticket.
@@ -97,7 +97,7 @@ pub struct Engine {
     /// Randomness.
     pub rng: ChaCha20Rng,
     /// Takes the results of computations.
-    pub own: Handle<Job>,
+    pub own: Handle<Call>,
     /// Knocks that are not durable yet, and who waits for an answer.
     pub knocks: Vec<Knocked>,
 }
@@ -116,26 +116,26 @@ enum Source {
 }
 
 impl engine::Engine for Engine {
-    type Job = Job;
+    type Call = Call;
 
-    fn work(&mut self, jobs: Vec<Job>) -> Result<ControlFlow<()>, LedgerError> {
+    fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         let mut writes: Vec<Waiting> = Vec::new();
-        for job in jobs {
-            match job {
-                Job::Submit(submission, reply) => {
+        for call in calls {
+            match call {
+                Call::Submit(submission, reply) => {
                     writes.push((submission, Source::Writer(reply)));
                 }
-                Job::Forwarded(from, submission) => {
+                Call::Forwarded(from, submission) => {
                     writes.push((submission, Source::Database(from)));
                 }
-                Job::Stop => {
+                Call::Stop => {
                     self.take(writes)?;
                     self.stop()?;
                     return Ok(ControlFlow::Break(()));
                 }
-                job => {
+                call => {
                     self.take(std::mem::take(&mut writes))?;
-                    self.one(job)?;
+                    self.one(call)?;
                 }
             }
         }
@@ -176,36 +176,36 @@ impl Engine {
         Ok(())
     }
 
-    fn one(&mut self, job: Job) -> Result<(), LedgerError> {
-        match job {
-            Job::Hear(by, epoch, said) => return self.hear(by, epoch, &said),
-            Job::Judge(complaint, reply) => return self.judge(&complaint, reply),
-            Job::Reveal(by, epoch, reveal) => return self.reveal(by, epoch, &reveal),
-            Job::Checked(done) => {
+    fn one(&mut self, call: Call) -> Result<(), LedgerError> {
+        match call {
+            Call::Hear(by, epoch, said) => return self.hear(by, epoch, &said),
+            Call::Judge(complaint, reply) => return self.judge(&complaint, reply),
+            Call::Reveal(by, epoch, reveal) => return self.reveal(by, epoch, &reveal),
+            Call::Checked(done) => {
                 if let Server::Auditor(auditor) = &mut self.server {
                     auditor.handle_check(&done);
                 }
             }
-            Job::FetchList(reply) => drop(reply.send(self.wants())),
-            Job::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
-            Job::Transcript(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
-            job => {
+            Call::FetchList(reply) => drop(reply.send(self.wants())),
+            Call::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
+            Call::Transcript(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
+            call => {
                 let Server::Database(database, members) = &mut self.server else { return Ok(()) };
-                match job {
-                    Job::Knock(epoch, ticket, reply) => {
+                match call {
+                    Call::Knock(epoch, ticket, reply) => {
                         let taken = database.handle_knock(epoch, &ticket, now(), members);
                         // Nothing is answered before the poll below has made it durable.
                         self.knocks.push((taken, reply));
                     }
-                    Job::Share(by, epoch, share) => {
+                    Call::Share(by, epoch, share) => {
                         if let Err(error) = database.handle_share(share, by, epoch) {
                             tracing::warn!(%error, %by, "rejected a share");
                         }
                     }
-                    Job::Stored(epoch, name, reply) => {
+                    Call::Stored(epoch, name, reply) => {
                         let _ = reply.send(database.submission(epoch, &name).cloned());
                     }
-                    Job::Done(done) => database.handle_result(*done),
+                    Call::Done(done) => database.handle_result(*done),
                     _ => {}
                 }
             }
@@ -333,7 +333,7 @@ impl Engine {
                 while let Some(work) = database.next_work() {
                     let own = self.own.clone();
                     std::thread::spawn(move || match work.run() {
-                        Ok(done) => own.tell_blocking(Job::Done(Box::new(done))),
+                        Ok(done) => own.tell_blocking(Call::Done(Box::new(done))),
                         Err(error) => {
                             tracing::error!(%error, "the audit failed; the epoch will be burnt");
                         }
@@ -343,7 +343,7 @@ impl Engine {
             Server::Auditor(auditor) => {
                 while let Some(check) = auditor.next_check() {
                     let own = self.own.clone();
-                    std::thread::spawn(move || own.tell_blocking(Job::Checked(check.run())));
+                    std::thread::spawn(move || own.tell_blocking(Call::Checked(check.run())));
                 }
             }
         }

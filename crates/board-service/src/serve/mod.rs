@@ -124,7 +124,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let fence = board.fence(&settings.state)?;
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
     let outbox = Outbox::default();
-    let (handle, jobs) = channel();
+    let (handle, calls) = channel();
     let (own, of) = (handle.clone(), (&card, party));
     let slots = SlotFile::open(&erasing::beside(&fence)).blame(Category::Input)?;
     let engine = restore((found, slots), of, key, admission, (&outbox, own))?;
@@ -134,7 +134,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router =
         api::router(Api { engine: to, outbox, records, reading, card: card_of, party, requests });
     let part = globals.health.part("board");
-    let (worker, broken) = Worker::start("board", engine, jobs)?;
+    let (worker, broken) = Worker::start("board", engine, calls)?;
     part.set(State::Ready);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let client = Client::new(&card)?;
@@ -144,7 +144,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         eprintln!("serving at {}", at.join(" "));
         tokio::spawn(peer_sync::run(client, party, handle));
     })?;
-    stop.tell_blocking(engine::Job::Stop);
+    stop.tell_blocking(engine::Call::Stop);
     worker.end()
 }
 
@@ -178,7 +178,7 @@ fn restore(
     (card, party): (&VerifiedCard, Party),
     key: SigningKey,
     admission: Option<Box<Admitter>>,
-    (outbox, own): (&Outbox, Handle<engine::Job>),
+    (outbox, own): (&Outbox, Handle<engine::Call>),
 ) -> Result<Engine, Failure> {
     let OpenedLedger { ledger, mut records, origin, untouched, .. } = found;
     let is_secret = if party == Party::Auditor { Auditor::is_secret } else { Database::is_secret };

@@ -3,7 +3,7 @@
 //! server does not give its own statements, this one asks the servers that have received them.
 //! From time to time, servers compare the statements they have received.
 
-use super::engine::{FetchList, Job};
+use super::engine::{Call, FetchList};
 use crate::client::Client;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_node::engine::{EngineError, Handle};
@@ -18,12 +18,12 @@ const ASK_OTHERS_EVERY: u32 = 5;
 const COMPARE_EVERY: u32 = 20;
 
 /// Runs for as long as the engine does.
-pub async fn run(client: Client, party: Party, engine: Handle<Job>) {
+pub async fn run(client: Client, party: Party, engine: Handle<Call>) {
     let mut round = 0_u32;
     loop {
         tokio::time::sleep(ROUND).await;
         round = round.wrapping_add(1);
-        match engine.ask(Job::FetchList).await {
+        match engine.ask(Call::FetchList).await {
             Ok(wants) => {
                 if round.is_multiple_of(COMPARE_EVERY) {
                     compare(&client, party, &engine, &wants.compared).await;
@@ -33,14 +33,14 @@ pub async fn run(client: Client, party: Party, engine: Handle<Job>) {
             Err(EngineError::Stopped) => return,
             Err(EngineError::Busy) => {}
         }
-        engine.tell(Job::Tick).await;
+        engine.tell(Call::Tick).await;
     }
 }
 
 async fn fetch(
     client: &Client,
     party: Party,
-    engine: &Handle<Job>,
+    engine: &Handle<Call>,
     wants: FetchList,
     widely: bool,
 ) {
@@ -51,7 +51,7 @@ async fn fetch(
         for of in listed {
             match client.submission(of, epoch, &name).await {
                 Ok(write) if write.name(&client.board().fingerprint()) == name => {
-                    engine.tell(Job::Forwarded(of, Box::new(write))).await;
+                    engine.tell(Call::Forwarded(of, Box::new(write))).await;
                     break;
                 }
                 Ok(_) => tracing::warn!(%of, "the server returned a different write"),
@@ -61,13 +61,13 @@ async fn fetch(
     }
     for (of, epoch) in wants.reveals {
         match client.reveal(of, epoch).await {
-            Ok(reveal) => engine.tell(Job::Reveal(of, epoch, Box::new(reveal))).await,
+            Ok(reveal) => engine.tell(Call::Reveal(of, epoch, Box::new(reveal))).await,
             Err(error) => tracing::debug!(%error, "cannot fetch a reveal"),
         }
     }
     for (of, epoch) in wants.shares {
         match client.share(of, epoch).await {
-            Ok(share) => engine.tell(Job::Share(of, epoch, share)).await,
+            Ok(share) => engine.tell(Call::Share(of, epoch, share)).await,
             Err(error) => tracing::debug!(%error, "cannot fetch a share"),
         }
     }
@@ -77,7 +77,7 @@ async fn fetch(
 async fn fetch_statements(
     client: &Client,
     party: Party,
-    engine: &Handle<Job>,
+    engine: &Handle<Call>,
     (of, epoch, from): (Party, Epoch, usize),
     widely: bool,
 ) {
@@ -92,7 +92,7 @@ async fn fetch_statements(
             Ok(said) if said.is_empty() && (widely || is_own) => {}
             Ok(said) if said.is_empty() => return,
             Ok(said) => {
-                engine.tell(Job::Hear(of, epoch, said)).await;
+                engine.tell(Call::Hear(of, epoch, said)).await;
                 if !is_own {
                     return;
                 }
@@ -104,15 +104,15 @@ async fn fetch_statements(
 
 /// Fetches statements that differ from the ones received here. Two signed statements that
 /// conflict prove that their signer equivocated.
-async fn compare(client: &Client, party: Party, engine: &Handle<Job>, epochs: &[Epoch]) {
+async fn compare(client: &Client, party: Party, engine: &Handle<Call>, epochs: &[Epoch]) {
     let parties = client.board().parties().iter().copied();
     for via in parties.filter(|via| *via != party) {
         for epoch in epochs.iter().copied() {
             let Ok(heard) = client.digests(via, epoch).await else { break };
-            let differs = engine.ask(|reply| Job::Differs(epoch, heard, reply)).await;
+            let differs = engine.ask(|reply| Call::Differs(epoch, heard, reply)).await;
             for (of, place) in differs.unwrap_or_default() {
                 if let Ok(said) = client.statements(via, of, epoch, place).await {
-                    engine.tell(Job::Hear(of, epoch, said.into_iter().take(1).collect())).await;
+                    engine.tell(Call::Hear(of, epoch, said.into_iter().take(1).collect())).await;
                 }
             }
         }

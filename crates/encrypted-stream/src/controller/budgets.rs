@@ -13,7 +13,7 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
 use alpheus_time::{Span, Timestamp, Window};
 
-use super::plan_state::{PlanState, Round};
+use super::plan_state::{PlanState, WindowState};
 use super::{Controller, policies};
 use crate::error::WindowRefusalError;
 use crate::ledger::{Change, Record};
@@ -442,7 +442,7 @@ pub(super) fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(Owne
 fn first_open(joined: &PlanState, now: Timestamp) -> Option<Timestamp> {
     let window = joined.plan().window;
     let from = joined.plan().from.max(joined.settled.floor(window));
-    let done = |round: &Round| round.closed || round.spent.is_some();
+    let done = |round: &WindowState| round.closed || round.spent.is_some();
     let mut start = from.floor(window);
     while start < now {
         let settled = start.plus(window) <= joined.settled || start < joined.plan().from;

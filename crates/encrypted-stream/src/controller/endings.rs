@@ -6,7 +6,7 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::Timestamp;
 
 use super::Controller;
-use super::plan_state::Round;
+use super::plan_state::WindowState;
 use crate::error::WindowRefusalError;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, window_keys};
 use crate::messages::{Closing, ControllerMessage, Retirement};
@@ -122,7 +122,7 @@ pub(super) fn removals(
     id: ControllerId,
     plan: &PlanId,
     start: Timestamp,
-    round: &Round,
+    round: &WindowState,
 ) -> impl Iterator<Item = Change> + use<> {
     let keys = round.membership().map(|membership| window_keys(id, plan, start, &membership));
     keys.into_iter().flatten().map(Change::remove)

@@ -44,7 +44,7 @@ pub(super) struct PlanState {
     pub(super) settled: Timestamp,
     /// Once the plan has ended: the time up to which it released.
     pub(super) ended: Option<Timestamp>,
-    pub(super) rounds: BTreeMap<Timestamp, Round>,
+    pub(super) rounds: BTreeMap<Timestamp, WindowState>,
     /// Whether a stream of this controller, by position, allows the plan under a version of
     /// its annotation, and what a window is charged then.
     pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
@@ -69,7 +69,7 @@ pub(super) struct PlanState {
 
 /// The state of one window.
 #[derive(Default)]
-pub(super) struct Round {
+pub(super) struct WindowState {
     pub(super) summoned: Option<AnsweredSummons>,
     /// Different summonses that were answered since this process runs.
     pub(super) summonses: u32,
@@ -86,7 +86,7 @@ pub(super) struct Round {
     pub(super) left: Option<Digest>,
 }
 
-impl Round {
+impl WindowState {
     /// Drops everything except that the window is over.
     pub(super) fn close(&mut self) -> Option<SpentToken> {
         let spent = self.spent.take().map(|(spent, _)| spent);

@@ -12,7 +12,7 @@ use alpheus_time::{Timestamp, Window};
 use super::Controller;
 use super::copies::DeviceCopy;
 use super::identity::Identity;
-use super::plan_state::Round;
+use super::plan_state::WindowState;
 use super::sessions::Session;
 use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
@@ -409,7 +409,7 @@ impl Controller {
         }
     }
 
-    fn round_of(&mut self, plan: &PlanId, window: Window) -> Option<&mut Round> {
+    fn round_of(&mut self, plan: &PlanId, window: Window) -> Option<&mut WindowState> {
         self.plans.get_mut(plan).map(|joined| joined.rounds.entry(window.start).or_default())
     }
 

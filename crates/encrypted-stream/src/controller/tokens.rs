@@ -21,7 +21,7 @@ use crate::error::WindowRefusalError;
 use crate::inbox::{InboundMembership, MemberProof};
 use crate::ledger::{LogEvent, LogLine, Record, SpentToken, Step};
 use crate::mask::set::RosterSet;
-use crate::mask::{MaskError, Masker, PairKeyError, Round as MaskRound};
+use crate::mask::{MaskError, Masker, PairKeyError, WindowMembers};
 use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Token, member_leaf};
 use crate::noise::generator;
@@ -352,8 +352,8 @@ pub(super) fn meet(
     })
 }
 
-pub(super) fn mask_round<'a>(fixed: &'a FixedMembership, pickers: &'a [u32]) -> MaskRound<'a> {
-    MaskRound {
+pub(super) fn mask_round<'a>(fixed: &'a FixedMembership, pickers: &'a [u32]) -> WindowMembers<'a> {
+    WindowMembers {
         window: fixed.membership().window,
         members: fixed.members(),
         membership: fixed.digest(),

@@ -20,6 +20,6 @@ pub mod quorum;
 pub mod set;
 mod strategy;
 
-pub use pads::{MaskError, MaskSetupError, Masker, Round, RoundSet, Terms};
+pub use pads::{MaskError, MaskSetupError, Masker, MemberSet, Terms, WindowMembers};
 pub use pairs::{OwnKey, PairKeyError, PairKeys, Storage};
 pub use strategy::{Strategy, of_plan};

@@ -48,7 +48,7 @@ pub enum MaskError {
     )]
     TooFewPicks {
         /// The set with too few picks.
-        set: RoundSet,
+        set: MemberSet,
         /// This controller's picks in the set.
         held: u32,
         /// The minimum.
@@ -62,28 +62,28 @@ pub enum MaskError {
     },
     /// No other controller shares a mask with this one.
     #[error(
-        "no member of the {set} shares a mask with this controller in this round, so nothing would hide its token"
+        "no member of the {set} shares a mask with this controller in this window, so nothing would hide its token"
     )]
     Isolated {
         /// The set without neighbours.
-        set: RoundSet,
+        set: MemberSet,
     },
 }
 
 /// The two sets in which a controller needs other members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RoundSet {
+pub enum MemberSet {
     /// M, the membership.
     Membership,
     /// S, the opening set.
     OpeningSet,
 }
 
-impl std::fmt::Display for RoundSet {
+impl std::fmt::Display for MemberSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            RoundSet::Membership => "membership",
-            RoundSet::OpeningSet => "set to open",
+            MemberSet::Membership => "membership",
+            MemberSet::OpeningSet => "set to open",
         })
     }
 }
@@ -103,12 +103,12 @@ pub struct Masker {
     pairs: PairKeys,
     own: OwnKey,
     strategy: Box<dyn Strategy>,
-    /// The state of the last round, which its opening needs again.
-    last: Option<RoundState>,
+    /// The state of the last window, which its opening needs again.
+    last: Option<PadState>,
 }
 
-/// The data that a round alone determines.
-struct RoundState {
+/// What the window and its members alone determine.
+struct PadState {
     window: Window,
     members: RosterSet,
     membership: Digest,
@@ -124,7 +124,7 @@ struct RoundState {
 
 /// A window of a plan, and the membership M that its pads are bound to.
 #[derive(Clone, Copy, Debug)]
-pub struct Round<'a> {
+pub struct WindowMembers<'a> {
     /// The window.
     pub window: Window,
     /// M.
@@ -209,7 +209,7 @@ impl Masker {
         self.pairs.picks().collect()
     }
 
-    /// Returns T: `token`, the key sum τ of the window, under this round's masks.
+    /// Returns T: `token`, the key sum τ of the window, under the masks of these members.
     ///
     /// # Privacy
     /// The words are hidden from anyone who lacks this controller's secret. After
@@ -218,11 +218,15 @@ impl Masker {
     ///
     /// # Errors
     /// [`MaskError`], which names the violated rule.
-    pub fn token(&mut self, round: &Round<'_>, token: Vec<u64>) -> Result<Vec<u64>, MaskError> {
-        self.token_with(None, round, token)
+    pub fn token(
+        &mut self,
+        within: &WindowMembers<'_>,
+        token: Vec<u64>,
+    ) -> Result<Vec<u64>, MaskError> {
+        self.token_with(None, within, token)
     }
 
-    /// The keys for life, from which those of a round are [renewed](PairKeys::renewed).
+    /// The keys for life, from which those of a window are [renewed](PairKeys::renewed).
     #[must_use]
     pub fn pairs(&self) -> &PairKeys {
         &self.pairs
@@ -235,11 +239,11 @@ impl Masker {
     pub fn token_with(
         &mut self,
         keys: Option<&RoundKeys>,
-        round: &Round<'_>,
+        within: &WindowMembers<'_>,
         token: Vec<u64>,
     ) -> Result<Vec<u64>, MaskError> {
         let mut token = Zeroizing::new(token);
-        let state = self.prepare(round)?;
+        let state = self.prepare(within)?;
         let mask = PadDigest::new(&state.mask_digest);
         let (pairs, own) = self.keys(keys);
         own.0.add_pad(&mask, &mut token);
@@ -248,7 +252,7 @@ impl Masker {
         Ok(std::mem::take(&mut token))
     }
 
-    /// Returns o, which opens the sum of this round's tokens over `opened`, and over no
+    /// Returns o, which opens the sum of these tokens over `opened`, and over no
     /// other set. `opening` is the digest of the signed set, and `outputs` the
     /// number of words in a token.
     ///
@@ -256,12 +260,12 @@ impl Masker {
     /// [`MaskError`], which names the violated rule.
     pub fn opening(
         &mut self,
-        round: &Round<'_>,
+        within: &WindowMembers<'_>,
         opened: &RosterSet,
         opening: &Digest,
         outputs: usize,
     ) -> Result<Vec<u64>, MaskError> {
-        self.opening_with(None, round, (opened, opening), outputs)
+        self.opening_with(None, within, (opened, opening), outputs)
     }
 
     /// As [`Masker::opening`], with the keys that the token was masked with.
@@ -271,13 +275,13 @@ impl Masker {
     pub fn opening_with(
         &mut self,
         keys: Option<&RoundKeys>,
-        round: &Round<'_>,
+        within: &WindowMembers<'_>,
         (opened, opening): (&RosterSet, &Digest),
         outputs: usize,
     ) -> Result<Vec<u64>, MaskError> {
         self.check_roster(opened)?;
-        let state = self.prepare(round)?;
-        if !opened.is_subset_of(round.members) {
+        let state = self.prepare(within)?;
+        if !opened.is_subset_of(within.members) {
             return Err(MaskError::NotASubset);
         }
         if !opened.contains(self.pairs.position()) {
@@ -289,7 +293,7 @@ impl Masker {
             part.push(*neighbour);
         }
         let picks = state.picks.iter().filter(|pick| opened.contains(**pick)).count();
-        self.check_company(&included, picks, RoundSet::OpeningSet)?;
+        self.check_company(&included, picks, MemberSet::OpeningSet)?;
         let mut words = vec![0; outputs];
         let mask = PadDigest::new(&state.mask_digest);
         let (pairs, own) = self.keys(keys);
@@ -306,47 +310,47 @@ impl Masker {
         keys.map_or((&self.pairs, &self.own), |keys| (&keys.pairs, &keys.own))
     }
 
-    /// Checks M and derives the round's state, or reuses it if M is unchanged.
-    fn prepare(&mut self, round: &Round<'_>) -> Result<RoundState, MaskError> {
-        if let Some(last) = self.last.take_if(|last| last.is_of(round)) {
+    /// Checks M and derives the pads' state, or reuses it if M is unchanged.
+    fn prepare(&mut self, within: &WindowMembers<'_>) -> Result<PadState, MaskError> {
+        if let Some(last) = self.last.take_if(|last| last.is_of(within)) {
             return Ok(last);
         }
-        self.check_roster(round.members)?;
-        if !round.members.contains(self.pairs.position()) {
+        self.check_roster(within.members)?;
+        if !within.members.contains(self.pairs.position()) {
             return Err(MaskError::NotAMember);
         }
-        let start = round.window.start;
+        let start = within.window.start;
         let number = start.0.checked_div(self.terms.window.0).ok_or(MaskError::OtherWindow)?;
-        if round.window.end != start.plus(self.terms.window) {
+        if within.window.end != start.plus(self.terms.window) {
             return Err(MaskError::OtherWindow);
         }
         let mut neighbours = Vec::new();
         self.strategy.neighbours(&self.pairs, number, &mut neighbours);
-        neighbours.retain(|neighbour| round.members.contains(*neighbour));
+        neighbours.retain(|neighbour| within.members.contains(*neighbour));
         let picks = match self.terms.masks.needed_picks() {
             Some(_) => neighbours.clone(),
             None => Vec::new(),
         };
-        if !round.pickers.is_empty() {
-            neighbours.extend(round.pickers.iter().filter(|p| round.members.contains(**p)));
+        if !within.pickers.is_empty() {
+            neighbours.extend(within.pickers.iter().filter(|p| within.members.contains(**p)));
             neighbours.sort_unstable();
             neighbours.dedup();
         }
-        self.check_company(&neighbours, picks.len(), RoundSet::Membership)?;
+        self.check_company(&neighbours, picks.len(), MemberSet::Membership)?;
         if let Some(stranger) = neighbours.iter().find(|q| !self.pairs.has_key(**q)) {
             return Err(MaskError::NoKey { position: *stranger });
         }
-        Ok(RoundState {
-            pickers: round.pickers.to_vec(),
+        Ok(PadState {
+            pickers: within.pickers.to_vec(),
             picks,
-            window: round.window,
-            members: round.members.clone(),
-            membership: round.membership,
+            window: within.window,
+            members: within.members.clone(),
+            membership: within.membership,
             neighbours,
             // The plan fixes the window's end.
             mask_digest: labelled_hash(
                 labels::MASK,
-                &[&self.terms.plan.0, &start.0.to_be_bytes(), round.membership.as_bytes()],
+                &[&self.terms.plan.0, &start.0.to_be_bytes(), within.membership.as_bytes()],
             ),
         })
     }
@@ -362,7 +366,7 @@ impl Masker {
         &self,
         neighbours: &[u32],
         picks: usize,
-        set: RoundSet,
+        set: MemberSet,
     ) -> Result<(), MaskError> {
         if let Some(needed) = self.terms.masks.needed_picks() {
             let held = u32::try_from(picks).unwrap_or(u32::MAX);
@@ -374,11 +378,11 @@ impl Masker {
     }
 }
 
-impl RoundState {
-    fn is_of(&self, round: &Round<'_>) -> bool {
-        self.window == round.window
-            && self.membership == round.membership
-            && self.members == *round.members
-            && self.pickers == round.pickers
+impl PadState {
+    fn is_of(&self, within: &WindowMembers<'_>) -> bool {
+        self.window == within.window
+            && self.membership == within.membership
+            && self.members == *within.members
+            && self.pickers == within.pickers
     }
 }

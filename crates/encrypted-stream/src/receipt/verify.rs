@@ -55,11 +55,11 @@ impl Receipt {
             let (found, expected) = (self.shares.len(), set.count());
             return Err(ReceiptError::Shares { found, expected });
         }
-        let round = Round { announced, membership: fixed.digest(), bound_to, window };
+        let binding = Binding { announced, membership: fixed.digest(), bound_to, window };
         let mut words = vec![0; plan.release.outputs()];
         let positions: Vec<u32> = set.iter().collect();
         for (positions, shares) in positions.chunks(TOGETHER).zip(self.shares.chunks(TOGETHER)) {
-            round.add_up(positions, shares, &mut words)?;
+            binding.add_up(positions, shares, &mut words)?;
         }
         if plan.sealed_to.is_none() && words.last() != Some(&0) {
             return Err(ReceiptError::CheckWord);
@@ -144,7 +144,7 @@ fn check_population(
 }
 
 /// What every share of a window must be bound to.
-struct Round<'a> {
+struct Binding<'a> {
     announced: &'a AnnouncedPlan,
     /// H(M).
     membership: Digest,
@@ -153,7 +153,7 @@ struct Round<'a> {
     window: Window,
 }
 
-impl Round<'_> {
+impl Binding<'_> {
     /// Adds the shares of these members to `words`. Their signatures are checked in one batch.
     fn add_up(
         &self,

@@ -13,7 +13,7 @@ use alpheus_encrypted_stream::mask::neighbours::{are_picks, pick, roster_digest}
 use alpheus_encrypted_stream::mask::quorum::counted_population;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{
-    Masker, OwnKey, PairKeys, Round, Storage, Terms, of_plan, params,
+    Masker, OwnKey, PairKeys, Storage, Terms, WindowMembers, of_plan, params,
 };
 use alpheus_encrypted_stream::messages::member_leaf;
 use alpheus_policy::ids::{ControllerId, PlanId};
@@ -152,10 +152,10 @@ impl Masks {
         Masker::with(terms, self.pairs(p, storage), OwnKey::new(&own, &self.plan())).unwrap()
     }
 
-    fn round<'a>(&self, members: &'a RosterSet) -> Round<'a> {
+    fn round<'a>(&self, members: &'a RosterSet) -> WindowMembers<'a> {
         let start = Timestamp(self.window * self.window_size);
         let window = Window { start, end: start.plus(Span(self.window_size)) };
-        Round { window, members, membership: Digest(array(&self.membership)), pickers: &[] }
+        WindowMembers { window, members, membership: Digest(array(&self.membership)), pickers: &[] }
     }
 }
 
@@ -227,7 +227,7 @@ impl Generations {
         let start = Timestamp(self.window * self.window_size);
         let window = Window { start, end: start.plus(window) };
         let (members, membership) = (RosterSet::full(2), Digest(array(&self.membership)));
-        let round = Round { window, members: &members, membership, pickers: &[] };
+        let round = WindowMembers { window, members: &members, membership, pickers: &[] };
         masker.token_with(Some(&keys), &round, vec![0; self.tokens[p].len()]).unwrap()
     }
 }

@@ -13,7 +13,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::mask::params;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{
-    MaskError, Masker, OwnKey, PairKeys, Round, RoundSet, Storage, of_plan,
+    MaskError, Masker, MemberSet, OwnKey, PairKeys, Storage, WindowMembers, of_plan,
 };
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use alpheus_policy::plan::Integrity;
@@ -89,14 +89,19 @@ impl Controllers {
         Controllers((0..).zip(&keys).map(masker).collect())
     }
 
-    fn token(&mut self, p: u32, round: &Round<'_>, words: usize) -> Result<Vec<u64>, MaskError> {
+    fn token(
+        &mut self,
+        p: u32,
+        round: &WindowMembers<'_>,
+        words: usize,
+    ) -> Result<Vec<u64>, MaskError> {
         self.0[p as usize].token(round, tau(p, words))
     }
 
     fn opening(
         &mut self,
         p: u32,
-        round: &Round<'_>,
+        round: &WindowMembers<'_>,
         opened: &RosterSet,
         words: usize,
     ) -> Result<Vec<u64>, MaskError> {
@@ -112,8 +117,13 @@ fn digest(what: &str, set: &RosterSet) -> Digest {
     labelled_hash(what, &[&postcard::to_allocvec(set).unwrap()])
 }
 
-fn round(number: u64, members: &RosterSet) -> Round<'_> {
-    Round { window: window(number), members, membership: digest("M", members), pickers: &[] }
+fn round(number: u64, members: &RosterSet) -> WindowMembers<'_> {
+    WindowMembers {
+        window: window(number),
+        members,
+        membership: digest("M", members),
+        pickers: &[],
+    }
 }
 
 fn subtract(from: &mut [u64], words: &[u64]) {
@@ -238,7 +248,8 @@ fn no_pad_is_reused() {
         let mut controllers = Controllers::of(&plan, Storage::Expanded);
         for number in 0..20 {
             for membership in ["M", "M'"] {
-                let round = Round { membership: digest(membership, &full), ..round(number, &full) };
+                let round =
+                    WindowMembers { membership: digest(membership, &full), ..round(number, &full) };
                 for masker in &mut controllers.0 {
                     let token = masker.token(&round, vec![0; words]).unwrap();
                     let openings = ["S", "S'"]
@@ -315,8 +326,8 @@ fn a_controller_without_neighbours_refuses() {
             assert_ne!(token.unwrap(), tau(1, 1), "the self-mask hides it");
             assert!(opening.is_ok());
         } else {
-            assert_eq!(token, Err(MaskError::Isolated { set: RoundSet::Membership }));
-            assert_eq!(opening, Err(MaskError::Isolated { set: RoundSet::OpeningSet }));
+            assert_eq!(token, Err(MaskError::Isolated { set: MemberSet::Membership }));
+            assert_eq!(opening, Err(MaskError::Isolated { set: MemberSet::OpeningSet }));
         }
     }
 }

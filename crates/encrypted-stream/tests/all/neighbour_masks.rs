@@ -11,7 +11,7 @@ use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
 use alpheus_encrypted_stream::mask::neighbours::{pick, roster_digest};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{
-    MaskError, Masker, OwnKey, PairKeys, Round, RoundSet, Storage, Terms,
+    MaskError, Masker, MemberSet, OwnKey, PairKeys, Storage, Terms, WindowMembers,
 };
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::{MaskStrategy, needed_picks};
@@ -91,7 +91,7 @@ impl Roster {
         let (pickers, at) = (self.pickers(members, p), p as usize);
         let window = Window { start: Timestamp(0), end: Timestamp(SIZE.0) };
         let membership = digest("M", members);
-        let round = Round { window, members, membership, pickers: &pickers };
+        let round = WindowMembers { window, members, membership, pickers: &pickers };
         self.maskers[at].extend_keys(&self.keys[at], &self.public, &pickers).unwrap();
         let token = self.maskers[at].token(&round, tau(p));
         (token, self.maskers[at].opening(&round, opened, &digest("S", opened), 2))
@@ -136,7 +136,7 @@ proptest! {
             let (held, needed) = (roster.held(p, &members), roster.needed);
             let (token, opening) = roster.answer(p, &members, &peeled);
             if held < needed {
-                let set = RoundSet::Membership;
+                let set = MemberSet::Membership;
                 prop_assert_eq!(token, Err(MaskError::TooFewPicks { set, held, needed }));
                 continue;
             }
@@ -151,7 +151,7 @@ proptest! {
             let (_, refused) = roster.answer(p, &full, &opened);
             let held = roster.held(p, &opened);
             if opened.contains(p) && held < needed {
-                let set = RoundSet::OpeningSet;
+                let set = MemberSet::OpeningSet;
                 prop_assert_eq!(refused, Err(MaskError::TooFewPicks { set, held, needed }));
             }
         }
@@ -165,8 +165,12 @@ fn a_neighbour_without_an_agreed_key_is_rejected() {
     let full = RosterSet::full(12);
     let stranger = (1..12).find(|p| !roster.picks[0].contains(p)).unwrap();
     let window = Window { start: Timestamp(0), end: Timestamp(SIZE.0) };
-    let round =
-        Round { window, members: &full, membership: digest("M", &full), pickers: &[stranger] };
+    let round = WindowMembers {
+        window,
+        members: &full,
+        membership: digest("M", &full),
+        pickers: &[stranger],
+    };
     let refused = roster.maskers[0].token(&round, tau(0));
     assert_eq!(refused, Err(MaskError::NoKey { position: stranger }));
 }

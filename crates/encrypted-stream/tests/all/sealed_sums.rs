@@ -10,7 +10,7 @@ use alpheus_crypto::prf::PadDigest;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::consumer::{ConsumerPad, ConsumerSecrets, SealedSum, pad_digest};
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Terms};
+use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, Terms, WindowMembers};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::MaskStrategy;
 use alpheus_time::{Span, Timestamp, Window};
@@ -124,7 +124,7 @@ impl Roster {
     }
 
     /// `Σ_S (T − o)` of a membership and a set, each token under the consumer's pad.
-    fn sum(&mut self, round: &Round<'_>, set: &RosterSet, at: &PadDigest) -> Vec<u64> {
+    fn sum(&mut self, round: &WindowMembers<'_>, set: &RosterSet, at: &PadDigest) -> Vec<u64> {
         let opening = labelled_hash("S", &[&postcard::to_allocvec(set).unwrap()]);
         let mut sum = vec![0_u64; 4];
         for p in set.iter() {
@@ -174,7 +174,7 @@ proptest! {
         let members = of(members | 0b11);
         let set = RosterSet::of(n, members.iter().filter(|p| *p < 2 || opened >> p & 1 == 1));
         let membership = labelled_hash("M", &[&postcard::to_allocvec(&members).unwrap()]);
-        let round = Round { window: WINDOW, members: &members, membership, pickers: &[] };
+        let round = WindowMembers { window: WINDOW, members: &members, membership, pickers: &[] };
         let at = pad_digest(&PLAN, WINDOW, &membership);
         let mut roster = Roster::new(size);
         let sum = roster.sum(&round, &set, &at);

@@ -2,7 +2,7 @@
 //!
 //! A command prints the id of its failure. The list is here once; the command `alpheus errors` and
 //! the reference page are made from it. Kinds that share a remedy share an id, however many types
-//! of errors they come from. [`kinds`](mod@crate::kinds) finds the
+//! of errors they come from. [`error_ids`](mod@crate::error_ids) finds the
 //! id of an error of this crate or of the system.
 
 mod list;
@@ -40,10 +40,10 @@ impl std::fmt::Display for ErrorId {
     }
 }
 
-/// Finds the id of an error by its type: `kinds!(error; Type as found => id, …)`, where the id may
+/// Finds the id of an error by its type: `error_ids!(error; Type as found => id, …)`, where the id may
 /// depend on the error that was found, and be none.
 #[macro_export]
-macro_rules! kinds {
+macro_rules! error_ids {
     ($error:expr; $($kind:ty as $found:pat => $id:expr),+ $(,)?) => {{
         let error: &(dyn std::error::Error + 'static) = $error;
         $(if let Some($found) = error.downcast_ref::<$kind>() {

@@ -13,7 +13,7 @@
 
 use crate::refusal;
 use crate::refusal::Refusal;
-use crate::verifier::engine::{Job, ReUpProgress, is_on};
+use crate::verifier::engine::{Call, ReUpProgress, is_on};
 use crate::verifier::shards::Shards;
 use alpheus_access_pass::code::{self, GateNonce};
 use alpheus_access_pass::error::CodeError;
@@ -53,7 +53,7 @@ const MAX_BODY: usize = 16 << 10;
 #[derive(Clone)]
 pub struct Api {
     /// The shard.
-    pub engine: Handle<Job>,
+    pub engine: Handle<Call>,
     /// The configuration.
     pub pinned: Pinned,
     /// The index of this shard.
@@ -128,18 +128,18 @@ impl Api {
     async fn activate(&self, moved: MovedReUp) -> Result<SessionStatus, Refusal> {
         let wanted = moved.hold_request(&self.pinned);
         if is_on(self.place, &wanted) {
-            self.engine.ask(|reply| Job::Activate(moved, reply)).await??;
+            self.engine.ask(|reply| Call::Activate(moved, reply)).await??;
         } else {
             self.shards.send("keep", wanted.tag, &wanted).await?;
         }
-        Ok(self.engine.ask(|reply| Job::Session(wanted.session, reply)).await??)
+        Ok(self.engine.ask(|reply| Call::Session(wanted.session, reply)).await??)
     }
 
     /// Admits a fresh code.
     async fn admit(&self, code: Code, scan: Digest) -> Result<(), Refusal> {
         let tags = code_tags(&self.pinned, &code, &scan);
         let code = Box::new(code);
-        let Some(proven) = self.engine.ask(|reply| Job::Code(code, scan, reply)).await?? else {
+        let Some(proven) = self.engine.ask(|reply| Call::Code(code, scan, reply)).await?? else {
             return Ok(());
         };
         let elsewhere: Vec<&HoldRequest> =
@@ -149,7 +149,7 @@ impl Api {
                 self.shards.send("hold-for-code", wanted.tag, *wanted).await?;
             }
             let proven = Box::new(proven);
-            Ok(self.engine.ask(|reply| Job::Admit(proven, scan, reply)).await??)
+            Ok(self.engine.ask(|reply| Call::Admit(proven, scan, reply)).await??)
         };
         let taken: Result<(), Refusal> = taken.await;
         match taken {
@@ -163,7 +163,7 @@ impl Api {
     /// Releases the tags that a refused scan holds on other shards, unless another request
     /// of the same scan was admitted.
     async fn void_scan(&self, tags: Vec<HoldRequest>, scan: Digest) -> Result<(), Refusal> {
-        let outcome = self.engine.ask(|reply| Job::VoidScan(tags, scan, reply)).await??;
+        let outcome = self.engine.ask(|reply| Call::VoidScan(tags, scan, reply)).await??;
         let VoidOutcome::Void(tags) = outcome else { return Ok(()) };
         for wanted in tags.iter().filter(|wanted| !is_on(self.place, wanted)) {
             // If its shard is unreachable, the tag stays held, and nobody will use it.
@@ -181,7 +181,7 @@ async fn log_in(
     caller(&peer, &[Role::Gateway])?;
     let login = Login::from_bytes(&body, Limit::ONE).map_err(VerifierError::from)?;
     api.check_here(session_of(&api.pinned, &login))?;
-    Ok(encode(&api.engine.ask(|reply| Job::LogIn(Box::new(login), reply)).await??)?)
+    Ok(encode(&api.engine.ask(|reply| Call::LogIn(Box::new(login), reply)).await??)?)
 }
 
 async fn re_up(
@@ -192,7 +192,7 @@ async fn re_up(
     caller(&peer, &[Role::Gateway])?;
     let re_up = ReUp::from_bytes(&body).map_err(VerifierError::from)?;
     api.check_here(re_up.session)?;
-    let progress = api.engine.ask(|reply| Job::ReUp(Box::new(re_up), reply)).await??;
+    let progress = api.engine.ask(|reply| Call::ReUp(Box::new(re_up), reply)).await??;
     let status = match progress {
         ReUpProgress::Done(status) => status,
         ReUpProgress::Moved(moved) => api.activate(moved).await?,
@@ -200,7 +200,7 @@ async fn re_up(
             let wanted = proven.hold_request(&api.pinned);
             api.shards.send("hold", wanted.tag, &wanted).await?;
             let reserved = proven.dangerous_reserved_elsewhere();
-            let moved = api.engine.ask(|reply| Job::Advance(reserved, reply)).await??;
+            let moved = api.engine.ask(|reply| Call::Advance(reserved, reply)).await??;
             api.activate(moved).await?
         }
     };
@@ -214,7 +214,7 @@ async fn log_out(
 ) -> Result<Vec<u8>, Refusal> {
     caller(&peer, &[Role::Gateway])?;
     let logout = Logout::from_bytes(&body).map_err(VerifierError::from)?;
-    api.engine.ask(|reply| Job::LogOut(logout, reply)).await??;
+    api.engine.ask(|reply| Call::LogOut(logout, reply)).await??;
     Ok(encode(&EmptyAnswer {})?)
 }
 
@@ -225,7 +225,7 @@ async fn session(
 ) -> Result<Vec<u8>, Refusal> {
     caller(&peer, &[Role::Gateway])?;
     let id: SessionId = decode(&body)?;
-    Ok(encode(&api.engine.ask(|reply| Job::Session(id, reply)).await??)?)
+    Ok(encode(&api.engine.ask(|reply| Call::Session(id, reply)).await??)?)
 }
 
 async fn scan(
@@ -249,7 +249,7 @@ async fn hold(
     body: Bytes,
 ) -> Result<Vec<u8>, Refusal> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Hold(wanted, reply)).await??;
+    api.engine.ask(|reply| Call::Hold(wanted, reply)).await??;
     Ok(encode(&EmptyAnswer {})?)
 }
 
@@ -259,7 +259,7 @@ async fn keep(
     body: Bytes,
 ) -> Result<Vec<u8>, Refusal> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Keep(wanted, reply)).await??;
+    api.engine.ask(|reply| Call::Keep(wanted, reply)).await??;
     Ok(encode(&EmptyAnswer {})?)
 }
 
@@ -269,7 +269,7 @@ async fn hold_for_code(
     body: Bytes,
 ) -> Result<Vec<u8>, Refusal> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::HoldForCode(wanted, reply)).await??;
+    api.engine.ask(|reply| Call::HoldForCode(wanted, reply)).await??;
     Ok(encode(&EmptyAnswer {})?)
 }
 
@@ -279,7 +279,7 @@ async fn release(
     body: Bytes,
 ) -> Result<Vec<u8>, Refusal> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Release(wanted, reply)).await??;
+    api.engine.ask(|reply| Call::Release(wanted, reply)).await??;
     Ok(encode(&EmptyAnswer {})?)
 }
 

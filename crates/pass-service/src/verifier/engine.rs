@@ -1,4 +1,4 @@
-//! A shard on its own thread, with one writer. All waiting jobs form one batch, which is
+//! A shard on its own thread, with one writer. All waiting calls form one batch, which is
 //! verified together and made durable by one disk flush.
 
 use alpheus_anonymous_credential::codes::Code;
@@ -20,17 +20,17 @@ use alpheus_time::Timestamp;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// If a job arrives soon after the last batch, more are likely to follow. The engine waits
-/// this long for them, so that one check and one disk flush serve more jobs.
+/// If a call arrives soon after the last batch, more are likely to follow. The engine waits
+/// this long for them, so that one check and one disk flush serve more calls.
 const LINGER: Duration = Duration::from_millis(2);
-/// A batch of this size does not wait for more jobs.
+/// A batch of this size does not wait for more calls.
 const MIN_BATCH: usize = 32;
 
 /// Receives the answer, or the rule that was broken.
 type Reply<T> = engine::Reply<Result<T, VerifierError>>;
 
-/// A job for the shard.
-pub enum Job {
+/// A call to the shard.
+pub enum Call {
     /// Look up, verify, insert, acknowledge.
     LogIn(Box<Login>, Reply<SessionStatus>),
     /// Check that the session is due, verify.
@@ -93,7 +93,7 @@ pub fn is_on(shard: ShardIndex, wanted: &HoldRequest) -> bool {
     wanted.tag.shard(shard.count) == shard.index
 }
 
-/// Jobs by kind, in the order in which the kinds are processed.
+/// Calls by kind, in the order in which the kinds are processed.
 #[derive(Default)]
 struct JobsByKind {
     logins: Vec<(Box<Login>, Reply<SessionStatus>)>,
@@ -117,27 +117,27 @@ enum PeerRequest {
 }
 
 impl JobsByKind {
-    fn of(jobs: Vec<Job>) -> Self {
+    fn of(calls: Vec<Call>) -> Self {
         let mut sorted = Self::default();
-        for job in jobs {
-            match job {
-                Job::LogIn(login, reply) => sorted.logins.push((login, reply)),
-                Job::ReUp(re_up, reply) => sorted.re_ups.push((re_up, reply)),
-                Job::Advance(reserved, reply) => sorted.advances.push((reserved, reply)),
-                Job::Activate(moved, reply) => sorted.activates.push((moved, reply)),
-                Job::Hold(wanted, reply) => sorted.peers.push((PeerRequest::Hold, wanted, reply)),
-                Job::Keep(wanted, reply) => sorted.peers.push((PeerRequest::Keep, wanted, reply)),
-                Job::HoldForCode(wanted, reply) => {
+        for call in calls {
+            match call {
+                Call::LogIn(login, reply) => sorted.logins.push((login, reply)),
+                Call::ReUp(re_up, reply) => sorted.re_ups.push((re_up, reply)),
+                Call::Advance(reserved, reply) => sorted.advances.push((reserved, reply)),
+                Call::Activate(moved, reply) => sorted.activates.push((moved, reply)),
+                Call::Hold(wanted, reply) => sorted.peers.push((PeerRequest::Hold, wanted, reply)),
+                Call::Keep(wanted, reply) => sorted.peers.push((PeerRequest::Keep, wanted, reply)),
+                Call::HoldForCode(wanted, reply) => {
                     sorted.peers.push((PeerRequest::HoldForCode, wanted, reply));
                 }
-                Job::Release(wanted, reply) => {
+                Call::Release(wanted, reply) => {
                     sorted.peers.push((PeerRequest::Release, wanted, reply))
                 }
-                Job::LogOut(logout, reply) => sorted.logouts.push((logout, reply)),
-                Job::Session(id, reply) => sorted.sessions.push((id, reply)),
-                Job::Code(code, scan, reply) => sorted.codes.push((code, scan, reply)),
-                Job::VoidScan(tags, scan, reply) => sorted.void_scans.push((tags, scan, reply)),
-                Job::Admit(code, scan, reply) => sorted.admits.push((code, scan, reply)),
+                Call::LogOut(logout, reply) => sorted.logouts.push((logout, reply)),
+                Call::Session(id, reply) => sorted.sessions.push((id, reply)),
+                Call::Code(code, scan, reply) => sorted.codes.push((code, scan, reply)),
+                Call::VoidScan(tags, scan, reply) => sorted.void_scans.push((tags, scan, reply)),
+                Call::Admit(code, scan, reply) => sorted.admits.push((code, scan, reply)),
             }
         }
         sorted
@@ -149,10 +149,10 @@ fn refuse<T>(reply: Reply<T>, refused: VerifierError) {
 }
 
 impl<L: Ledger> engine::Engine for Engine<L> {
-    type Job = Job;
+    type Call = Call;
 
-    fn work(&mut self, jobs: Vec<Job>) -> Result<ControlFlow<()>, LedgerError> {
-        self.turn(jobs)?;
+    fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
+        self.turn(calls)?;
         let epoch = self.pinned.schedule.epoch_at((self.clock)());
         if epoch != self.pruned {
             self.pruned = epoch;
@@ -164,7 +164,7 @@ impl<L: Ledger> engine::Engine for Engine<L> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A single job after a pause does not wait.
+    /// A single call after a pause does not wait.
     fn linger(waiting: usize, idle: Option<Duration>) -> Option<Duration> {
         let more = waiting < MIN_BATCH && idle.is_some_and(|idle| idle < LINGER);
         more.then_some(LINGER)
@@ -173,8 +173,8 @@ impl<L: Ledger> engine::Engine for Engine<L> {
 
 impl<L: Ledger> Engine<L> {
     /// Processes one batch. Logouts come before re-ups, so that they win.
-    pub(crate) fn turn(&mut self, jobs: Vec<Job>) -> Result<(), LedgerError> {
-        let sorted = JobsByKind::of(jobs);
+    pub(crate) fn turn(&mut self, calls: Vec<Call>) -> Result<(), LedgerError> {
+        let sorted = JobsByKind::of(calls);
         self.log_outs(sorted.logouts)?;
         self.log_ins(sorted.logins)?;
         self.re_ups(sorted.re_ups)?;
@@ -202,24 +202,24 @@ impl<L: Ledger> Engine<L> {
         Ok(())
     }
 
-    /// Applies each job to the shard, and commits all of them at once.
+    /// Applies each call to the shard, and commits all of them at once.
     fn each<J, T>(
         &mut self,
-        jobs: Vec<(J, Reply<T>)>,
+        calls: Vec<(J, Reply<T>)>,
         act: impl Fn(&mut Shard, Timestamp, J) -> Result<Step<T>, VerifierError>,
     ) -> Result<(), LedgerError> {
-        self.each_then(jobs, act, |released| released)
+        self.each_then(calls, act, |released| released)
     }
 
     fn each_then<J, T, U>(
         &mut self,
-        jobs: Vec<(J, Reply<U>)>,
+        calls: Vec<(J, Reply<U>)>,
         act: impl Fn(&mut Shard, Timestamp, J) -> Result<Step<T>, VerifierError>,
         answer: impl Fn(T) -> U,
     ) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
-        for (job, reply) in jobs {
-            match act(&mut self.shard, (self.clock)(), job) {
+        for (call, reply) in calls {
+            match act(&mut self.shard, (self.clock)(), call) {
                 Ok(step) => {
                     steps.push(step);
                     replies.push(reply);
@@ -234,17 +234,17 @@ impl<L: Ledger> Engine<L> {
         Ok(())
     }
 
-    fn log_outs(&mut self, jobs: Vec<(Logout, Reply<()>)>) -> Result<(), LedgerError> {
-        self.each(jobs, |shard, _, logout| shard.log_out(&logout))
+    fn log_outs(&mut self, calls: Vec<(Logout, Reply<()>)>) -> Result<(), LedgerError> {
+        self.each(calls, |shard, _, logout| shard.log_out(&logout))
     }
 
     fn log_ins(
         &mut self,
-        jobs: Vec<(Box<Login>, Reply<SessionStatus>)>,
+        calls: Vec<(Box<Login>, Reply<SessionStatus>)>,
     ) -> Result<(), LedgerError> {
         let (mut unspent, mut waiting, mut steps, mut replies) =
             (Vec::<UnspentLogin>::new(), Vec::new(), Vec::new(), Vec::new());
-        for (login, reply) in jobs {
+        for (login, reply) in calls {
             match self.shard.look_up(*login, (self.clock)()) {
                 Ok(LoginLookUp::Unspent(login)) => {
                     unspent.push(login);
@@ -273,10 +273,10 @@ impl<L: Ledger> Engine<L> {
         Ok(())
     }
 
-    fn re_ups(&mut self, jobs: Vec<(Box<ReUp>, Reply<ReUpProgress>)>) -> Result<(), LedgerError> {
+    fn re_ups(&mut self, calls: Vec<(Box<ReUp>, Reply<ReUpProgress>)>) -> Result<(), LedgerError> {
         let (mut due, mut waiting) = (Vec::<DueReUp>::new(), Vec::new());
         let (mut moved, mut again) = (Vec::new(), Vec::new());
-        for (re_up, reply) in jobs {
+        for (re_up, reply) in calls {
             match self.shard.look_up_re_up(*re_up, (self.clock)()) {
                 Ok(ReUpLookUp::Due(re_up)) => {
                     due.push(re_up);
@@ -309,10 +309,10 @@ impl<L: Ledger> Engine<L> {
 
     fn re_ups_here(
         &mut self,
-        jobs: Vec<(ProvenReUp, Reply<ReUpProgress>)>,
+        calls: Vec<(ProvenReUp, Reply<ReUpProgress>)>,
     ) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
-        for (proven, reply) in jobs {
+        for (proven, reply) in calls {
             match self.shard.re_up_here(proven, (self.clock)()) {
                 Ok(step) => {
                     steps.push(step);
@@ -330,9 +330,9 @@ impl<L: Ledger> Engine<L> {
 
     fn codes(
         &mut self,
-        jobs: Vec<(Box<Code>, Digest, Reply<Option<ProvenCode>>)>,
+        calls: Vec<(Box<Code>, Digest, Reply<Option<ProvenCode>>)>,
     ) -> Result<(), LedgerError> {
-        for (code, scan, reply) in jobs {
+        for (code, scan, reply) in calls {
             let answer = match self.shard.look_up_code(*code, &scan, (self.clock)()) {
                 Ok(CodeLookUp::Unspent(code)) => self.verifier.verify_code(code).map(Some),
                 Ok(CodeLookUp::Same(step)) => {

@@ -2,7 +2,7 @@
 //! it fetches the releases, has them examined, closes the aggregate, sends the closing to the
 //! smoothers, and fetches their outcomes.
 
-use super::engine::{Due, Job};
+use super::engine::{Call, Due};
 use crate::names::hex;
 use crate::parties::{BRIEF, Fetched, GRACE, PartyClient, fetch_definitions, gather, release};
 use alpheus_accountable_statistics::aggregator::{ExaminationReport, ShownUploads};
@@ -37,7 +37,7 @@ struct ClosingDriver {
     /// Definitions that the engine knows.
     known: BTreeSet<Digest>,
     pinned: Pinned,
-    engine: Handle<Job>,
+    engine: Handle<Call>,
     /// The smoothers that have agreed to a closing.
     agreed: BTreeSet<(Digest, SmootherId)>,
     /// Requests under way, each with its own task, since a smoother may not answer.
@@ -64,7 +64,7 @@ pub async fn run(
     parties: Vec<(SmootherId, PartyClient)>,
     public: Vec<PartyClient>,
     pinned: Pinned,
-    engine: Handle<Job>,
+    engine: Handle<Call>,
 ) {
     let mut driver = ClosingDriver {
         parties,
@@ -82,7 +82,7 @@ pub async fn run(
         tokio::time::sleep(ROUND).await;
         driver.handle_finished().await;
         driver.learn().await;
-        let Ok(due) = driver.engine.ask(Job::Due).await else { continue };
+        let Ok(due) = driver.engine.ask(Call::Due).await else { continue };
         driver.forget(&due);
         if due.is_empty() {
             continue;
@@ -109,7 +109,7 @@ impl ClosingDriver {
             // The sender chooses which signatures to include, so the signed content is the name.
             let name = AgreedDefinition::open(&signed, &self.pinned).map(|agreed| agreed.name());
             let Some(name) = name.ok().filter(|name| !self.known.contains(name)) else { continue };
-            match self.engine.ask(|reply| Job::Learn(Box::new(signed), reply)).await {
+            match self.engine.ask(|reply| Call::Learn(Box::new(signed), reply)).await {
                 Ok(Ok(())) => drop(self.known.insert(name)),
                 Ok(Err(why)) => tracing::warn!(%why, "rejected a definition"),
                 Err(error) => tracing::debug!(%error, "cannot learn a definition yet"),
@@ -150,7 +150,7 @@ impl ClosingDriver {
     }
 
     async fn take(&mut self, name: Digest, by: SmootherId, release: Box<Release>) {
-        match self.engine.ask(|reply| Job::Take(by, release, reply)).await {
+        match self.engine.ask(|reply| Call::Take(by, release, reply)).await {
             Ok(Ok(true)) => drop(self.enough.entry(name).or_insert_with(Instant::now)),
             Ok(Err(why)) => tracing::warn!(%why, by = by.0, "rejected a release"),
             Ok(Ok(false)) | Err(_) => {}
@@ -171,7 +171,7 @@ impl ClosingDriver {
         if !self.is_gathered(&name) {
             return;
         }
-        let work = match self.engine.ask(|reply| Job::Work(name, reply)).await {
+        let work = match self.engine.ask(|reply| Call::Work(name, reply)).await {
             Ok(Ok(work)) => work,
             Ok(Err(why)) => return tracing::debug!(%why, "cannot examine the aggregate yet"),
             Err(_) => return,
@@ -193,7 +193,7 @@ impl ClosingDriver {
             return;
         };
         tracing::info!(rejected = examined.rejected(), "examined an aggregate");
-        if let Ok(Err(why)) = self.engine.ask(|reply| Job::Examined(examined, reply)).await {
+        if let Ok(Err(why)) = self.engine.ask(|reply| Call::Examined(examined, reply)).await {
             tracing::warn!(%why, "cannot close an aggregate");
         }
     }
@@ -234,7 +234,7 @@ impl ClosingDriver {
             gather(asked, self.pinned.quorum(), |(_, answer)| answer.is_ok()).await
         {
             match outcomes {
-                Ok(outcomes) => self.engine.tell(Job::Outcomes(by, outcomes)).await,
+                Ok(outcomes) => self.engine.tell(Call::Outcomes(by, outcomes)).await,
                 Err(error) => log_error(&error, "cannot fetch outcomes"),
             }
         }

@@ -24,8 +24,8 @@ use alpheus_node::ledger::FencedLedger;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A job for the engine.
-pub enum Job {
+/// A call to the engine.
+pub enum Call {
     /// A quorum has signed a definition.
     Learn(Box<Endorsed<Definition>>, Reply<Result<(), DefinitionError>>),
     /// Asks which aggregates are due.
@@ -87,38 +87,38 @@ pub struct Engine {
 }
 
 impl engine::Engine for Engine {
-    type Job = Job;
+    type Call = Call;
 
-    fn work(&mut self, jobs: Vec<Job>) -> Result<ControlFlow<()>, LedgerError> {
-        for job in jobs {
-            if matches!(job, Job::Stop) {
+    fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
+        for call in calls {
+            if matches!(call, Call::Stop) {
                 return Ok(ControlFlow::Break(()));
             }
-            self.job(job)?;
+            self.call(call)?;
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
 impl Engine {
-    fn job(&mut self, job: Job) -> Result<(), LedgerError> {
-        match job {
-            Job::Learn(signed, reply) => {
+    fn call(&mut self, call: Call) -> Result<(), LedgerError> {
+        match call {
+            Call::Learn(signed, reply) => {
                 let learnt = self.learn(&signed)?;
                 let _ = reply.send(learnt);
             }
-            Job::Due(reply) => {
+            Call::Due(reply) => {
                 self.poll()?;
                 self.metrics.set_aggregates(self.aggregate_counts());
                 let _ = reply.send(self.due());
             }
-            Job::Take(by, release, reply) => {
+            Call::Take(by, release, reply) => {
                 let _ = reply.send(self.aggregator.handle_release(*release, by));
             }
-            Job::Work(name, reply) => {
+            Call::Work(name, reply) => {
                 let _ = reply.send(self.aggregator.examination(&name));
             }
-            Job::Examined(examined, reply) => {
+            Call::Examined(examined, reply) => {
                 let closed = match self.aggregator.close(*examined) {
                     Ok(step) => {
                         let closing = step.commit(&mut self.ledger)?;
@@ -129,22 +129,22 @@ impl Engine {
                 };
                 let _ = reply.send(closed);
             }
-            Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
-            Job::All(reply) => drop(reply.send(self.all())),
-            Job::Shown(reply) => drop(reply.send(self.shown())),
-            Job::Questions(reply) => drop(reply.send(self.tallies.questions(self.clock.now()))),
-            Job::Ask(signed, reply) => {
+            Call::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
+            Call::All(reply) => drop(reply.send(self.all())),
+            Call::Shown(reply) => drop(reply.send(self.shown())),
+            Call::Questions(reply) => drop(reply.send(self.tallies.questions(self.clock.now()))),
+            Call::Ask(signed, reply) => {
                 let asked = self.tallies.ask(*signed, self.clock.now());
                 self.answer(asked, reply)?;
             }
-            Job::Count(name, presentation, reply) => {
+            Call::Count(name, presentation, reply) => {
                 let about = (&self.aggregator, self.clock.now());
                 let counted = self.tallies.take(&name, &presentation, about);
                 self.answer(counted, reply)?;
             }
-            Job::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
-            Job::Leaves(name, reply) => drop(reply.send(self.aggregator.leaves(&name))),
-            Job::Stop => {}
+            Call::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
+            Call::Leaves(name, reply) => drop(reply.send(self.aggregator.leaves(&name))),
+            Call::Stop => {}
         }
         Ok(())
     }

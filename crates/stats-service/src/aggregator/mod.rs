@@ -54,7 +54,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use engine::{Engine, Job};
+use engine::{Call, Engine};
 use metrics::AggregatorMetrics;
 use results_log::ResultsLog;
 
@@ -93,9 +93,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let kept = stats.retention_days.unwrap_or(KEPT).saturating_mul(DAY);
     let metrics = AggregatorMetrics::new(&globals.metrics);
     let engine = restore(found, (&card, &keys), clock, (metrics.clone(), kept))?;
-    let (handle, jobs) = channel();
+    let (handle, calls) = channel();
     let part = globals.health.part("aggregator");
-    let (worker, broken) = Worker::start("aggregator", engine, jobs)?;
+    let (worker, broken) = Worker::start("aggregator", engine, calls)?;
     part.set(HealthState::Ready);
     let parties = (0..).map(SmootherId).zip(&card.smoothers);
     let parties = parties.map(|(id, (_, peers))| {
@@ -111,7 +111,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         eprintln!("serving at {}", at.join(" "));
         tokio::spawn(closing_driver::run(parties, public, pinned, driver_engine));
     })?;
-    handle.tell_blocking(Job::Stop);
+    handle.tell_blocking(Call::Stop);
     worker.end()
 }
 
@@ -144,7 +144,7 @@ fn restore(
     Ok(Engine { aggregator, tallies, ledger, clock, key, results, kept, metrics })
 }
 
-fn router(engine: Handle<Job>, requests: Requests) -> Router {
+fn router(engine: Handle<Call>, requests: Requests) -> Router {
     let router = Router::new()
         .route("/v1/results", get(results))
         .route("/v1/results.csv", get(results_csv))
@@ -186,48 +186,48 @@ impl Refuse for CountRejectedError {
     }
 }
 
-async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
-    Ok(engine.ask(Job::All).await?)
+async fn all(engine: &Handle<Call>) -> Result<Vec<Row>, ApiError> {
+    Ok(engine.ask(Call::All).await?)
 }
 
-async fn questions(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
-    encode(&engine.ask(Job::Questions).await?)
+async fn questions(State(engine): State<Handle<Call>>) -> Result<Vec<u8>, ApiError> {
+    encode(&engine.ask(Call::Questions).await?)
 }
 
-async fn ask(State(engine): State<Handle<Job>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+async fn ask(State(engine): State<Handle<Call>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let signed = Box::new(decode(&body)?);
-    engine.ask(|reply| Job::Ask(signed, reply)).await?.map_err(Refuse::refusal)?;
+    engine.ask(|reply| Call::Ask(signed, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
 async fn count(
-    State(engine): State<Handle<Job>>,
+    State(engine): State<Handle<Call>>,
     Path(name): Path<String>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let (name, presentation) = (name_in(&name)?, decode(&body)?);
-    engine.ask(|reply| Job::Count(name, presentation, reply)).await?.map_err(Refuse::refusal)?;
+    engine.ask(|reply| Call::Count(name, presentation, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
-async fn results(State(engine): State<Handle<Job>>) -> Result<Json<Vec<Row>>, ApiError> {
+async fn results(State(engine): State<Handle<Call>>) -> Result<Json<Vec<Row>>, ApiError> {
     Ok(Json(all(&engine).await?))
 }
 
-async fn results_csv(State(engine): State<Handle<Job>>) -> Result<impl IntoResponse, ApiError> {
+async fn results_csv(State(engine): State<Handle<Call>>) -> Result<impl IntoResponse, ApiError> {
     Ok(([(header::CONTENT_TYPE, "text/csv")], csv(&all(&engine).await?)))
 }
 
-async fn rows(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
-    encode(&engine.ask(Job::Shown).await?)
+async fn rows(State(engine): State<Handle<Call>>) -> Result<Vec<u8>, ApiError> {
+    encode(&engine.ask(Call::Shown).await?)
 }
 
 async fn closing(
-    State(engine): State<Handle<Job>>,
+    State(engine): State<Handle<Call>>,
     Path(name): Path<String>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    let closing = engine.ask(|reply| Job::Closing(name, reply)).await?;
+    let closing = engine.ask(|reply| Call::Closing(name, reply)).await?;
     encode(
         &closing
             .ok_or_else(|| ApiError::missing("this aggregator has no closing of that aggregate"))?,
@@ -235,11 +235,11 @@ async fn closing(
 }
 
 async fn leaves(
-    State(engine): State<Handle<Job>>,
+    State(engine): State<Handle<Call>>,
     Path(name): Path<String>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    let leaves = engine.ask(|reply| Job::Leaves(name, reply)).await?;
+    let leaves = engine.ask(|reply| Call::Leaves(name, reply)).await?;
     encode(
         &leaves
             .ok_or_else(|| ApiError::missing("this aggregator has no closing of that aggregate"))?,

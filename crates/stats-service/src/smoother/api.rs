@@ -24,7 +24,7 @@
 //! | `POST /v1/close` | aggregator | a closing to agree to |
 //! | `GET /v1/outcomes` | aggregator | this smoother's outcomes of aggregates |
 
-use super::engine::Job;
+use super::engine::Call;
 use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
 use crate::names::{hex, name_in};
@@ -55,7 +55,7 @@ use axum::routing::{get, post};
 #[derive(Clone)]
 pub struct Api {
     /// The role.
-    pub engine: Handle<Job>,
+    pub engine: Handle<Call>,
     /// Messages for peers.
     pub outbox: Outbox,
     /// The aggregator, for what it shows to everybody.
@@ -202,19 +202,19 @@ impl Refuse for ClosingError {
 
 async fn slot(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let request = Box::new(decode(&body)?);
-    encode(&api.engine.ask(|reply| Job::Request(request, reply)).await?.map_err(Refuse::refusal)?)
+    encode(&api.engine.ask(|reply| Call::Request(request, reply)).await?.map_err(Refuse::refusal)?)
 }
 
 async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let deposit = Box::new(decode(&body)?);
-    encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await?.map_err(Refuse::refusal)?)
+    encode(&api.engine.ask(|reply| Call::Deposit(deposit, reply)).await?.map_err(Refuse::refusal)?)
 }
 
 /// Stores a deposit here first: only one that a client has paid for is forwarded.
 async fn forward(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let deposit: ForwardedDeposit = decode(&body)?;
     let own = Box::new(deposit.own.clone());
-    let own = api.engine.ask(|reply| Job::Deposit(own, reply)).await?.map_err(Refuse::refusal)?;
+    let own = api.engine.ask(|reply| Call::Deposit(own, reply)).await?.map_err(Refuse::refusal)?;
     let mut answers = vec![(api.id, own)];
     if matches!(answers.first(), Some((_, DepositResponse::Stored(_)))) {
         answers.extend(api.forwarder.forward(&deposit, api.quorum.saturating_sub(1)).await);
@@ -227,7 +227,7 @@ async fn deposits(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErr
     let deposits: Vec<Box<Deposit>> = decode(&body)?;
     let asked = deposits.into_iter().map(|deposit| {
         let engine = api.engine.clone();
-        tokio::spawn(async move { engine.ask(|reply| Job::Deposit(deposit, reply)).await })
+        tokio::spawn(async move { engine.ask(|reply| Call::Deposit(deposit, reply)).await })
     });
     let asked: Vec<_> = asked.collect();
     let mut answers: Vec<Option<DepositResponse>> = Vec::with_capacity(asked.len());
@@ -249,7 +249,7 @@ fn decode_endorsed<T: Message>(api: &Api, body: &[u8]) -> Result<Box<Endorsed<T>
 
 async fn certify(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let certificate = decode_endorsed(&api, &body)?;
-    api.engine.ask(|reply| Job::Certify(certificate, reply)).await?.map_err(Refuse::refusal)?;
+    api.engine.ask(|reply| Call::Certify(certificate, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
@@ -258,12 +258,12 @@ async fn certificates(
     Path((name, from)): Path<(String, u32)>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::Certificates(name, from, reply)).await?)
+    encode(&api.engine.ask(|reply| Call::Certificates(name, from, reply)).await?)
 }
 
 async fn readies(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::Readies(name, reply)).await?)
+    encode(&api.engine.ask(|reply| Call::Readies(name, reply)).await?)
 }
 
 async fn sealed_upload(
@@ -271,7 +271,7 @@ async fn sealed_upload(
     Path((name, slot)): Path<(String, u32)>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::SealedUpload(name, slot, reply)).await?)
+    encode(&api.engine.ask(|reply| Call::SealedUpload(name, slot, reply)).await?)
 }
 
 async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
@@ -280,12 +280,14 @@ async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
 
 async fn propose(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let definition = Box::new(decode(&body)?);
-    encode(&api.engine.ask(|reply| Job::Define(definition, reply)).await?.map_err(Refuse::refusal)?)
+    encode(
+        &api.engine.ask(|reply| Call::Define(definition, reply)).await?.map_err(Refuse::refusal)?,
+    )
 }
 
 async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let signed = decode_endorsed(&api, &body)?;
-    api.engine.ask(|reply| Job::Learn(signed, reply)).await?.map_err(Refuse::refusal)?;
+    api.engine.ask(|reply| Call::Learn(signed, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
@@ -298,14 +300,14 @@ async fn definitions(
 
 async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::End(name, reply)).await?)
+    encode(&api.engine.ask(|reply| Call::End(name, reply)).await?)
 }
 
 /// Relays what the aggregator shows, so that it does not learn who asks: only those check who have
 /// contributed. The client checks all of it.
 async fn leaves(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    if api.engine.ask(|reply| Job::End(name, reply)).await?.is_none() {
+    if api.engine.ask(|reply| Call::End(name, reply)).await?.is_none() {
         return Err(ApiError::missing("no aggregate of this name has ended here"));
     }
     let leaves = api.aggregator.get::<Leaves>(&format!("/v1/leaves/{}", hex(&name))).await;
@@ -329,7 +331,10 @@ async fn release(
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
     encode(
-        &api.engine.ask(|reply| Job::Release(name, from, reply)).await?.map_err(Refuse::refusal)?,
+        &api.engine
+            .ask(|reply| Call::Release(name, from, reply))
+            .await?
+            .map_err(Refuse::refusal)?,
     )
 }
 
@@ -340,7 +345,7 @@ async fn check(
 ) -> Result<Vec<u8>, ApiError> {
     let (name, shown) = (name_in(&name)?, decode(&body)?);
     tracing::debug!(aggregate = hex(&name), "tuples to check");
-    api.engine.ask(|reply| Job::Check(name, shown, reply)).await?.map_err(Refuse::refusal)?;
+    api.engine.ask(|reply| Call::Check(name, shown, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
@@ -350,13 +355,13 @@ async fn disclosed(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let (name, shown) = (name_in(&name)?, decode(&body)?);
-    api.engine.ask(|reply| Job::Disclosed(name, shown, reply)).await?.map_err(Refuse::refusal)?;
+    api.engine.ask(|reply| Call::Disclosed(name, shown, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 
 async fn close(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let closing = Box::new(decode(&body)?);
-    api.engine.ask(|reply| Job::Close(closing, reply)).await?.map_err(Refuse::refusal)?;
+    api.engine.ask(|reply| Call::Close(closing, reply)).await?.map_err(Refuse::refusal)?;
     encode(&())
 }
 

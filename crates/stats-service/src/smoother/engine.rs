@@ -1,4 +1,4 @@
-//! A smoother's role on its own thread, the only writer of its ledger. Waiting jobs are done in one
+//! A smoother's role on its own thread, the only writer of its ledger. Waiting calls are done in one
 //! batch, which one flush of the disk makes durable. Nothing is answered before.
 
 use super::batch::Batch;
@@ -38,8 +38,8 @@ mod tests;
 const EARLY: usize = 4096;
 const EARLY_BYTES: usize = 4096;
 
-/// A job for the engine.
-pub enum Job {
+/// A call to the engine.
+pub enum Call {
     /// A client requests a slot.
     Request(Box<SlotRequest>, Reply<Result<Signed<Grant>, SlotError>>),
     /// A client deposits.
@@ -120,17 +120,17 @@ pub fn name_of(key: &VerifyingKey, outcome: &Signed<Outcome>) -> Option<Digest> 
 }
 
 impl engine::Engine for Engine {
-    type Job = Job;
+    type Call = Call;
 
-    fn work(&mut self, jobs: Vec<Job>) -> Result<ControlFlow<()>, LedgerError> {
+    fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         let (mut batch, mut tasks) = (Batch::default(), Tasks::default());
         let mut flow = ControlFlow::Continue(());
-        for job in jobs {
-            if matches!(job, Job::Stop) {
+        for call in calls {
+            if matches!(call, Call::Stop) {
                 flow = ControlFlow::Break(());
                 break;
             }
-            self.job(job, &mut batch, &mut tasks);
+            self.call(call, &mut batch, &mut tasks);
         }
         self.tasks(tasks, &mut batch);
         if std::mem::take(&mut self.recheck_early) {
@@ -142,86 +142,86 @@ impl engine::Engine for Engine {
 }
 
 impl Engine {
-    /// Handles jobs of clients and definers.
-    fn job(&mut self, job: Job, batch: &mut Batch, tasks: &mut Tasks) {
-        match job {
-            Job::Request(request, reply) => {
+    /// Handles calls of clients and definers.
+    fn call(&mut self, call: Call, batch: &mut Batch, tasks: &mut Tasks) {
+        match call {
+            Call::Request(request, reply) => {
                 tasks.add(request.aggregate, Task::Request(request, reply));
             }
-            Job::Deposit(deposit, reply) => match deposit.unverified_aggregate() {
+            Call::Deposit(deposit, reply) => match deposit.unverified_aggregate() {
                 Some(aggregate) => tasks.add(aggregate, Task::Deposit(deposit, reply)),
                 None => drop(reply.send(Err(SlotError::NotGranted))),
             },
-            Job::Define(definition, reply) => {
+            Call::Define(definition, reply) => {
                 let done = self.smoother.handle_proposal(&definition, self.clock.now());
                 batch.answer(done, reply, |_, _| ());
             }
-            Job::Learn(signed, reply) => {
+            Call::Learn(signed, reply) => {
                 let done = self.learn(&signed, batch);
                 batch.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
             }
-            Job::Certify(certificate, reply) => match certificate.dangerous_unverified() {
+            Call::Certify(certificate, reply) => match certificate.dangerous_unverified() {
                 Some(entry) => {
                     tasks.add(entry.aggregate, Task::Certified(certificate, Some(reply)));
                 }
                 None => drop(reply.send(Err(StatementError::NotCertified))),
             },
-            Job::End(name, reply) => {
+            Call::End(name, reply) => {
                 let end = self.smoother.end(&name);
                 batch.add(Step::new(Vec::new(), end), |end, _| drop(reply.send(end)));
             }
-            job => self.job_of_servers(job, batch, tasks),
+            call => self.job_of_servers(call, batch, tasks),
         }
     }
 
-    /// Handles jobs of other smoothers and the aggregator.
-    fn job_of_servers(&mut self, job: Job, batch: &mut Batch, tasks: &mut Tasks) {
+    /// Handles calls of other smoothers and the aggregator.
+    fn job_of_servers(&mut self, call: Call, batch: &mut Batch, tasks: &mut Tasks) {
         let now = self.clock.now();
-        match job {
-            Job::Certified(certificates) => {
+        match call {
+            Call::Certified(certificates) => {
                 for certificate in certificates {
                     if let Some(aggregate) = certificate.dangerous_first() {
                         tasks.add(aggregate, Task::Certified(Box::new(certificate), None));
                     }
                 }
             }
-            Job::Needs(reply) => drop(reply.send(self.needs(now))),
-            Job::Certificates(name, from, reply) => {
+            Call::Needs(reply) => drop(reply.send(self.needs(now))),
+            Call::Certificates(name, from, reply) => {
                 let part = self.smoother.certificates_from(&name, (from, PAGE_SLOTS));
                 batch.add(Step::new(Vec::new(), part), |part, _| drop(reply.send(part)));
             }
-            Job::Readies(name, reply) => {
+            Call::Readies(name, reply) => {
                 let heard = self.smoother.ready_statements(&name);
                 batch.add(Step::new(Vec::new(), heard), |heard, _| drop(reply.send(heard)));
             }
-            Job::SealedUpload(name, slot, reply) => {
+            Call::SealedUpload(name, slot, reply) => {
                 drop(reply.send(self.smoother.sealed_upload(&name, slot).cloned()));
             }
-            Job::StoreSealedUpload(name, slot, sealed) => {
+            Call::StoreSealedUpload(name, slot, sealed) => {
                 batch.add(self.smoother.handle_sealed_upload(&name, slot, *sealed), |(), _| ());
             }
-            Job::Release(name, from, reply) => {
+            Call::Release(name, from, reply) => {
                 let done = self.smoother.release_from(&name, (from, PAGE_SLOTS), now);
                 batch.answer(done.map(|list| Step::new(Vec::new(), list)), reply, |_, _| ());
             }
-            Job::Check(name, shown, reply) => tasks.add(name, Task::Check(shown, reply)),
-            Job::Disclosed(name, shown, reply) => tasks.add(name, Task::Disclosed(shown, reply)),
-            Job::Close(closing, reply) => match closing.dangerous_unverified() {
+            Call::Check(name, shown, reply) => tasks.add(name, Task::Check(shown, reply)),
+            Call::Disclosed(name, shown, reply) => tasks.add(name, Task::Disclosed(shown, reply)),
+            Call::Close(closing, reply) => match closing.dangerous_unverified() {
                 Some(said) => tasks.add(said.aggregate, Task::Close(closing, reply)),
                 None => drop(reply.send(Err(ClosingError::Signature))),
             },
-            Job::Messages(by, said) => {
+            Call::Messages(by, said) => {
                 said.into_iter().for_each(|said| self.hear(by, said, batch, tasks));
             }
-            Job::Tick => self.tick(batch),
-            // Handled by `job` and `work`.
-            Job::Request(..)
-            | Job::Deposit(..)
-            | Job::Define(..)
-            | Job::Learn(..)
-            | Job::Certify(..)
-            | Job::End(..)
-            | Job::Stop => {}
+            Call::Tick => self.tick(batch),
+            // Handled by `call` and `work`.
+            Call::Request(..)
+            | Call::Deposit(..)
+            | Call::Define(..)
+            | Call::Learn(..)
+            | Call::Certify(..)
+            | Call::End(..)
+            | Call::Stop => {}
         }
     }
 

@@ -44,7 +44,7 @@ use alpheus_node::service::health::State;
 use alpheus_node::settings::Settings;
 use alpheus_node::settings::TlsFiles;
 use api::Api;
-use engine::{Engine, Job, name_of};
+use engine::{Call, Engine, name_of};
 use forward::{Forwarder, Waiting};
 use key_store::KeyStore;
 use outbox::{Outbox, PeerMessage};
@@ -107,7 +107,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let addresses = [address, Settings::needed(&stats.peers, "stats.peers")?];
     let engine = restore(found, (&card, stats.key_patience()), &keys, clock)?;
     let (id, outbox) = (engine.smoother.id(), engine.outbox.clone());
-    let (handle, jobs) = channel();
+    let (handle, calls) = channel();
     let requests = globals.metrics.requests("stats_requests");
     let parties = parties(&card, &identity, id)?;
     let (forwarder, queues) = Forwarder::new(parties.keys().copied());
@@ -124,7 +124,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         requests,
     };
     let part = globals.health.part("smoother");
-    let (worker, broken) = Worker::start("smoother", engine, jobs)?;
+    let (worker, broken) = Worker::start("smoother", engine, calls)?;
     part.set(State::Ready);
     let listeners = || Ok(listeners(&identity, addresses, api));
     let sync_engine = handle.clone();
@@ -132,7 +132,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         eprintln!("serving at {}", at.join(" "));
         start(parties, queues, &sync_engine);
     })?;
-    handle.tell_blocking(Job::Stop);
+    handle.tell_blocking(Call::Stop);
     worker.end()
 }
 
@@ -163,7 +163,7 @@ fn parties(
 fn start(
     parties: BTreeMap<SmootherId, PartyClient>,
     mut queues: BTreeMap<SmootherId, Receiver<Waiting>>,
-    engine: &Handle<Job>,
+    engine: &Handle<Call>,
 ) {
     for (by, party) in parties {
         tokio::spawn(peer_sync::run(by, party.clone(), engine.clone()));

@@ -1,7 +1,7 @@
 //! Fetches the other smoothers' messages. Every smoother pulls and none pushes, so a missed message
 //! is fetched again.
 
-use super::engine::Job;
+use super::engine::Call;
 use super::outbox::{OutboxPage, PAGE, PeerMessage};
 use crate::names::hex;
 use crate::parties::{PAGE_SLOTS, PartyClient};
@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(500);
 
 /// Polls one peer for as long as the engine runs.
-pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Job>) {
+pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Call>) {
     let (mut boot, mut next) = (0, 0);
     loop {
         let path = format!("/v1/outbox/{boot}/{next}");
@@ -31,7 +31,7 @@ pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Job>) {
             Ok(page) => {
                 let full = page.messages.len() >= PAGE;
                 if !page.messages.is_empty() {
-                    engine.tell(Job::Messages(by, page.messages)).await;
+                    engine.tell(Call::Messages(by, page.messages)).await;
                 }
                 (boot, next) = (page.boot, page.next);
                 // Messages gather meanwhile, and the rate of a peer that always has more is limited.
@@ -48,11 +48,11 @@ pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Job>) {
 /// Fetches missing deposits from a peer before a release. Once per aggregate, it also fetches the
 /// peer's certificates and ready statements: a smoother that restarts from an old copy of its state
 /// finds its own signatures there.
-pub async fn complete(party: PartyClient, engine: Handle<Job>) {
+pub async fn complete(party: PartyClient, engine: Handle<Call>) {
     let mut asked = BTreeSet::new();
     loop {
         tokio::time::sleep(LATER).await;
-        let needs = engine.ask(Job::Needs).await.unwrap_or_default();
+        let needs = engine.ask(Call::Needs).await.unwrap_or_default();
         asked.retain(|name| needs.iter().any(|need| need.aggregate == *name));
         for need in needs {
             let name = hex(&need.aggregate);
@@ -69,7 +69,7 @@ pub async fn complete(party: PartyClient, engine: Handle<Job>) {
                 {
                     Ok(Some(sealed)) => {
                         engine
-                            .tell(Job::StoreSealedUpload(need.aggregate, slot, Box::new(sealed)))
+                            .tell(Call::StoreSealedUpload(need.aggregate, slot, Box::new(sealed)))
                             .await;
                     }
                     Ok(None) => {}
@@ -84,7 +84,7 @@ pub async fn complete(party: PartyClient, engine: Handle<Job>) {
 async fn fetch_certificates(
     party: &PartyClient,
     aggregate: &Digest,
-    engine: &Handle<Job>,
+    engine: &Handle<Call>,
 ) -> Result<(), RequestError> {
     let (name, mut from) = (hex(aggregate), Some(0));
     while let Some(slot) = from {
@@ -94,20 +94,20 @@ async fn fetch_certificates(
         // A peer that goes back would keep this loop going forever.
         let last = last.filter(|last| part.len() >= PAGE_SLOTS && last.slot >= slot);
         from = last.and_then(|last| last.slot.checked_add(1));
-        engine.tell(Job::Certified(part)).await;
+        engine.tell(Call::Certified(part)).await;
     }
     let heard: Vec<(SmootherId, Signed<Ready>)> =
         party.get(&format!("/v1/ready-statements/{name}")).await?;
     for (by, ready) in heard {
-        engine.tell(Job::Messages(by, vec![PeerMessage::Ready(ready)])).await;
+        engine.tell(Call::Messages(by, vec![PeerMessage::Ready(ready)])).await;
     }
     Ok(())
 }
 
 /// Sends ticks to the engine.
-pub async fn tick(engine: Handle<Job>) {
+pub async fn tick(engine: Handle<Call>) {
     loop {
         tokio::time::sleep(ROUND).await;
-        engine.tell(Job::Tick).await;
+        engine.tell(Call::Tick).await;
     }
 }

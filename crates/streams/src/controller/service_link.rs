@@ -68,21 +68,21 @@ pub fn start(
         let received = MailCursor::default();
         let (life, retried) = (None, Instant::now());
         let (introduced, windows_wait) = (false, WINDOWS_WAIT);
-        let mut round =
-            Round { server, guard, part, introduced, received, life, windows_wait, retried };
+        let mut exchange =
+            Exchange { server, guard, part, introduced, received, life, windows_wait, retried };
         let mut backoff = Backoff::new(pauses(windows_wait));
         while !seen.load(Ordering::Relaxed) {
-            match round.go() {
-                Ok(()) => backoff = Backoff::new(pauses(round.windows_wait)),
+            match exchange.run() {
+                Ok(()) => backoff = Backoff::new(pauses(exchange.windows_wait)),
                 Err(CarryError::Request(error)) => {
-                    round.part.set(State::Starting);
+                    exchange.part.set(State::Starting);
                     // The service may have lost its state, and with it our introduction.
-                    round.introduced = false;
+                    exchange.introduced = false;
                     tracing::warn!(%error, "cannot reach the service");
                     std::thread::sleep(backoff.pause());
                 }
                 Err(CarryError::Guard(error)) => {
-                    round.part.set(State::Failed);
+                    exchange.part.set(State::Failed);
                     tracing::error!(%error, "the controllers stop");
                     return Err(error);
                 }
@@ -110,7 +110,7 @@ impl<E: Into<GuardError>> From<E> for CarryError {
     }
 }
 
-struct Round {
+struct Exchange {
     server: BlockingClient,
     guard: Arc<Mutex<Guard>>,
     part: Part,
@@ -124,12 +124,12 @@ struct Round {
     retried: Instant,
 }
 
-impl Round {
+impl Exchange {
     fn guard(&self) -> Result<MutexGuard<'_, Guard>, GuardError> {
         self.guard.lock().map_err(|_| GuardError::Panicked)
     }
 
-    fn go(&mut self) -> Result<(), CarryError> {
+    fn run(&mut self) -> Result<(), CarryError> {
         // Before any message: keys that are over are wiped, no matter what the service does.
         let busy = self.guard()?.draw_ahead(clock::now());
         if !self.introduced {

@@ -5,7 +5,7 @@ use super::live::{LiveDevice, Pace, Summary};
 use super::outbox::Outbox;
 use super::progress::Progress;
 use super::sender::{Sender, ServiceClient};
-use crate::ingest::DeviceIdentity;
+use crate::ingest_keys::DeviceIdentity;
 use crate::links;
 use crate::owner::DeviceFile;
 use crate::revocations::open_identity;

@@ -9,7 +9,7 @@ use super::manager::Manager;
 use super::membership_setup::deployment;
 use super::plane::EngineKind;
 use super::results::Row;
-use super::service::{Round, Service, ServiceError};
+use super::service::{Outgoing, Service, ServiceError};
 use super::storage::Topics;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::coordinator::Timing;
@@ -298,8 +298,8 @@ impl Embedded {
         masks: Option<MaskChoice>,
     ) -> Result<(), RuntimeError> {
         self.introduce_readers(plans)?;
-        let round = self.manager.start(self.now(), plans, masks)?;
-        self.exchange(clock, round).map(|_| ())
+        let outgoing = self.manager.start(self.now(), plans, masks)?;
+        self.exchange(clock, outgoing).map(|_| ())
     }
 
     /// Plans that run.
@@ -322,8 +322,8 @@ impl Embedded {
         // A restart repeats its requests before any deadline passes.
         let mut rows = Vec::new();
         loop {
-            let round = self.manager.service.close_windows(self.now(), idle)?;
-            rows.extend(self.exchange(clock, round)?);
+            let outgoing = self.manager.service.close_windows(self.now(), idle)?;
+            rows.extend(self.exchange(clock, outgoing)?);
             rows.extend(self.pass_deadlines(clock)?);
             if !self.manager.service.has_due(idle) {
                 break;
@@ -335,14 +335,18 @@ impl Embedded {
         Ok(rows)
     }
 
-    fn exchange(&mut self, clock: Timestamp, mut round: Round) -> Result<Vec<Row>, RuntimeError> {
-        let mut rows = std::mem::take(&mut round.rows);
-        while !round.messages.is_empty() {
+    fn exchange(
+        &mut self,
+        clock: Timestamp,
+        mut outgoing: Outgoing,
+    ) -> Result<Vec<Row>, RuntimeError> {
+        let mut rows = std::mem::take(&mut outgoing.rows);
+        while !outgoing.messages.is_empty() {
             let begun = clock::now();
-            let answers = self.host.handle(clock, round.messages)?;
+            let answers = self.host.handle(clock, outgoing.messages)?;
             self.busy.0 += clock::now().0.saturating_sub(begun.0);
-            round = self.manager.service.receive(self.now(), clock, answers)?;
-            rows.append(&mut round.rows);
+            outgoing = self.manager.service.receive(self.now(), clock, answers)?;
+            rows.append(&mut outgoing.rows);
         }
         Ok(rows)
     }
@@ -381,8 +385,8 @@ impl Embedded {
             if deadline > self.now() {
                 break;
             }
-            let round = self.manager.service.timeout(self.now())?;
-            rows.extend(self.exchange(clock, round)?);
+            let outgoing = self.manager.service.timeout(self.now())?;
+            rows.extend(self.exchange(clock, outgoing)?);
         }
         Ok(rows)
     }

@@ -5,7 +5,7 @@ use super::embedded::RuntimeError;
 use super::ended;
 use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
-use super::service::{Round, Service};
+use super::service::{Outgoing, Service};
 use super::storage::{KEPT, PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
@@ -159,7 +159,7 @@ impl Manager {
         now: Timestamp,
         plans: &[Plan],
         masks: Option<MaskChoice>,
-    ) -> Result<Round, RuntimeError> {
+    ) -> Result<Outgoing, RuntimeError> {
         self.start_with(now, (plans, masks), Batch::new())
     }
 
@@ -169,7 +169,7 @@ impl Manager {
         now: Timestamp,
         (plans, masks): (&[Plan], Option<MaskChoice>),
         mut batch: Batch,
-    ) -> Result<Round, RuntimeError> {
+    ) -> Result<Outgoing, RuntimeError> {
         let mut announced = Vec::with_capacity(plans.len());
         let (by_epochs, fixed): (Vec<&Plan>, Vec<&Plan>) =
             plans.iter().partition(|plan| plan.is_terms());
@@ -218,7 +218,7 @@ impl Manager {
         create: &Create,
         context: QueryContext<'_>,
         rng: &mut impl CryptoRng,
-    ) -> Result<(PlannedQuery, Round), QueryError> {
+    ) -> Result<(PlannedQuery, Outgoing), QueryError> {
         let planned = plan_query(create, &self.catalog, context, rng)?;
         if self.owners.get(&planned.name).is_some_and(|owner| owner != context.consumer) {
             return Err(StartError::NameTaken(planned.name).into());
@@ -239,10 +239,10 @@ impl Manager {
             .map_err(RuntimeError::from)?;
         // The query and its plans are stored together or not at all.
         let started = self.start_with(context.now, (&plans, planned.masks), batch);
-        let round = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
+        let outgoing = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
         self.service.expect(&name, create.settings.accuracy);
         self.owners.insert(name, context.consumer.to_owned());
-        Ok((planned, round))
+        Ok((planned, outgoing))
     }
 
     /// The consumer who owns a query's name, now or before.
@@ -293,11 +293,11 @@ impl Manager {
         &mut self,
         now: Timestamp,
         name: &str,
-    ) -> Result<Option<Round>, RuntimeError> {
+    ) -> Result<Option<Outgoing>, RuntimeError> {
         let Some(query) = self.catalog.stop(name) else { return Ok(None) };
         let space = self.service.topics().service.clone();
         let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
-        let round = self.service.retire(&plans)?;
+        let outgoing = self.service.retire(&plans)?;
         let (_, until) = ended::logs(self.service.store().as_ref(), self.service.topics())?;
         let mut batch = Batch::new();
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
@@ -315,7 +315,7 @@ impl Manager {
             batch.delete(&space, [TERMS, &id.0].concat())?;
         }
         self.service.store().commit(batch)?;
-        Ok(Some(round))
+        Ok(Some(outgoing))
     }
 
     /// Ends the queries whose results are sealed to a consumer with one of these certificates.
@@ -326,17 +326,17 @@ impl Manager {
         &mut self,
         now: Timestamp,
         revoked: &BTreeSet<Digest>,
-    ) -> Result<Vec<Round>, RuntimeError> {
+    ) -> Result<Vec<Outgoing>, RuntimeError> {
         let is_for = |plan: &Plan| plan.sealed_to.is_some_and(|id| revoked.contains(&Digest(id.0)));
         let queries = self.catalog.queries();
         let for_them = queries.filter(|query| query.plans.iter().any(is_for));
         let names: Vec<String> = for_them.map(|query| query.name.clone()).collect();
-        let mut rounds = Vec::new();
+        let mut all = Vec::new();
         for name in names {
             tracing::warn!(name, "the certificate of the query's consumer is revoked: it ends");
-            rounds.extend(self.drop_query(now, &name)?);
+            all.extend(self.drop_query(now, &name)?);
         }
-        Ok(rounds)
+        Ok(all)
     }
 
     /// Resumes what ran when the process ended.

@@ -79,9 +79,9 @@ struct Query {
     epoch: Option<EpochWindow>,
 }
 
-/// The output of one round of the service.
+/// What the service sends and shows next.
 #[derive(Default)]
-pub struct Round {
+pub struct Outgoing {
     /// Messages to controllers.
     pub messages: Vec<super::controller_host::ToController>,
     /// Windows that ended, durably.
@@ -224,7 +224,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
-    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Round, ServiceError> {
+    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Outgoing, ServiceError> {
         let mut ended = plans.to_vec();
         ended.extend(self.epochs_of(plans));
         let retired = ended.iter().filter_map(|id| {
@@ -233,10 +233,10 @@ impl Service {
             Some((*id, if by_epoch { coordinator.dismiss() } else { coordinator.retire() }))
         });
         let steps = retired.collect();
-        let round = self.finish_with(steps, &ended)?;
+        let outgoing = self.finish_with(steps, &ended)?;
         ended.iter().for_each(|id| drop(self.queries.remove(id)));
         self.drop_terms(plans)?;
-        Ok(round)
+        Ok(outgoing)
     }
 
     /// Plans that run: those with a fixed roster, and those by epochs.
@@ -314,7 +314,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         idle: Timestamp,
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         let mut steps = std::mem::take(&mut self.pending);
         steps.extend(self.open_windows());
         if self.is_paused {
@@ -344,9 +344,9 @@ impl Service {
                 steps.push((id, query.coordinator.handle_window_report(&report, now)));
             }
         }
-        let mut round = self.finish_round(steps)?;
-        self.close_epochs(now, idle, &mut round)?;
-        Ok(round)
+        let mut outgoing = self.finish_round(steps)?;
+        self.close_epochs(now, idle, &mut outgoing)?;
+        Ok(outgoing)
     }
 
     /// Takes messages of controllers. `clock` is the time of day, which `now`, for deadlines, need not
@@ -359,11 +359,11 @@ impl Service {
         now: Timestamp,
         clock: Timestamp,
         messages: Vec<super::controller_host::FromController>,
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         let now = self.counted(now);
         let (answers, messages): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|(_, plan, _)| self.epochs.has(plan));
-        let mut round = self.receive_attendances(now, &answers)?;
+        let mut outgoing = self.receive_attendances(now, &answers)?;
         let verified = self.verify(&messages);
         let mut steps = Vec::with_capacity(verified.len());
         for (plan, message) in verified {
@@ -376,8 +376,8 @@ impl Service {
                 }
             }
         }
-        round.add(self.finish_round(steps)?);
-        Ok(round)
+        outgoing.add(self.finish_round(steps)?);
+        Ok(outgoing)
     }
 
     /// Verifies messages in groups, on all processors: signatures are most of the work.
@@ -404,13 +404,13 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
-    pub fn timeout(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
+    pub fn timeout(&mut self, now: Timestamp) -> Result<Outgoing, ServiceError> {
         let (now, sums) = (self.counted(now), &self.plane);
         let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.poll(now, sums));
         let steps = self.queries.iter_mut().map(step).collect();
-        let mut round = self.finish_round(steps)?;
-        round.add(self.time_out_calls(now)?);
-        Ok(round)
+        let mut outgoing = self.finish_round(steps)?;
+        outgoing.add(self.time_out_calls(now)?);
+        Ok(outgoing)
     }
 
     /// When [`Service::timeout`] is next due.
@@ -467,9 +467,9 @@ impl Service {
     }
 }
 
-impl Round {
+impl Outgoing {
     /// What comes after it.
-    fn add(&mut self, mut later: Round) {
+    fn add(&mut self, mut later: Outgoing) {
         self.messages.append(&mut later.messages);
         self.rows.append(&mut later.rows);
     }

@@ -15,7 +15,7 @@ use crate::revocations::Revocations;
 use crate::runtime::controller_host::{FromController, ToController};
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
-use crate::runtime::service::{Round, ServiceError};
+use crate::runtime::service::{Outgoing, ServiceError};
 use crate::wire::{Introduction, Notice};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_node::clock;
@@ -204,8 +204,8 @@ impl Engine {
         let revoked = revocations.revoked().all();
         self.registry.revoke(&mut self.manager, BTreeSet::clone(&revoked))?;
         let now = self.now();
-        let rounds = self.manager.drop_queries_for(now, &revoked)?;
-        rounds.into_iter().for_each(|round| self.deliver(round));
+        let all = self.manager.drop_queries_for(now, &revoked)?;
+        all.into_iter().for_each(|outgoing| self.deliver(outgoing));
         Ok(())
     }
 
@@ -231,13 +231,13 @@ impl Engine {
         let (now, service) = (self.now(), &mut self.manager.service);
         self.outages.look(now, service, &self.outboxes);
         let idle = self.outages.idle_limit(now);
-        let mut rounds = Vec::new();
+        let mut all = Vec::new();
         // Frames may wait in the log for as long as the time is in doubt.
         while self.clock.is_trusted() && service.has_due(idle) {
-            rounds.push(service.close_windows(now, idle)?);
+            all.push(service.close_windows(now, idle)?);
         }
         if service.deadline().is_some_and(|deadline| deadline <= now) {
-            rounds.push(service.timeout(now)?);
+            all.push(service.timeout(now)?);
         }
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
@@ -250,7 +250,7 @@ impl Engine {
         self.manager.service.counters.hosts = self.outboxes.hosts(SILENT);
         self.signs.note(clock::steady(), &self.manager.service.counters);
         self.note_asked_last();
-        rounds.into_iter().for_each(|round| self.deliver(round));
+        all.into_iter().for_each(|outgoing| self.deliver(outgoing));
         Ok(())
     }
 
@@ -284,15 +284,15 @@ impl Engine {
         let own = |from: &FromController| self.registry.host_of(&from.0) == Some(host);
         let own: Vec<_> = messages.into_iter().filter(own).collect();
         let now = self.now();
-        let round = self.manager.service.receive(now, now, own)?;
-        self.deliver(round);
+        let outgoing = self.manager.service.receive(now, now, own)?;
+        self.deliver(outgoing);
         Ok(())
     }
 
     /// Puts messages into the outboxes of their controllers' hosts.
-    pub fn deliver(&mut self, round: Round) {
+    pub fn deliver(&mut self, outgoing: Outgoing) {
         let mut sorted: HashMap<&str, Vec<ToController>> = HashMap::new();
-        for message in round.messages {
+        for message in outgoing.messages {
             if let Some(host) = self.registry.host_of(&message.0) {
                 sorted.entry(host).or_default().push(message);
             }
@@ -300,8 +300,8 @@ impl Engine {
         for (host, messages) in sorted {
             self.outboxes.leave(host, messages);
         }
-        if !round.rows.is_empty() {
-            let new = round.rows.len() as u64;
+        if !outgoing.rows.is_empty() {
+            let new = outgoing.rows.len() as u64;
             self.rows.send_modify(|rows| *rows += new);
         }
     }

@@ -29,7 +29,7 @@ pub mod silent_hosts;
 
 use crate::deployment;
 use crate::deployment::SERVICE_SEED;
-use crate::ingest;
+use crate::ingest_keys;
 use crate::revocations::Revocations;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::keys::ServiceKeys;
@@ -197,7 +197,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (clock, revocations, asked_last),
     )?;
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
-        engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
+        engine.manager.service.check_with(ingest_keys::server_check(&identity, &schema)?);
     }
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();

@@ -13,7 +13,7 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::ingest::DeviceIdentity;
+use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::wire::{Receipt, Upload};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;

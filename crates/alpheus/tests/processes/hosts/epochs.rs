@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_streams::runtime::controller_host::ToController;
 use alpheus_streams::runtime::results::{OK, Row};
-use alpheus_streams::runtime::service::Round;
+use alpheus_streams::runtime::service::Outgoing;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ impl Street {
         self.people.push(person);
     }
 
-    fn take(&mut self, round: Round) {
+    fn take(&mut self, round: Outgoing) {
         for (_, plan, message) in &round.messages {
             if let ServiceMessage::List(listing) = message {
                 let key = self.town.deployment.service();

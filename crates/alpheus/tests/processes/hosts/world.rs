@@ -32,7 +32,7 @@ use alpheus_streams::runtime::keys::ServiceKeys;
 use alpheus_streams::runtime::manager::Manager;
 use alpheus_streams::runtime::plane::EngineKind;
 use alpheus_streams::runtime::planning::QueryContext;
-use alpheus_streams::runtime::service::{Round, Service};
+use alpheus_streams::runtime::service::{Outgoing, Service};
 use alpheus_streams::runtime::storage::Topics;
 use alpheus_streams::server::intake::Intake;
 use alpheus_streams::server::registry::Registry;
@@ -385,18 +385,18 @@ impl Hall {
     }
 
     /// Starts a query.
-    pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Round {
+    pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Outgoing {
         let Statement::Create(create) = parse(sql).unwrap() else { panic!("{sql}") };
         let asking = QueryContext { now, from: None, consumer: "analyst", readers: &|_| None };
         self.manager.ask(&create, asking, rng).unwrap().1
     }
 
     /// Sums what has come and closes what has passed.
-    pub(crate) fn turn(&mut self, now: Timestamp) -> Round {
+    pub(crate) fn turn(&mut self, now: Timestamp) -> Outgoing {
         let service = &mut self.manager.service;
         service.ingest(now).unwrap();
-        let mut all = Round::default();
-        let mut add = |round: Round| {
+        let mut all = Outgoing::default();
+        let mut add = |round: Outgoing| {
             all.messages.extend(round.messages);
             all.rows.extend(round.rows);
         };
@@ -414,10 +414,10 @@ impl Hall {
     pub(crate) fn carry(
         &mut self,
         now: Timestamp,
-        round: Round,
+        round: Outgoing,
         houses: &mut [&mut House],
-    ) -> Round {
-        let mut all = Round { messages: Vec::new(), rows: round.rows };
+    ) -> Outgoing {
+        let mut all = Outgoing { messages: Vec::new(), rows: round.rows };
         let mut waiting = round.messages;
         while !waiting.is_empty() {
             let mut sorted: BTreeMap<ControllerId, Vec<ToController>> = BTreeMap::new();

@@ -97,9 +97,9 @@ fn logging_in(engine: &Engine<Disk>, issuer: &mut Issuer, account: u8) -> (Holde
 
 type Answer<T> = tokio::sync::oneshot::Receiver<Result<T, VerifierError>>;
 
-fn ask<T>(jobs: &mut Vec<Job>, job: impl FnOnce(Reply<T>) -> Job) -> Answer<T> {
+fn ask<T>(calls: &mut Vec<Call>, call: impl FnOnce(Reply<T>) -> Call) -> Answer<T> {
     let (reply, answer) = tokio::sync::oneshot::channel();
-    jobs.push(job(reply));
+    calls.push(call(reply));
     answer
 }
 
@@ -107,16 +107,16 @@ fn ask<T>(jobs: &mut Vec<Job>, job: impl FnOnce(Reply<T>) -> Job) -> Answer<T> {
 fn a_crowd_costs_one_commit_and_a_forged_login_fails_alone() {
     let (mut engine, mut issuer) = world();
     set(1);
-    let (mut jobs, mut answers) = (Vec::new(), Vec::new());
+    let (mut calls, mut answers) = (Vec::new(), Vec::new());
     for account in 0..40 {
         let (_, mut login) = logging_in(&engine, &mut issuer, account);
         if account == 17 {
             login.proof[100] ^= 1;
         }
-        answers.push(ask(&mut jobs, |reply| Job::LogIn(login, reply)));
+        answers.push(ask(&mut calls, |reply| Call::LogIn(login, reply)));
     }
     let before = engine.ledger.commits;
-    engine.turn(jobs).unwrap();
+    engine.turn(calls).unwrap();
     assert_eq!(engine.ledger.commits - before, 1, "one flush for all");
     for (account, mut answer) in answers.into_iter().enumerate() {
         let answer = answer.try_recv().unwrap();
@@ -135,9 +135,9 @@ fn no_login_is_served_while_the_clock_is_behind() {
     let late = logging_in(&engine, &mut issuer, 2).1;
     let mut log_in = |login: &Login, seconds| {
         set(seconds);
-        let mut jobs = Vec::new();
-        let mut answer = ask(&mut jobs, |reply| Job::LogIn(Box::new(login.clone()), reply));
-        engine.turn(jobs).unwrap();
+        let mut calls = Vec::new();
+        let mut answer = ask(&mut calls, |reply| Call::LogIn(Box::new(login.clone()), reply));
+        engine.turn(calls).unwrap();
         answer.try_recv().unwrap().map(|status| status.epoch)
     };
     assert_eq!(log_in(&late, 17), Ok(Epoch(101)));
@@ -151,18 +151,18 @@ fn a_logout_in_the_same_turn_wins_over_a_re_up() {
     let (mut engine, mut issuer) = world();
     set(1);
     let (mut holder, login) = logging_in(&engine, &mut issuer, 1);
-    let mut jobs = Vec::new();
-    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
-    engine.turn(jobs).unwrap();
+    let mut calls = Vec::new();
+    let mut answer = ask(&mut calls, |reply| Call::LogIn(login, reply));
+    engine.turn(calls).unwrap();
     let session = answer.try_recv().unwrap().unwrap().session;
     let rng = &mut entropy::rng().unwrap();
     let sent = holder.re_up(set(13), rng).unwrap().commit(&mut Disk::default()).unwrap();
     let re_up = Box::new(ReUp::from_bytes(&sent.bytes).unwrap());
-    let mut jobs = Vec::new();
-    let mut carried = ask(&mut jobs, |reply| Job::ReUp(re_up, reply));
+    let mut calls = Vec::new();
+    let mut carried = ask(&mut calls, |reply| Call::ReUp(re_up, reply));
     let logout = holder.log_out(session).unwrap();
-    let mut ended = ask(&mut jobs, |reply| Job::LogOut(logout, reply));
-    engine.turn(jobs).unwrap();
+    let mut ended = ask(&mut calls, |reply| Call::LogOut(logout, reply));
+    engine.turn(calls).unwrap();
     assert_eq!(ended.try_recv().unwrap(), Ok(()));
     assert_eq!(carried.try_recv().unwrap().err(), Some(VerifierError::Ended));
 }
@@ -174,9 +174,9 @@ fn a_re_up_that_is_repeated_does_not_take_a_later_one_back() {
     let (mut engine, mut issuer) = world();
     set(1);
     let (mut holder, login) = logging_in(&engine, &mut issuer, 1);
-    let mut jobs = Vec::new();
-    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
-    engine.turn(jobs).unwrap();
+    let mut calls = Vec::new();
+    let mut answer = ask(&mut calls, |reply| Call::LogIn(login, reply));
+    engine.turn(calls).unwrap();
     let session = answer.try_recv().unwrap().unwrap().session;
     let mut carry = |seconds| {
         let rng = &mut entropy::rng().unwrap();
@@ -184,15 +184,15 @@ fn a_re_up_that_is_repeated_does_not_take_a_later_one_back() {
         Box::new(ReUp::from_bytes(&sent.bytes).unwrap())
     };
     let (first, second) = (carry(13), carry(28));
-    let mut jobs = Vec::new();
+    let mut calls = Vec::new();
     set(13);
-    drop(ask(&mut jobs, |reply| Job::ReUp(first.clone(), reply)));
-    engine.turn(jobs).unwrap();
+    drop(ask(&mut calls, |reply| Call::ReUp(first.clone(), reply)));
+    engine.turn(calls).unwrap();
     set(28);
-    let mut jobs = Vec::new();
-    let mut again = ask(&mut jobs, |reply| Job::ReUp(first, reply));
-    let mut next = ask(&mut jobs, |reply| Job::ReUp(second, reply));
-    engine.turn(jobs).unwrap();
+    let mut calls = Vec::new();
+    let mut again = ask(&mut calls, |reply| Call::ReUp(first, reply));
+    let mut next = ask(&mut calls, |reply| Call::ReUp(second, reply));
+    engine.turn(calls).unwrap();
     assert!(matches!(again.try_recv().unwrap(), Ok(ReUpProgress::Moved(_))));
     let Ok(ReUpProgress::Done(acknowledged)) = next.try_recv().unwrap() else { panic!("not done") };
     let records = engine.ledger.records.clone();
@@ -213,7 +213,7 @@ fn a_single_job_after_a_pause_does_not_wait() {
     assert!(linger(MIN_BATCH, idle(0)).is_none(), "the batch is large enough");
 }
 
-/// The thread's loop, with jobs that arrive while it waits for more.
+/// The thread's loop, with calls that arrive while it waits for more.
 #[test]
 fn the_loop_serves_every_job_and_ends_with_the_last_sender() {
     let (mut engine, mut issuer) = world();
@@ -222,19 +222,19 @@ fn the_loop_serves_every_job_and_ends_with_the_last_sender() {
     let mut logins = (0..3).map(|account| logging_in(&engine, &mut issuer, account).1);
     let [first, second, third] = [(); 3].map(|()| logins.next().unwrap());
     drop(logins);
-    let (handle, mut jobs) = engine::channel();
+    let (handle, mut calls) = engine::channel();
     let asking = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let alone = handle.ask(|reply| Job::LogIn(first, reply)).await;
+            let alone = handle.ask(|reply| Call::LogIn(first, reply)).await;
             let two = tokio::join!(
-                handle.ask(|reply| Job::LogIn(second, reply)),
-                handle.ask(|reply| Job::LogIn(third, reply)),
+                handle.ask(|reply| Call::LogIn(second, reply)),
+                handle.ask(|reply| Call::LogIn(third, reply)),
             );
             [alone, two.0, two.1].map(|answer| answer.unwrap().map(|status| status.epoch))
         })
     });
-    engine::run(&mut engine, &mut jobs).unwrap();
+    engine::run(&mut engine, &mut calls).unwrap();
     assert_eq!(asking.join().unwrap(), [Ok(Epoch(100)); 3]);
 }
 
@@ -243,9 +243,9 @@ fn a_login_that_was_not_stored_is_not_acknowledged() {
     let (mut engine, mut issuer) = world();
     set(1);
     let (_, login) = logging_in(&engine, &mut issuer, 1);
-    let mut jobs = Vec::new();
-    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
+    let mut calls = Vec::new();
+    let mut answer = ask(&mut calls, |reply| Call::LogIn(login, reply));
     engine.ledger.full = true;
-    assert_eq!(engine.turn(jobs), Err(LedgerError));
+    assert_eq!(engine.turn(calls), Err(LedgerError));
     assert!(answer.try_recv().is_err(), "there is no answer");
 }

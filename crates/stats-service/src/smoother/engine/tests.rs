@@ -36,16 +36,16 @@ impl Alone {
         Self { place, engine, clock_writer }
     }
 
-    /// Does all these jobs.
-    fn does(&mut self, jobs: impl IntoIterator<Item = Job>) {
-        let jobs = jobs.into_iter().chain([Job::Stop]).collect();
-        assert!(engine::Engine::work(&mut self.engine, jobs).unwrap().is_break());
+    /// Makes all these calls.
+    fn does(&mut self, calls: impl IntoIterator<Item = Call>) {
+        let calls = calls.into_iter().chain([Call::Stop]).collect();
+        assert!(engine::Engine::work(&mut self.engine, calls).unwrap().is_break());
     }
 
     /// The answer to a client's certificate.
     fn certify(&mut self, certificate: &Endorsed<Entry>) -> Result<(), StatementError> {
         let (reply, mut answer) = oneshot::channel();
-        self.does([Job::Certify(Box::new(certificate.clone()), reply)]);
+        self.does([Call::Certify(Box::new(certificate.clone()), reply)]);
         answer.try_recv().unwrap()
     }
 
@@ -75,13 +75,13 @@ impl Alone {
         let signed = |by: u16| self.place.signed_by(by.into(), &**agreed);
         (0..4).for_each(|by| endorsed.add(SmootherId(by), signed(by)));
         let (reply, mut answer) = oneshot::channel();
-        self.does([Job::Learn(Box::new(endorsed), reply)]);
+        self.does([Call::Learn(Box::new(endorsed), reply)]);
         assert_eq!(answer.try_recv().unwrap(), Ok(()));
     }
 
-    fn receipts(&self, entry: &Entry, by: u16, many: usize) -> Job {
+    fn receipts(&self, entry: &Entry, by: u16, many: usize) -> Call {
         let receipt = Receipt { by: SmootherId(by), entry: self.place.signed_by(by.into(), entry) };
-        Job::Messages(SmootherId(by), vec![PeerMessage::Receipt(Box::new(receipt)); many])
+        Call::Messages(SmootherId(by), vec![PeerMessage::Receipt(Box::new(receipt)); many])
     }
 
     fn sits_out(&self, agreed: &AgreedDefinition) -> bool {
@@ -111,14 +111,14 @@ fn a_certificate_is_answered_once_it_is_checked() {
 /// The smoother has lost the definition, too, and receives its own signature from others.
 #[test]
 fn own_signatures_on_an_unknown_aggregate_make_a_smoother_sit_out() {
-    let sources: [fn(&Alone, &Entry) -> Job; 3] = [
-        |alone, entry| Job::Certified(vec![alone.certificate(entry, 0..3)]),
+    let sources: [fn(&Alone, &Entry) -> Call; 3] = [
+        |alone, entry| Call::Certified(vec![alone.certificate(entry, 0..3)]),
         |alone, entry| alone.receipts(entry, 0, 1),
         |alone, entry| {
             let Entry { aggregate, key_epoch, content, .. } = *entry;
             let ready = Ready { aggregate, key_epoch, ledger: content, tuples: content };
             let ready = alone.place.signed_by(0, &ready);
-            Job::Messages(SmootherId(0), vec![PeerMessage::Ready(ready)])
+            Call::Messages(SmootherId(0), vec![PeerMessage::Ready(ready)])
         },
     ];
     for own in sources {
@@ -128,10 +128,10 @@ fn own_signatures_on_an_unknown_aggregate_make_a_smoother_sit_out() {
         // Signatures of others say nothing about this one.
         let others = alone.certificate(&entry, 1..4);
         let receipts = alone.receipts(&entry, 1, 1);
-        alone.does([Job::Certified(vec![others]), receipts]);
+        alone.does([Call::Certified(vec![others]), receipts]);
         assert!(!alone.sits_out(&agreed));
-        let job = own(&alone, &entry);
-        alone.does([job]);
+        let call = own(&alone, &entry);
+        alone.does([call]);
         assert!(alone.sits_out(&agreed));
     }
     // A client learns that it was accepted.
@@ -147,7 +147,7 @@ fn early_messages_are_handled_once_the_definition_arrives() {
     let mut alone = Alone::new();
     let agreed = alone.place.agreed(0);
     let entry = alone.entry(&agreed);
-    let early: Vec<Job> = (1..4).map(|by| alone.receipts(&entry, by, 1)).collect();
+    let early: Vec<Call> = (1..4).map(|by| alone.receipts(&entry, by, 1)).collect();
     alone.does(early);
     assert_eq!(alone.engine.early.len(), 3);
     alone.learns(&agreed);
@@ -164,14 +164,14 @@ fn messages_of_deleted_days_take_no_room() {
     let old = alone.entry(&agreed);
     let later = alpheus_time::Timestamp(TestDeployment::now().0 + 4 * DAY);
     alone.clock_writer.set(later).unwrap();
-    alone.does([Job::Tick]);
+    alone.does([Call::Tick]);
     assert!(alone.engine.smoother.first_epoch() > agreed.key_epoch);
-    let jobs = [alone.receipts(&old, 1, EARLY), alone.receipts(&old, 0, 1)];
-    alone.does(jobs);
+    let calls = [alone.receipts(&old, 1, EARLY), alone.receipts(&old, 0, 1)];
+    alone.does(calls);
     assert!(alone.engine.early.is_empty() && !alone.sits_out(&agreed));
     let agreed = alone.place.agreed(4 * 24);
     let entry = alone.entry(&agreed);
-    let early: Vec<Job> = (1..4).map(|by| alone.receipts(&entry, by, 1)).collect();
+    let early: Vec<Call> = (1..4).map(|by| alone.receipts(&entry, by, 1)).collect();
     alone.does(early);
     alone.learns(&agreed);
     assert_eq!(alone.engine.smoother.certified(&agreed.name(), 3), Some(&entry));
@@ -189,7 +189,7 @@ fn certificates_are_listed_from_a_slot_on() {
     }
     let mut shown = |from| {
         let (reply, mut answer) = oneshot::channel();
-        alone.does([Job::Certificates(agreed.name(), from, reply)]);
+        alone.does([Call::Certificates(agreed.name(), from, reply)]);
         let part: Vec<Endorsed<Entry>> = answer.try_recv().unwrap();
         part.iter().map(|one| one.dangerous_unverified().unwrap().slot).collect::<Vec<_>>()
     };

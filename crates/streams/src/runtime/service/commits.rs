@@ -1,6 +1,6 @@
 //! Commits of the service: records, result rows and messages to the engine, together.
 
-use super::{Round, Service, ServiceError};
+use super::{Outgoing, Service, ServiceError};
 use crate::runtime::receipts::NewReceipt;
 use crate::runtime::results::Row;
 use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
@@ -14,7 +14,7 @@ impl Service {
     pub(super) fn finish_round(
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         self.finish_with(steps, &[])
     }
 
@@ -24,7 +24,7 @@ impl Service {
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
         ended: &[PlanId],
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         self.check_not_failed()?;
         let committed = self.commit(steps, ended);
         self.failed |= committed.is_err();
@@ -41,7 +41,7 @@ impl Service {
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
         ended: &[PlanId],
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         let (mut rows, mut receipts) = (Vec::new(), Vec::new());
         let (mut merged, mut over) = (Step::default(), Vec::new());
         for (id, step) in steps {
@@ -67,7 +67,7 @@ impl Service {
         let outputs = self.write_with(&rows, &receipts, merged)?;
         let messages = self.address(outputs);
         over.iter().for_each(|(id, _)| drop(self.queries.remove(id)));
-        Ok(Round { messages, rows })
+        Ok(Outgoing { messages, rows })
     }
 
     /// Makes rows and what a step needs durable, and returns what it releases.

@@ -4,7 +4,7 @@
 //! A window is closed only once the epoch before it has its list, or none. So a controller gets
 //! the list of an epoch before it is called for the next.
 
-use super::{Query, Round, Service, ServiceError};
+use super::{Outgoing, Query, Service, ServiceError};
 use crate::runtime::controller_host::FromController;
 use crate::runtime::planning::preference;
 use alpheus_crypto::ledger::Step;
@@ -238,7 +238,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         idle: Timestamp,
-        round: &mut Round,
+        outgoing: &mut Outgoing,
     ) -> Result<(), ServiceError> {
         loop {
             let mut steps = Vec::new();
@@ -248,10 +248,10 @@ impl Service {
             }
             if steps.is_empty() {
                 let resumed = std::mem::take(&mut self.pending);
-                round.add(self.finish_round(resumed)?);
+                outgoing.add(self.finish_round(resumed)?);
                 return Ok(());
             }
-            round.add(self.finish_calls(now, steps)?);
+            outgoing.add(self.finish_calls(now, steps)?);
         }
     }
 
@@ -370,7 +370,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         messages: &[FromController],
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         let epochs = &self.epochs;
         let verified: Vec<_> = messages.par_iter().map(|message| epochs.verify(message)).collect();
         let mut steps = Vec::new();
@@ -394,7 +394,7 @@ impl Service {
     }
 
     /// Fixes lists whose time is up.
-    pub(super) fn time_out_calls(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
+    pub(super) fn time_out_calls(&mut self, now: Timestamp) -> Result<Outgoing, ServiceError> {
         let polled = self.epochs.callers.iter_mut().map(|(id, caller)| (*id, caller.poll(now)));
         let steps = polled.collect();
         self.finish_calls(now, steps)
@@ -406,7 +406,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         steps: Vec<(PlanId, Step<Vec<EpochOutput>>)>,
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<Outgoing, ServiceError> {
         self.check_not_failed()?;
         let (mut rows, mut merged) = (Vec::new(), Step::default());
         for (id, step) in steps {
@@ -419,19 +419,19 @@ impl Service {
         }
         let outputs = self.write_down(&rows, merged);
         self.failed |= outputs.is_err();
-        let mut round = Round { messages: Vec::new(), rows };
+        let mut outgoing = Outgoing { messages: Vec::new(), rows };
         for (id, output) in outputs? {
             match output {
                 EpochOutput::Call { to, message } => {
-                    round.messages.extend(to.into_iter().map(|to| (to, id, message.clone())));
+                    outgoing.messages.extend(to.into_iter().map(|to| (to, id, message.clone())));
                 }
                 EpochOutput::Listed(announced) => self.begin_epoch(now, id, announced)?,
                 EpochOutput::NotListed { .. } => {}
             }
         }
         let begun = std::mem::take(&mut self.pending);
-        round.add(self.finish_round(begun)?);
-        Ok(round)
+        outgoing.add(self.finish_round(begun)?);
+        Ok(outgoing)
     }
 
     /// The row of a window whose epoch has no list, once.

@@ -180,13 +180,13 @@ fn a_checkpoint_may_be_larger_than_a_batch_and_is_whole_or_not_there() {
 fn until_openings(embedded: &mut Embedded, clock: Timestamp) {
     embedded.manager.service.ingest(clock).unwrap();
     while embedded.manager.service.has_due(Timestamp(0)) {
-        let mut round = embedded.manager.service.close_windows(NOW, Timestamp(0)).unwrap();
-        while !round.messages.is_empty() {
-            let mut messages = round.messages;
+        let mut outgoing = embedded.manager.service.close_windows(NOW, Timestamp(0)).unwrap();
+        while !outgoing.messages.is_empty() {
+            let mut messages = outgoing.messages;
             messages.retain(|(.., message)| !matches!(message, ServiceMessage::OpeningSet(_)));
             let answers = embedded.host.handle(clock, messages).unwrap();
-            round = embedded.manager.service.receive(NOW, clock, answers).unwrap();
-            assert!(round.rows.is_empty(), "{:?}", round.rows);
+            outgoing = embedded.manager.service.receive(NOW, clock, answers).unwrap();
+            assert!(outgoing.rows.is_empty(), "{:?}", outgoing.rows);
         }
     }
     assert_eq!(embedded.manager.service.in_progress() as u64, WINDOWS);

@@ -41,7 +41,7 @@ pub(super) async fn events(
         .map(|own| if *own { became.next() } else { None }.unwrap_or(UploadStatus::NotYours))
         .collect();
     let streams = streams.into_iter().zip(own).filter(|(_, own)| *own).map(|(stream, _)| stream);
-    let refused = refused(&api, streams.collect()).await?;
+    let refused = sum_and_list_refused(&api, streams.collect()).await?;
     encode(&Receipt { uploads, refused })
 }
 
@@ -64,7 +64,10 @@ pub(super) async fn introduce(
 /// Frames that count for nothing, as far as that is known. With one frame a tick, the engine sums
 /// what has come first. Otherwise it does so in its next turn, and the device learns of it with its
 /// next upload.
-async fn refused(api: &Api, streams: BTreeSet<StreamId>) -> Result<Vec<RefusedFrame>, ApiError> {
+async fn sum_and_list_refused(
+    api: &Api,
+    streams: BTreeSet<StreamId>,
+) -> Result<Vec<RefusedFrame>, ApiError> {
     if api.tick.is_some() {
         let summed = api.engine.ask(Engine::ingest).await?;
         summed.map_err(|_| ApiError::failed("the uploads are durable, but could not be summed"))?;

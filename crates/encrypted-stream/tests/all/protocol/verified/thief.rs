@@ -7,7 +7,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
-use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage};
+use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, WindowMembers};
 use alpheus_encrypted_stream::messages::{
     Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, Retirement,
     ServiceMessage, Token, WindowOutcome,
@@ -72,7 +72,7 @@ impl Loot {
         let membership: Membership = receipt.membership.dangerous_unverified().unwrap();
         let public = |signed: &Signed<MaskKey>| signed.dangerous_unverified().unwrap().key;
         let theirs: Vec<_> = membership.mask_keys.iter().map(public).collect();
-        let round = Round {
+        let round = WindowMembers {
             window: whole(),
             members: &membership.members,
             membership: receipt.membership.digest(),

@@ -14,14 +14,14 @@ use crate::verifier::ShardError;
 use crate::verifier::shards::NoVerifierError;
 use alpheus_access_pass::error::{ClientError, CodeError};
 use alpheus_anonymous_credential::error::HolderError;
+use alpheus_node::error_ids::request;
 use alpheus_node::errors::ErrorId;
-use alpheus_node::kinds::request;
 use std::error::Error;
 
 /// The id of an error of passes, if it is one.
 #[must_use]
 pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         SessionError as error => session(error),
         NoPassError as _ => ErrorId::PassMissing,
         HolderError as _ => ErrorId::PassRefused,

@@ -25,7 +25,7 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
 }
 
 fn of_rows(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         SqlError as _ => ErrorId::TableQuery,
         PlanError as _ => ErrorId::TableQuery,
         CsvError as _ => ErrorId::TableFile,
@@ -41,7 +41,7 @@ fn of_rows(error: &(dyn Error + 'static)) -> Option<ErrorId> {
 }
 
 fn of_state(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         StateError as _ => ErrorId::TableState,
         SavedStateError as _ => ErrorId::TableState,
         IncompleteError as _ => ErrorId::TableState,

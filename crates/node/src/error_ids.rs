@@ -28,7 +28,7 @@ use std::io::{self, ErrorKind};
 /// The id of an error of this crate or the system, if it is one.
 #[must_use]
 pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    crate::kinds!(error;
+    crate::error_ids!(error;
         io::Error as error => system(error),
         SettingsError as error => setting(error),
         ConfigError as _ => ErrorId::SettingWrong,

@@ -21,14 +21,14 @@ use alpheus_accountable_statistics::role_error::{
     ContributionError, RegistrationError, RestoreError,
 };
 use alpheus_accountable_statistics::tally::TallyError;
+use alpheus_node::error_ids::request;
 use alpheus_node::errors::ErrorId;
-use alpheus_node::kinds::request;
 use std::error::Error;
 
 /// The id of an error of accountable statistics, if it is one.
 #[must_use]
 pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         StatsError as error => parties(error),
         DefineError as error => match error {
             DefineError::Bad(_) => ErrorId::StatsDefinition,

@@ -13,14 +13,14 @@ use crate::post::background::NotWrittenError;
 use crate::settings::FenceInsideError;
 use alpheus_anonymous_board::error::{RestoreError, WriteError};
 use alpheus_anonymous_board::reader::ReadError;
+use alpheus_node::error_ids::request;
 use alpheus_node::errors::ErrorId;
-use alpheus_node::kinds::request;
 use std::error::Error;
 
 /// The id of an error of the board, if it is one.
 #[must_use]
 pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         BoardError as error => board(error),
         EntryError as _ => ErrorId::BoardEntry,
         MessageError as _ => ErrorId::BoardMessage,

@@ -1,14 +1,14 @@
 //! Ids of the errors of workers.
 
 use crate::group::WorkerError;
+use alpheus_node::error_ids::{self as node, store};
 use alpheus_node::errors::ErrorId;
-use alpheus_node::kinds::{self as node, store};
 use std::error::Error;
 
 /// The id of an error of workers, if it is one.
 #[must_use]
 pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    alpheus_node::kinds!(error;
+    alpheus_node::error_ids!(error;
         WorkerError as error => match error {
             WorkerError::Store(error) => store(error),
             WorkerError::Join(error) => node::of(error).unwrap_or(ErrorId::IoFailed),
