@@ -155,16 +155,16 @@ enum BenchError {
     File(#[from] std::io::Error),
     /// The embedded deployment.
     #[error(transparent)]
-    Runtime(#[from] alpheus_streams::runtime::embedded::RuntimeError),
+    Runtime(#[from] alpheus_stream_runtime::error::RuntimeError),
     /// The service of one.
     #[error(transparent)]
-    Service(#[from] alpheus_streams::runtime::service::ServiceError),
+    Service(#[from] alpheus_stream_runtime::service::ServiceError),
     /// The controllers of one.
     #[error(transparent)]
-    Host(#[from] alpheus_streams::runtime::controller_host::HostError),
+    Host(#[from] alpheus_stream_runtime::controller_host::HostError),
     /// A device.
     #[error(transparent)]
-    Device(#[from] alpheus_streams::runtime::devices::DeviceError),
+    Device(#[from] alpheus_stream_runtime::devices::DeviceError),
     /// A query of an example, or its plan.
     #[error(
         "a query of an application was rejected; --schema must extend the application's schema"

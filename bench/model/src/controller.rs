@@ -19,7 +19,7 @@ pub struct Rules {
     /// `Controller::restore` in `controller/restore.rs`: a ledger that its fence does not show to be the
     /// latest is distrusted.
     pub fence_is_checked: bool,
-    /// `ControllerHost::commit` in `runtime/controller_host.rs`: the fence moves before messages leave.
+    /// `ControllerHost::commit` in `controller_host.rs` of `stream-runtime`: the fence moves before messages leave.
     pub fence_before_send: bool,
     /// `Controller::is_latest` in `controller/restore.rs`: each start has a number of its own, which
     /// ledger and fence know. Two histories that are equally long are not taken for each other.

@@ -7,7 +7,7 @@ use crate::BenchError;
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;
 use alpheus_policy::plan::Release;
-use alpheus_streams::runtime::devices::value_of;
+use alpheus_stream_runtime::devices::value_of;
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use crate::shape::Shape;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_input::rows::Cell;
 use alpheus_policy::schema::{Attribute, Schema};
-use alpheus_streams::runtime::devices::value_of;
+use alpheus_stream_runtime::devices::value_of;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};

@@ -16,13 +16,13 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::pki::{self, Folder};
+use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_streams::ca::{authority_key, certify, read_request, renewed, sign_new};
 use alpheus_streams::deployment::{
     self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
     DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, REVOKED, SERVICE_SEED,
 };
 use alpheus_streams::revocations;
-use alpheus_streams::runtime::keys::ServiceKeys;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\

@@ -1,7 +1,5 @@
 //! `alpheus errors`: what a failure means, why it is one, and how to fix it.
 
-mod streams;
-
 use crate::generate::profile::ProfileError;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::error_ids;
@@ -54,7 +52,7 @@ pub fn id_of(failure: &Failure) -> ErrorId {
 }
 
 fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    let found = streams::of(error);
+    let found = alpheus_streams::error_ids::of(error);
     let found = found.or_else(|| alpheus_worker::error_ids::of(error));
     #[cfg(feature = "board")]
     let found = found.or_else(|| alpheus_board_service::error_ids::of(error));

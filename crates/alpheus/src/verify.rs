@@ -10,6 +10,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_policy::ids::PlanId;
+use alpheus_stream_runtime::results::has_opened;
 use alpheus_streams::deployment;
 use alpheus_streams::links;
 use alpheus_streams::query::receipts::{
@@ -17,7 +18,6 @@ use alpheus_streams::query::receipts::{
 };
 use alpheus_streams::query::sealed::Rows;
 use alpheus_streams::revocations::open_consumer;
-use alpheus_streams::runtime::results::has_opened;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;

@@ -1,12 +1,12 @@
 //! Owners to plan over without a service: those of a recording, or some who do not exist.
 
-use crate::runtime::embedded::Controllers;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::catalog::{Catalog, CatalogStream};
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId, labelled_hash};
 use alpheus_policy::policy::{Policies, Section};
 use alpheus_policy::schema::{MetadataAttribute, Schema};
+use alpheus_stream_runtime::embedded::Controllers;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

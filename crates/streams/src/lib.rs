@@ -1,7 +1,7 @@
 //! Encrypted streams as processes and commands. Here, and in the other service crates, a
-//! protocol meets storage, the network, clocks and randomness.
+//! protocol meets storage, the network, clocks and randomness. The roles without network are in
+//! `stream-runtime`.
 //!
-//! - [`runtime`]: the roles over a durable log, which processes run alone or all in one,
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
 //! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest_keys`]: the keys by which the service accepts frames of ticks,
@@ -9,12 +9,14 @@
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`]: recorded data in the whole system,
-//! - [`ca`]: what an authority for trials signs.
+//! - [`ca`]: what an authority for trials signs,
+//! - [`error_ids`]: the ids of errors.
 
 pub mod assumed_owners;
 pub mod ca;
 pub mod controller;
 pub mod deployment;
+pub mod error_ids;
 pub mod ingest_keys;
 pub mod links;
 pub mod owner;
@@ -23,7 +25,6 @@ pub mod query;
 pub mod read;
 pub mod replay;
 pub mod revocations;
-pub mod runtime;
 pub mod server;
 pub mod settings;
 pub mod statement;

@@ -1,11 +1,11 @@
 //! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
 
-use crate::runtime::plane::EngineKind;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::settings::{Part, Settings};
 use alpheus_policy::schema::Schema;
+use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_time::Span;
 use serde::Deserialize;
 use std::path::PathBuf;

@@ -6,8 +6,6 @@
 //! Frames are ciphertext. Messages are signed and carry what
 //! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
 
-use crate::runtime::controller_host::{FromController, ToController};
-use crate::runtime::refused::RefusedFrame;
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
@@ -17,6 +15,8 @@ use alpheus_encrypted_stream::grant::{Days, Grant, HandedDay};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::columns::Column;
 use alpheus_policy::ids::{ConsumerId, PlanId, StreamId};
+use alpheus_stream_runtime::controller_host::{FromController, ToController};
+use alpheus_stream_runtime::refused::RefusedFrame;
 use alpheus_time::{Span, Timestamp};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::ServiceError;
 use alpheus_node::service::heartbeat::Heart;
-use alpheus_streams::runtime::storage::{Topics, read_on};
+use alpheus_stream_runtime::storage::{Topics, read_on};
 use alpheus_time::Timestamp;
 use alpheus_transport::{
     Batch, Error, FetchedRecords, Group as GroupName, Limits, NameError, Offset, Ownership,

@@ -1,7 +1,7 @@
 //! The demo's output: numbered steps, pauses, live windows with small bars.
 
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_streams::runtime::results::{OK, Row};
+use alpheus_stream_runtime::results::{OK, Row};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;

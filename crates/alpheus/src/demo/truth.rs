@@ -3,7 +3,7 @@
 
 use super::stage::output;
 use alpheus_input::rows::{Cell, Recording};
-use alpheus_streams::runtime::results::{OK, Row};
+use alpheus_stream_runtime::results::{OK, Row};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

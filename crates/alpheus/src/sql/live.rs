@@ -2,7 +2,7 @@
 
 use alpheus_node::local_time::local_time;
 use alpheus_node::settings::Format;
-use alpheus_streams::runtime::results::cell;
+use alpheus_stream_runtime::results::cell;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 

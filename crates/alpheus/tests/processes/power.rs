@@ -7,7 +7,7 @@
 use crate::common::embedded::Scene;
 use crate::common::recording::{Draw, Recording, check};
 use crate::common::witness::Witness;
-use alpheus_streams::runtime::embedded::{Controllers, Stores};
+use alpheus_stream_runtime::embedded::{Controllers, Stores};
 use alpheus_transport::simulated::{Fault, Machine};
 use std::collections::BTreeSet;
 

@@ -16,9 +16,9 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
+use alpheus_stream_runtime::embedded::{Controllers, Stores};
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};
-use alpheus_streams::runtime::embedded::{Controllers, Stores};
 use alpheus_transport::local;
 use serde_json::Value;
 use std::sync::Arc;
@@ -180,12 +180,12 @@ fn an_embedded_consumer_reads_what_its_service_cannot() {
             let mut life = scene.wake(stores, 1).unwrap();
             assert!(life.feed(|| Some(8)).unwrap());
             let seen = life.embedded.manager.service.results().unwrap();
-            let hides = |row: &alpheus_streams::runtime::results::Row| {
+            let hides = |row: &alpheus_stream_runtime::results::Row| {
                 row.outputs.iter().all(|(_, value)| value.is_null()) && row.sealed.is_some()
             };
             assert!(!seen.is_empty() && seen.iter().all(|row| hides(row) != release_to.is_empty()));
             let mut rows = life.embedded.results().unwrap();
-            alpheus_streams::runtime::results::sort(&mut rows);
+            alpheus_stream_runtime::results::sort(&mut rows);
             assert!(rows.iter().all(|row| row.sealed.is_none() && row.status == "ok"));
             lives.push(rows.into_iter().map(|row| row.outputs).collect::<Vec<_>>());
         }

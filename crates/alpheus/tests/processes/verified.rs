@@ -6,8 +6,8 @@
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
 use crate::common::recording::{QUERY as RECORDED, Recording, read};
-use alpheus_streams::runtime::results::Row;
-use alpheus_streams::runtime::storage::Topics;
+use alpheus_stream_runtime::results::Row;
+use alpheus_stream_runtime::storage::Topics;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
 use serde_json::Value;
 use std::path::Path;

@@ -13,11 +13,10 @@ use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_policy::layout::Layout;
-use alpheus_streams::runtime::embedded::{
-    Controllers, Embedded, Pace as Run, RunOptions, RuntimeError, Stores,
-};
-use alpheus_streams::runtime::plane::EngineKind;
-use alpheus_streams::runtime::storage::read_on;
+use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace as Run, RunOptions, Stores};
+use alpheus_stream_runtime::engine_kind::EngineKind;
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::storage::read_on;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use alpheus_transport::{Offset, Ownership, Partition, Store};

@@ -1,11 +1,11 @@
 //! Messages of the controllers that the service has not confirmed. They are kept beside
 //! the ledgers, so that a withdrawal or a revocation can still take them back.
 
-use crate::runtime::controller_host::FromController;
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::ControllerId;
+use alpheus_stream_runtime::controller_host::FromController;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,10 +3,10 @@
 
 use super::lines::Line;
 use super::live::{GATHER, LiveDevice, Pace, wait_for};
-use crate::runtime::producing::{StreamProducer, StreamSession};
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_stream_runtime::producing::{StreamProducer, StreamSession};
 use alpheus_time::Timestamp;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What the service says of frames that count for nothing.
 
-use crate::runtime::refused::RefusedFrame;
 use alpheus_node::service::metrics::Metrics;
+use alpheus_stream_runtime::refused::RefusedFrame;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -66,8 +66,8 @@ impl RefusedSessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::refused::RefusalReason;
     use alpheus_policy::ids::StreamId;
+    use alpheus_stream_runtime::refused::RefusalReason;
 
     #[test]
     fn refused_frames_are_counted_and_a_session_that_heals_is_opened_again_once() {

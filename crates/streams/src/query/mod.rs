@@ -10,7 +10,6 @@ pub mod sealed;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;
-use crate::runtime::planning::{QueryContext, failure, plan_query};
 use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
 use alpheus_input::tables::{print_json, print_tables};
@@ -23,6 +22,7 @@ use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
+use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

@@ -1,8 +1,6 @@
 //! Rows of verified queries, checked against the receipts of their windows.
 
 use super::sealed::PlanAnswer;
-use crate::runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
-use crate::runtime::results::{Sealed, columns};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
@@ -11,6 +9,8 @@ use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatErro
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_policy::ids::PlanId;
+use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
+use alpheus_stream_runtime::results::{Sealed, columns};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};

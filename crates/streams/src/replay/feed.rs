@@ -1,10 +1,10 @@
 //! Feeds a recording to the owners' devices, tick by tick, as if time passed.
 
-use crate::runtime::devices::{Device, DeviceError};
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_input::refusals::{Refusals, RefusedRow, RowError};
 use alpheus_input::rows::{RecordedStream, Recording};
+use alpheus_stream_runtime::devices::{Device, DeviceError};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_core::CryptoRng;

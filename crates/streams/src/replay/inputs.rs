@@ -1,7 +1,6 @@
 //! The input files of a replay, read and checked against each other.
 
 use super::Args;
-use crate::runtime::embedded::Member;
 use crate::statement::{self, Query};
 use alpheus_input::files::{read_policies, read_schema, unpacked};
 use alpheus_input::rows::RecordedStream;
@@ -14,6 +13,7 @@ use alpheus_policy::document::parse_duration;
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{Frames, Schema};
+use alpheus_stream_runtime::embedded::Member;
 use alpheus_time::Span;
 use std::collections::HashSet;
 use std::fs::File;

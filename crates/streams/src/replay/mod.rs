@@ -12,10 +12,10 @@ pub mod windows;
 pub use limits::{MaxRefused, no_window};
 pub(crate) use output::report_refused;
 
-use crate::runtime::embedded::Controllers;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
 use alpheus_policy::query::{MaskChoice, MembershipChoice};
+use alpheus_stream_runtime::embedded::Controllers;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,14 +1,14 @@
 //! Where a replay's results go, and its summary at the end.
 
 use super::inputs::{Inputs, read_queries};
-use crate::runtime::counters::Counters;
-use crate::runtime::results::{self, Row};
 use crate::statement;
 use alpheus_input::refusals::Refusals;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::STANDARD_OUTPUT;
 use alpheus_node::settings::Format;
+use alpheus_stream_runtime::counters::Counters;
+use alpheus_stream_runtime::results::{self, Row};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};

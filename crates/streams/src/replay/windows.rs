@@ -3,14 +3,14 @@
 use super::Args;
 use super::inputs::{Inputs, QueryFile};
 use crate::assumed_owners::{AssumedOwners, consumer};
-use crate::runtime::planning::{QueryContext, plan_query};
-use crate::runtime::results::{Row, has_opened};
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::local_time::local_time;
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::Create;
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::results::{Row, has_opened};
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

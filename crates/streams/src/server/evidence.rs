@@ -6,18 +6,18 @@
 //! queries it has what `GET /v1/queries` shows.
 
 use super::engine::Engine;
-use crate::runtime::embedded::RuntimeError;
-use crate::runtime::ended::{announcement, open};
-use crate::runtime::manager::Manager;
-use crate::runtime::receipts::{ReceiptParts, page};
-use crate::runtime::results::{Row, has_opened};
-use crate::runtime::storage::{Topics, read_on};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::evidence::exhibit;
 use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_standards::evidence::{FORMAT, Head, PublishedRow, Statement};
+use alpheus_stream_runtime::ended::{announcement, open};
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::manager::Manager;
+use alpheus_stream_runtime::receipts::{ReceiptParts, page};
+use alpheus_stream_runtime::results::{Row, has_opened};
+use alpheus_stream_runtime::storage::{Topics, read_on};
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Error, Store};
 use data_encoding::HEXLOWER;

@@ -6,13 +6,13 @@
 
 use super::lost_state::LostState;
 use super::service_clock::DeviceTimes;
-use crate::runtime::storage::{Topics, device_partition};
 use crate::wire::{Upload, UploadStatus};
 use alpheus_encrypted_stream::frame::FrameView;
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_node::clock;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
+use alpheus_stream_runtime::storage::{Topics, device_partition};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Error, NewRecord, Store};
 use std::collections::{BTreeSet, HashMap, HashSet};

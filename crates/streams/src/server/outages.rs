@@ -11,7 +11,7 @@
 //! How long a window waits for late streams counts only while the service is up.
 
 use super::outboxes::Outboxes;
-use crate::runtime::service::Service;
+use alpheus_stream_runtime::service::Service;
 use alpheus_time::{Span, Timestamp};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

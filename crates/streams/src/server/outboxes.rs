@@ -3,9 +3,9 @@
 //! Nothing here is durable: the coordinator repeats requests without an answer, and a
 //! controller that missed a plan, or its end, learns of it at its next message.
 
-use crate::runtime::controller_host::ToController;
 use crate::wire::{MailCursor, Post};
 use alpheus_encrypted_stream::messages::ServiceMessage;
+use alpheus_stream_runtime::controller_host::ToController;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

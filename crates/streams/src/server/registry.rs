@@ -1,9 +1,6 @@
 //! Registered controllers and streams, durable in the service's store. All of it is
 //! public.
 
-use crate::runtime::embedded::RuntimeError;
-use crate::runtime::manager::Manager;
-use crate::runtime::service::ServiceError;
 use crate::wire::Registration;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
@@ -14,6 +11,9 @@ use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_node::ledger::scan_all;
 use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::manager::Manager;
+use alpheus_stream_runtime::service::ServiceError;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use std::cmp::Ordering;

@@ -6,11 +6,11 @@
 //! summed, and how many results there were. Everything before a note is deleted once the note
 //! is old enough.
 
-use crate::runtime::plane::noted_positions;
-use crate::runtime::results::KeptResults;
-use crate::runtime::service::ServiceError;
-use crate::runtime::storage::{JobTopics, Topics};
 use alpheus_node::ledger::scan_all;
+use alpheus_stream_runtime::plane::noted_positions;
+use alpheus_stream_runtime::results::KeptResults;
+use alpheus_stream_runtime::service::ServiceError;
+use alpheus_stream_runtime::storage::{JobTopics, Topics};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Offset, Partition, Store};
 use std::collections::VecDeque;

@@ -3,10 +3,10 @@
 //! Counters count since the start, so a fault that was healed would show for ever. The totals of each second in
 //! which they changed are kept for an hour.
 
-use crate::runtime::counters::Counters;
 use alpheus_doctor::facts::Sign;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::tick::ingest::AuthenticityError;
+use alpheus_stream_runtime::counters::Counters;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use super::outages::SILENT;
 use super::outboxes::Outboxes;
 use super::registry::Registry;
-use crate::runtime::service::{Service, ServiceError};
-use crate::runtime::storage::Topics;
+use alpheus_stream_runtime::service::{Service, ServiceError};
+use alpheus_stream_runtime::storage::Topics;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use std::collections::BTreeSet;

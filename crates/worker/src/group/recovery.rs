@@ -7,7 +7,7 @@ use crate::journal::{self, History, Prefix};
 use crate::lane::{Lane, Outcome, Step};
 use crate::part::Part;
 use alpheus_encrypted_stream::job::{JobMessage, Token, WindowSum};
-use alpheus_streams::runtime::storage::read_on;
+use alpheus_stream_runtime::storage::read_on;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Error, Limits, Offset, Record, Store, Topic};
 use std::collections::VecDeque;

@@ -8,13 +8,12 @@ use alpheus_input::source::Source;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
+use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace, RunOptions, Stores};
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::storage::{reach, reached};
 use alpheus_streams::replay::feed::Feed;
 use alpheus_streams::replay::inputs::members;
-use alpheus_streams::runtime::embedded::{
-    Controllers, Embedded, Pace, RunOptions, RuntimeError, Stores,
-};
-use alpheus_streams::runtime::planning::{QueryContext, plan_query};
-use alpheus_streams::runtime::storage::{reach, reached};
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
@@ -144,7 +143,7 @@ impl Life<'_> {
     /// All results so far, by window.
     pub(crate) fn results(&self) -> Vec<Row> {
         let mut rows = self.embedded.manager.service.results().unwrap();
-        alpheus_streams::runtime::results::sort(&mut rows);
+        alpheus_stream_runtime::results::sort(&mut rows);
         rows.iter().map(|row| from_json(&row.to_json().into())).collect()
     }
 }

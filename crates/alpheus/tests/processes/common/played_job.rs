@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_streams::runtime::storage::{Topics, read_on};
+use alpheus_stream_runtime::storage::{Topics, read_on};
 use alpheus_time::{Span, Timestamp, Window};
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Partition, Store, Topic};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -4,9 +4,9 @@
 use super::world::{Hall, House, Person, Town, at};
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_policy::ids::{ControllerId, PlanId};
-use alpheus_streams::runtime::controller_host::ToController;
-use alpheus_streams::runtime::results::{OK, Row};
-use alpheus_streams::runtime::service::Outgoing;
+use alpheus_stream_runtime::controller_host::ToController;
+use alpheus_stream_runtime::results::{OK, Row};
+use alpheus_stream_runtime::service::Outgoing;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,8 @@
 use super::ended::two_plans;
 use super::world::{Hall, House, Person, Town, at};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_stream_runtime::results::{KeptResults, Row};
 use alpheus_streams::controller::guard::LogKeeper;
-use alpheus_streams::runtime::results::{KeptResults, Row};
 use alpheus_streams::server::retention::Retention;
 use alpheus_time::Span;
 

@@ -77,7 +77,7 @@ struct Row {
 }
 
 fn rows_of(sea: &Sea) -> BTreeMap<u64, Row> {
-    let row = |(start, (row, at)): (&u64, &(alpheus_streams::runtime::results::Row, u64))| {
+    let row = |(start, (row, at)): (&u64, &(alpheus_stream_runtime::results::Row, u64))| {
         let sum: u64 = row.outputs[0].1.as_str().map_or(0, |sum| sum.parse().unwrap());
         let sums = [0, 1, 2].map(|meter| sum / Meter::scale(meter) % 1000);
         let (population, status) = (row.population, row.status.clone());

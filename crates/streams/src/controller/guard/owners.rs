@@ -2,7 +2,6 @@
 
 use super::{Guard, GuardError, GuardedStream};
 use crate::controller::keystore::StreamKey;
-use crate::runtime::controller_host::HostError;
 use crate::wire::{Choice, Handover, Notice, Registration, WithdrawalRequest};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
@@ -18,6 +17,7 @@ use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::budget::Standing;
 use alpheus_policy::ids::{ControllerId, StreamId};
+use alpheus_stream_runtime::controller_host::HostError;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Space, Store};
 use std::collections::BTreeSet;

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::produce::outbox::OutboxError;
-use crate::runtime::refused::{RefusalReason, RefusedFrame};
 use crate::server::intake::Intake;
 use crate::wire::Upload;
 use alpheus_node::network::error::Problem;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_policy::ids::StreamId;
+use alpheus_stream_runtime::refused::{RefusalReason, RefusedFrame};
 use alpheus_transport::Store;
 use alpheus_transport::simulated::Machine;
 use rand_chacha::ChaCha20Rng;
@@ -250,7 +250,7 @@ fn a_service_restored_from_an_older_state_gets_what_waits_under_a_new_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_that_wait_for_each_other_hold_no_thread() {
     let store = Machine::new().open().unwrap();
-    let topics = crate::runtime::storage::Topics::new(1).unwrap();
+    let topics = alpheus_stream_runtime::storage::Topics::new(1).unwrap();
     store.ensure_topic(&topics.events, 1).unwrap();
     store.ensure_space(&topics.service).unwrap();
     let intake = Intake::new(store, topics);

@@ -1,6 +1,7 @@
 //! Requests of hosts of controllers.
 
 use super::Api;
+use super::problem::runtime_failed;
 use crate::server::registry::IntroductionError;
 use crate::wire::{Introduction, Mail, Notice, NoticeReply, Welcome};
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
@@ -41,7 +42,7 @@ pub(super) async fn register(
         // One at a time, so that other work can run in between.
         answer.push(match api.engine.ask(move |engine| engine.note(&host, notice)).await? {
             Ok(()) => NoticeReply::Yes,
-            Err(IntroductionError::Runtime(error)) => return Err(error.into()),
+            Err(IntroductionError::Runtime(error)) => return Err(runtime_failed(error)),
             Err(refused) => NoticeReply::Refused { why: refused.to_string() },
         });
     }
@@ -58,7 +59,8 @@ pub(super) async fn mail(
     let Mail { messages, wait, received } = decode(&body)?;
     if !messages.is_empty() {
         let host = host.clone();
-        api.engine.ask(move |engine| engine.receive(&host, messages)).await??;
+        let received = api.engine.ask(move |engine| engine.receive(&host, messages)).await?;
+        received.map_err(runtime_failed)?;
     }
     let wait = Duration::from_millis(u64::from(wait)).min(MAX_WAIT);
     encode(&api.outboxes.fetch(&host, received, wait).await)

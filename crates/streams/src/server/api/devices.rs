@@ -2,7 +2,6 @@
 
 use super::Api;
 use super::problem::store_failed;
-use crate::runtime::refused::RefusedFrame;
 use crate::server::engine::Engine;
 use crate::wire::{Receipt, Upload, UploadStatus};
 use alpheus_crypto::signed::Signed;
@@ -11,6 +10,7 @@ use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::ids::StreamId;
+use alpheus_stream_runtime::refused::RefusedFrame;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;

@@ -1,8 +1,7 @@
 //! Raw reads by a consumer with the owner's permission: ciphertext, in order of arrival.
 
 use super::Api;
-use crate::runtime::embedded::RuntimeError;
-use crate::runtime::storage::device_partition;
+use super::problem::runtime_failed;
 use crate::server::engine::Engine;
 use crate::wire::{FramesRequest, FramesResponse};
 use alpheus_encrypted_stream::certificate::consumer_id;
@@ -15,6 +14,8 @@ use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::ids::StreamId;
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::storage::device_partition;
 use alpheus_time::Span;
 use alpheus_transport::{Limits, Offset};
 use axum::Extension;
@@ -35,7 +36,8 @@ pub(super) async fn frames(
     let (stream, days) = granted.map_err(|refused| ApiError::policy(refused.to_string()))?;
     let read = move || read(&api, stream, days, after);
     let read = tokio::task::spawn_blocking(read).await;
-    encode(&read.map_err(|_| ApiError::failed("reading was cut short"))??)
+    let read = read.map_err(|_| ApiError::failed("reading was cut short"))?;
+    encode(&read.map_err(runtime_failed)?)
 }
 
 /// The stream and days that its owner granted and has not withdrawn.

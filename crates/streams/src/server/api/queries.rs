@@ -1,14 +1,9 @@
 //! Requests of consumers.
 
 use super::Api;
-use super::problem::store_failed;
+use super::problem::{runtime_failed, store_failed};
 use crate::deployment::from_hex;
 use crate::query::receipts::ReceiptPage;
-use crate::runtime::manager::QueryError;
-use crate::runtime::planning::{QueryContext, plan_query};
-use crate::runtime::receipts::page;
-use crate::runtime::refusal_ids::of_refusal;
-use crate::runtime::results::Row;
 use crate::server::engine::Engine;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
@@ -23,6 +18,11 @@ use alpheus_policy::ids::{ConsumerId, PlanId};
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
+use alpheus_stream_runtime::manager::QueryError;
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::receipts::page;
+use alpheus_stream_runtime::refusal_ids::of_refusal;
+use alpheus_stream_runtime::results::Row;
 use alpheus_transport::{Limits, Offset};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -137,10 +137,9 @@ impl Engine {
                     return Err(ApiError::missing(format!("you have no query named `{name}`")));
                 }
                 let now = self.now();
-                let round = self.manager.drop_query(now, &name)?.ok_or_else(|| {
-                    ApiError::missing(format!("no query named `{name}` is running"))
-                })?;
-                self.deliver(round);
+                let dropped = self.manager.drop_query(now, &name).map_err(runtime_failed)?;
+                let missing = || ApiError::missing(format!("no query named `{name}` is running"));
+                self.deliver(dropped.ok_or_else(missing)?);
                 Ok(Answer::Dropped(name))
             }
         }
@@ -153,7 +152,12 @@ fn refused(error: QueryError, sql: &str) -> ApiError {
             let error = ApiError::policy(refusal.explained(sql)).with_id(of_refusal(&refusal));
             refusal.query().into_iter().fold(error, ApiError::with_query)
         }
-        other => other.into(),
+        QueryError::Runtime(error) => runtime_failed(error),
+        QueryError::Conflict(taken) => {
+            ApiError::new(StatusCode::CONFLICT, "taken", taken.to_string())
+                .with_id(ErrorId::PolicyReleasedOnce)
+        }
+        refused @ QueryError::UnsupportedPlanError(_) => ApiError::policy(refused.to_string()),
     }
 }
 
@@ -189,7 +193,7 @@ pub(super) async fn plan(
             return Err(ApiError::missing(format!("you have no query named `{name}`")));
         }
         let missing = || ApiError::missing(format!("`{name}` has no plan {id}"));
-        let signed = manager.announcement(&id)?.ok_or_else(missing)?;
+        let signed = manager.announcement(&id).map_err(runtime_failed)?.ok_or_else(missing)?;
         let opened = signed.open(deployment.service()).map_err(|_| missing())?;
         if opened.plan.name != name {
             return Err(missing());
@@ -271,7 +275,7 @@ pub(super) async fn results(
 
 fn read_rows(
     store: &dyn alpheus_transport::Store,
-    topics: &crate::runtime::storage::Topics,
+    topics: &alpheus_stream_runtime::storage::Topics,
     name: &str,
     after: u64,
 ) -> Result<(Vec<serde_json::Map<String, serde_json::Value>>, u64), ApiError> {

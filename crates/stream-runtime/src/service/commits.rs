@@ -1,8 +1,8 @@
 //! Commits of the service: records, result rows and messages to the engine, together.
 
 use super::{Outgoing, Service, ServiceError};
-use crate::runtime::receipts::NewReceipt;
-use crate::runtime::results::Row;
+use crate::receipts::NewReceipt;
+use crate::results::Row;
 use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Outcome, Output};
 use alpheus_node::ledger::store::LedgerWithBatch;

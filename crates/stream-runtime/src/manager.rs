@@ -1,8 +1,8 @@
 //! The service's side of a deployment: streams, controllers, running queries, and the
 //! plans that a restart must resume.
 
-use super::embedded::RuntimeError;
 use super::ended;
+use super::error::RuntimeError;
 use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
 use super::service::{Outgoing, Service};

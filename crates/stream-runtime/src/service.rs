@@ -3,16 +3,16 @@
 mod addressing;
 mod commits;
 mod epochs;
-mod error;
 mod frames;
 mod pauses;
 #[cfg(test)]
 mod tests;
 
-pub use error::ServiceError;
+pub use super::service_error::ServiceError;
 
 use super::counters::{Counters, Watch};
-use super::plane::{self, EngineKind, Plane, UnsupportedPlanError, open_sums};
+use super::engine_kind::EngineKind;
+use super::plane::{self, Plane, UnsupportedPlanError, open_sums};
 use super::results::Row;
 use super::storage::{Topics, read_on};
 use alpheus_crypto::ledger::Step;

@@ -1,6 +1,6 @@
 //! Why the service stops.
 
-use crate::runtime::plane::EngineKind;
+use crate::engine_kind::EngineKind;
 use alpheus_crypto::ledger::LedgerError;
 use alpheus_encrypted_stream::transformer::PlanMismatchError;
 use alpheus_transport::Error;

@@ -1,10 +1,10 @@
 //! Window sums in this process, from frames of the log.
 
 use super::Plane;
-use crate::runtime::counters::Counters;
-use crate::runtime::refused::RefusedFrames;
-use crate::runtime::service::ServiceError;
-use crate::runtime::storage::{Topics, bury, note_positions, read_on, stored_positions};
+use crate::counters::Counters;
+use crate::refused::RefusedFrames;
+use crate::service_error::ServiceError;
+use crate::storage::{Topics, bury, note_positions, read_on, stored_positions};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};

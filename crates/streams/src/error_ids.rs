@@ -1,5 +1,13 @@
 //! Ids of the errors of streams: of their files, keys and state, and of what policies forbid.
 
+use crate::controller::guard::GuardError;
+use crate::controller::keystore::KeyStoreError;
+use crate::deployment::DeploymentError;
+use crate::produce::LateLineError;
+use crate::produce::outbox::OutboxError;
+use crate::query::receipts::RefusedRowError;
+use crate::revocations::NotAListError;
+use crate::settings::EngineNeedsKafkaError;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
     UnsealError,
@@ -8,23 +16,15 @@ use alpheus_input::error_ids as input;
 use alpheus_node::error_ids::{self as node, store};
 use alpheus_node::errors::ErrorId;
 use alpheus_policy::planner::PlanningError;
-use alpheus_streams::controller::guard::GuardError;
-use alpheus_streams::controller::keystore::KeyStoreError;
-use alpheus_streams::deployment::DeploymentError;
-use alpheus_streams::produce::LateLineError;
-use alpheus_streams::produce::outbox::OutboxError;
-use alpheus_streams::query::receipts::RefusedRowError;
-use alpheus_streams::revocations::NotAListError;
-use alpheus_streams::runtime::controller_host::HostError;
-use alpheus_streams::runtime::embedded::RuntimeError;
-use alpheus_streams::runtime::refusal_ids;
-use alpheus_streams::runtime::service::ServiceError;
-use alpheus_streams::settings::EngineNeedsKafkaError;
+use alpheus_stream_runtime::controller_host::HostError;
+use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::refusal_ids;
+use alpheus_stream_runtime::service::ServiceError;
 use std::error::Error;
 
 /// The id of an error of streams, if it is one.
 #[must_use]
-pub(super) fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
+pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     input::of(error).or_else(|| of_roles(error)).or_else(|| of_protocol(error))
 }
 

@@ -9,8 +9,9 @@ mod job;
 pub use in_process::noted_positions;
 
 use super::counters::Counters;
+use super::engine_kind::EngineKind;
 use super::refused::RefusedFrames;
-use super::service::ServiceError;
+use super::service_error::ServiceError;
 use super::storage::{PLANS, TERMS, Topics};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
@@ -24,35 +25,15 @@ use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Record, Store};
-use clap::ValueEnum;
 use in_process::InProcess;
 use job::Job;
 pub(super) use job::open_sums;
-use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 /// The key in the service's store that marks a job as the engine.
 const ENGINE: &[u8] = b"engine";
 const JOB: &[u8] = b"job";
-
-/// The engine that sums ciphertexts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineKind {
-    /// The service itself
-    #[default]
-    InProcess,
-    /// A job that reads and writes topics of the same store
-    Job,
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
-    }
-}
 
 /// Why an engine cannot sum a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

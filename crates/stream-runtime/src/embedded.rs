@@ -1,30 +1,26 @@
 //! An embedded deployment: owners' devices, controllers and service in one
 //! process, each with its own keys and its own part of the state folder.
 
-use super::controller_host::{ControllerHost, HostError};
+use super::controller_host::ControllerHost;
 use super::devices::Device;
+use super::engine_kind::EngineKind;
+use super::error::RuntimeError;
 use super::fences::ControllerFences;
-use super::keys::{RootError, RootSecret};
+use super::keys::RootSecret;
 use super::manager::Manager;
-use super::membership_setup::deployment;
-use super::plane::EngineKind;
 use super::results::Row;
-use super::service::{Outgoing, Service, ServiceError};
+use super::service::{Outgoing, Service};
 use super::storage::Topics;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::coordinator::Timing;
-use alpheus_encrypted_stream::encode::{Encoder, LayoutMismatchError};
-use alpheus_encrypted_stream::error::{
-    AnnotationError, CertificateError, PlanRefusalError, RestoreError,
-};
-use alpheus_encrypted_stream::producer::SetupError;
+use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::clock;
-use alpheus_node::fence::FenceError;
 use alpheus_node::ledger::store::StoreLedger;
 use alpheus_node::service::metrics::Metrics;
 use alpheus_policy::ids::{ControllerId, StreamId};
-use alpheus_policy::layout::{Layout, LayoutError};
+use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::MaskChoice;
@@ -36,7 +32,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 
 const PARTITIONS: u32 = 4;
 
@@ -107,52 +102,6 @@ impl From<Pace> for RunOptions {
     fn from(pace: Pace) -> RunOptions {
         RunOptions { pace, engine: EngineKind::InProcess }
     }
-}
-
-/// Why the runtime stops.
-#[derive(Debug, Error)]
-pub enum RuntimeError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] alpheus_transport::Error),
-    /// The service.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-    /// The controllers' host.
-    #[error(transparent)]
-    Host(#[from] HostError),
-    /// The fence.
-    #[error(transparent)]
-    Fence(#[from] FenceError),
-    /// The root secret.
-    #[error(transparent)]
-    Root(#[from] RootError),
-    /// A controller's ledger.
-    #[error("a controller cannot be restored from its ledger: {0}")]
-    Restore(#[from] RestoreError),
-    /// A certificate.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// An annotation.
-    #[error("a controller refused its owner's annotation: {0}")]
-    Annotation(#[from] AnnotationError),
-    /// A plan.
-    #[error("the plan does not check out: {0}")]
-    Plan(#[from] PlanRefusalError),
-    /// The layout.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The encoder.
-    #[error(transparent)]
-    Encoder(#[from] LayoutMismatchError),
-    /// A producer.
-    #[error(transparent)]
-    Producer(#[from] SetupError),
-    /// Stored plans.
-    #[error(
-        "the stored plans cannot be read; restore the state folder from a backup, or start with a new --state folder"
-    )]
-    DamagedPlans,
 }
 
 /// The durable stores of a deployment.
@@ -390,4 +339,12 @@ impl Embedded {
         }
         Ok(rows)
     }
+}
+
+/// The deployment's authority and the service's keys in it.
+fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
+    let (authority, service) = (root.authority(), root.service());
+    let certificate = root.certify(service.request());
+    let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
+    Ok((deployment, Arc::new(service.into_signing())))
 }

@@ -1,6 +1,7 @@
 //! Owners in an embedded deployment: they change their choices and read their log.
 
-use super::embedded::{Embedded, RuntimeError};
+use super::embedded::Embedded;
+use super::error::RuntimeError;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};

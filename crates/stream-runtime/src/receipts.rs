@@ -1,7 +1,7 @@
 //! Receipts of verified windows in the log: in parts, each small enough for a record, in the commit
 //! of their rows.
 
-use super::service::ServiceError;
+use super::service_error::ServiceError;
 use super::storage::Topics;
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptFormatError};
 use alpheus_policy::ids::PlanId;

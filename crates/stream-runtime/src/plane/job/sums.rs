@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::ledger::Step;
 /// Opens a window that waits for its sums, if they match its opening set by count and
 /// digest. Otherwise returns the reason for the dead letters, and the window keeps waiting.
 /// A finished window does not change.
-pub(in crate::runtime) fn open_sums(
+pub(crate) fn open_sums(
     coordinator: &mut Coordinator,
     sum: &WindowSum,
 ) -> (Step<Vec<Output>>, Option<&'static str>) {

@@ -1,11 +1,11 @@
 //! A service that stops while windows wait for their controllers' presences, or for their openings.
 
 use super::Service;
-use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
-use crate::runtime::plane::EngineKind;
-use crate::runtime::planning::{QueryContext, plan_query};
-use crate::runtime::results::OK;
-use crate::runtime::storage::Topics;
+use crate::embedded::{Controllers, Embedded, Member, Pace};
+use crate::engine_kind::EngineKind;
+use crate::planning::{QueryContext, plan_query};
+use crate::results::OK;
+use crate::storage::Topics;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::coordinator::Timing;

@@ -2,7 +2,8 @@
 //! restored from their ledgers.
 
 use super::devices::Device;
-use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError};
+use super::embedded::{Controllers, Embedded, Member, Pace};
+use super::error::RuntimeError;
 use super::keys::RootSecret;
 use super::manager::Manager;
 use super::producing::StreamProducer;
@@ -10,7 +11,6 @@ use super::storage::reached;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role};
@@ -199,14 +199,19 @@ impl Embedded {
 }
 
 /// A controller's keys, and whether this run has drawn them.
-pub(crate) struct Keys {
-    pub(crate) identity: Identity,
-    pub(crate) new: bool,
+pub struct Keys {
+    /// Its keys, certified.
+    pub identity: Identity,
+    /// Whether this run has drawn them: then it has no ledger yet.
+    pub new: bool,
 }
 
 /// Creates or restores a controller. New keys get a new ledger. Keys with a ledger are
 /// restored; keys that lost theirs count everything before as released.
-pub(crate) fn from_ledger(
+///
+/// # Errors
+/// [`RestoreError`] if the ledger cannot be read, or is of another controller.
+pub fn from_ledger(
     keys: Keys,
     deployment: &Deployment,
     streams: Vec<HeldStream>,
@@ -228,14 +233,6 @@ pub(crate) fn from_ledger(
     };
     streams.into_iter().for_each(|stream| controller.hold(stream));
     Ok((controller, step))
-}
-
-/// The deployment's authority and the service's keys in it.
-pub(super) fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
-    let (authority, service) = (root.authority(), root.service());
-    let certificate = root.certify(service.request());
-    let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
-    Ok((deployment, Arc::new(service.into_signing())))
 }
 
 fn seat_of(

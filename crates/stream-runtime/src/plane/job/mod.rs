@@ -19,13 +19,13 @@ mod sums;
 mod tail;
 mod windows;
 
-pub(in crate::runtime) use sums::open_sums;
+pub(crate) use sums::open_sums;
 
 use super::{Plane, UnsupportedPlanError};
-use crate::runtime::counters::Counters;
-use crate::runtime::refused::RefusedFrames;
-use crate::runtime::service::ServiceError;
-use crate::runtime::storage::{Topics, bury};
+use crate::counters::Counters;
+use crate::refused::RefusedFrames;
+use crate::service_error::ServiceError;
+use crate::storage::{Topics, bury};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Answer, SumSet, Sums, WindowReport};

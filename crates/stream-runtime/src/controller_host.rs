@@ -1,7 +1,7 @@
 //! A host of privacy controllers: many identities in one process, one ledger
 //! store, one disk flush a round.
 
-use crate::runtime::fences::ControllerFences;
+use crate::fences::ControllerFences;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::certificate::Deployment;

@@ -1,7 +1,7 @@
 //! Addresses the outputs of coordinators, and informs controllers of ended plans.
 
 use super::Service;
-use crate::runtime::controller_host::ToController;
+use crate::controller_host::ToController;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::coordinator::Output;
 use alpheus_encrypted_stream::error::PlanRefusalError;

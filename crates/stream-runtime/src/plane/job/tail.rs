@@ -1,7 +1,7 @@
 //! Reads a topic of other writers from the last position on.
 
-use crate::runtime::service::ServiceError;
-use crate::runtime::storage::{Topics, note_positions, read_on, stored_positions};
+use crate::service_error::ServiceError;
+use crate::storage::{Topics, note_positions, read_on, stored_positions};
 use alpheus_transport::{Batch, Offset, Record, Store, Topic};
 
 /// How far a topic was read.

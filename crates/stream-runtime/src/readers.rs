@@ -1,7 +1,8 @@
 //! Consumers of an embedded deployment: it acts as the consumers that `RELEASE TO` names,
 //! so that their sealed results can be read locally.
 
-use super::embedded::{Embedded, RuntimeError};
+use super::embedded::Embedded;
+use super::error::RuntimeError;
 use super::results::Row;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;

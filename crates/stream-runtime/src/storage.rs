@@ -1,6 +1,6 @@
 //! Names in the stores, and the durable ledgers of controllers and service.
 
-use super::service::ServiceError;
+use super::service_error::ServiceError;
 use alpheus_time::Timestamp;
 use alpheus_transport::{
     Batch, Error, FetchedRecords, Limits, NewRecord, Offset, Partition, Record, Space, Store,

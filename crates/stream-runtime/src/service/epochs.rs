@@ -5,8 +5,8 @@
 //! the list of an epoch before it is called for the next.
 
 use super::{Outgoing, Query, Service, ServiceError};
-use crate::runtime::controller_host::FromController;
-use crate::runtime::planning::preference;
+use crate::controller_host::FromController;
+use crate::planning::preference;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -435,11 +435,7 @@ impl Service {
     }
 
     /// The row of a window whose epoch has no list, once.
-    fn unlisted_row(
-        &mut self,
-        id: &PlanId,
-        output: &EpochOutput,
-    ) -> Option<crate::runtime::results::Row> {
+    fn unlisted_row(&mut self, id: &PlanId, output: &EpochOutput) -> Option<crate::results::Row> {
         let EpochOutput::NotListed { window, reason, refused } = output else { return None };
         let listed = self.plane.epochs_mut()?.give_up(id, *window)?;
         let (excluded, refused) = (left_out(&listed), refused.clone());

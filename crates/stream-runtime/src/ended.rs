@@ -6,7 +6,7 @@
 //! logs of rows and receipts start behind where they ended with it. No clock decides that: rows
 //! stay longer if the service was away.
 
-use super::embedded::RuntimeError;
+use super::error::RuntimeError;
 use super::storage::{ENDED, KEPT, PLANS, Topics};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Deployment;
@@ -90,7 +90,10 @@ pub(super) fn forget(
 }
 
 /// A plan's announcement as it is stored, while the plan runs or is kept.
-pub(crate) fn announcement(
+///
+/// # Errors
+/// If the store fails.
+pub fn announcement(
     store: &dyn Store,
     space: &Space,
     plan: PlanId,
@@ -100,7 +103,10 @@ pub(crate) fn announcement(
 }
 
 /// A plan, from its announcement as it is stored.
-pub(crate) fn open(stored: &[u8], deployment: &Deployment) -> Result<Plan, RuntimeError> {
+///
+/// # Errors
+/// [`RuntimeError::DamagedPlans`] if this deployment's service has not signed it.
+pub fn open(stored: &[u8], deployment: &Deployment) -> Result<Plan, RuntimeError> {
     let signed: Option<Signed<Announcement>> = postcard::from_bytes(stored).ok();
     let opened = signed.as_ref().and_then(|signed| signed.open(deployment.service()).ok());
     opened.map(|announced| announced.into_inner().plan).ok_or(RuntimeError::DamagedPlans)
