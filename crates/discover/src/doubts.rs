@@ -1,5 +1,6 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
+use crate::attribute::Attribute;
 use crate::calendar::day_text;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
@@ -107,6 +108,37 @@ pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Opti
     (others && hints.owner.is_none()).then(|| {
         format!(
             "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+        )
+    })
+}
+
+/// Asks about numbers that go round from row to row, where nothing says whose a row is.
+pub(crate) fn rounds(
+    attributes: &[Attribute],
+    tally: &Tally,
+    owner: Option<usize>,
+    hints: &Hints,
+) -> Option<String> {
+    if owner.is_some() || hints.owner.is_some() || attributes.len() < 2 {
+        return None;
+    }
+    let open = |own: &Attribute| !hints.measure.contains(&own.column);
+    let mut all = attributes.iter().zip(&tally.totals).filter(|(own, _)| open(own));
+    let (own, (first, last)) = all.find_map(|(own, total)| Some((own, total.rounds.ends()?)))?;
+    let (name, word) = (&own.column, worded(&own.column));
+    Some(format!(
+        "The numbers of `{name}` go round from {first} to {last} again and again, so they seem to name something rather than to measure. Say `--owner {word}` if they say whose a row is, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
+    ))
+}
+
+/// Asks about owners whose names differ only in capital letters and spaces, if they are many.
+pub(crate) fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
+    let alike = tally.owners - tally.spellings;
+    let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
+    (alike * 10 >= owners && hints.owner.is_none()).then(|| {
+        format!(
+            "`{owner}` has {owners} names, which are {others} if capital letters and spaces are all the same. If they are {others} owners, write each in one way, since a crowd would count them twice; else say `--owner {}`.",
+            worded(owner)
         )
     })
 }

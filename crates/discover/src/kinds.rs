@@ -14,7 +14,7 @@ use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
-const QUANTITIES: &[&str] = &[
+pub(crate) const QUANTITIES: &[&str] = &[
     "temperature",
     "temp",
     "temperatur",
@@ -175,11 +175,13 @@ fn pairs<'a>(
 
 /// Whether rows of one owner at one time have the same texts of a column again and again, as
 /// kinds of readings have, or most of all that there are. What somebody bought differs each time.
+/// Where times do not repeat often, they are the same nearly always.
 pub(crate) fn recur(
     (text, form): (&str, &Form),
     time: &TimePlan,
     owner: Option<usize>,
     column: usize,
+    often: bool,
 ) -> bool {
     let (hashes, mut joined) = (Hashes::default(), String::new());
     // The texts of each time, as their number and the sum of their hashes.
@@ -204,6 +206,9 @@ pub(crate) fn recur(
         all += count;
     }
     let most = sets.into_values().max().unwrap_or(0);
+    if !often {
+        return several > 0 && most * 10 >= several * 9;
+    }
     several > 0 && (most * 2 >= several || all * 2 >= several * texts.len() as u64)
 }
 

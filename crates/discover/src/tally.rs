@@ -8,6 +8,7 @@ use crate::form::{Form, Missing, distinct};
 use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::truth;
+use crate::rounds::Rounds;
 use crate::scan::{Scanned, scan};
 use crate::steps::{Before, Steps};
 use crate::times::{TimePlan, Zone, join};
@@ -57,6 +58,8 @@ pub struct Total {
     pub(crate) steps: Steps,
     /// Whether they are a part of the row's time.
     pub(crate) repeated: Repeated,
+    /// Whether they go round from row to row.
+    pub(crate) rounds: Rounds,
 }
 
 /// What all rows hold.
@@ -99,6 +102,8 @@ pub struct Tally {
     pub(crate) days: Days,
     /// Owners.
     pub owners: u64,
+    /// The same, if names that differ in capital letters and spaces are one.
+    pub(crate) spellings: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
     /// For each length of windows that a query may have: how many windows have data of so many
@@ -108,6 +113,10 @@ pub struct Tally {
     pub(crate) loads: Vec<(u64, u64)>,
     /// What windows may be multiples of, if an owner has two readings.
     pub(crate) shortest: Option<Window>,
+    /// The usual time from one reading of an owner to the next, in microseconds.
+    pub(crate) interval: Option<i64>,
+    /// The days on which each owner has rows, with how many.
+    pub(crate) attendance: Vec<Vec<(i64, u64)>>,
     /// The first and the last time, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
@@ -192,6 +201,26 @@ impl Owner {
         let repeats = is_first || !self.others.insert((time, hash));
         (time < last, same, repeats)
     }
+
+    /// The days since 1970 with rows, in order, each with how many.
+    fn days(&self) -> Vec<(i64, u64)> {
+        let times = self.run.iter().map(|(time, _)| time).chain(&self.beside);
+        let mut days: Vec<(i64, u64)> = Vec::new();
+        for day in times.map(|time| time.div_euclid(DAY * SECOND)) {
+            match days.last_mut() {
+                Some((last, rows)) if *last == day => *rows += 1,
+                _ => days.push((day, 1)),
+            }
+        }
+        days.sort_unstable();
+        days.dedup_by(|next, own| {
+            own.0 == next.0 && {
+                own.1 += next.1;
+                true
+            }
+        });
+        days
+    }
 }
 
 struct Counter<'w> {
@@ -256,9 +285,19 @@ pub(crate) fn tally(
         }
     });
     (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
-    counter.tally.shortest = shortest(gaps(&counter.owners));
+    let mut gaps = gaps(&counter.owners);
+    gaps.sort_unstable();
+    counter.tally.interval = gaps.get(gaps.len() / 2).copied();
+    counter.tally.shortest = shortest(gaps);
+    counter.tally.attendance = counter.owners.values().map(Owner::days).collect();
     counter.tally.rows_at_once = rows_at_once(&counter.owners);
     counter.tally.owners = counter.owners.len() as u64;
+    let plain = |name: &String| {
+        let signs = name.chars().filter(|c| !c.is_whitespace());
+        counter.hashes.of(signs.flat_map(char::to_lowercase).collect::<String>())
+    };
+    let spellings: Set<u64> = counter.owners.keys().map(plain).collect();
+    counter.tally.spellings = spellings.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
 }
@@ -381,6 +420,7 @@ impl Counter<'_> {
                 if let Some(value) = value {
                     total.steps.add(before, micros, value);
                     total.repeated.add(value, local_seconds);
+                    total.rounds.add(value);
                 }
             }
         }

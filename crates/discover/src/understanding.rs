@@ -74,12 +74,14 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     questions.extend(doubts::half_day(&time, &tally, hints).or_else(|| doubts::headings(&tally)));
     questions.extend(doubts::lengths((&time, &profile), &tally, hints));
     questions.extend(doubts::far_days(&tally, hints));
+    let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
+    questions.extend(doubts::spellings(&tally, name, hints));
     let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
     if !asked && !sorted.answered {
-        let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
         questions.extend(doubts::at_once(&tally, name, hints));
     }
     leave_parts_of_times(&mut sorted, &mut tally, hints);
+    questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
     let kept = hints.outliers == Some(Outlying::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
