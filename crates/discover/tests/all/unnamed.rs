@@ -114,13 +114,7 @@ fn lists_in_cells_and_names_in_two_spellings_are_asked_about() {
     let of = |upper: u32| {
         rows("User,Date,Steps", 240, |n| {
             let first = if n < upper && n % 2 == 0 { "B" } else { "b" };
-            format!(
-                "{first}ob{},2024-{:02}-{:02},{}",
-                n % 12 / 2,
-                n / 120 + 1,
-                n / 12 + 1,
-                n * 37 % 900
-            )
+            format!("{first}ob{},{},{}", n % 12 / 2, time(n), n * 37 % 900)
         })
     };
     asks(
