@@ -66,8 +66,24 @@ fn points(table: &Table, profile: &Profile, time: &TimePlan) -> Option<String> {
         .then(|| unknown('.'))
 }
 
+/// The questions that the times and the owners of all rows raise.
+pub(crate) fn of_rows(
+    (time, profile): (&TimePlan, &Profile),
+    tally: &Tally,
+    owner: Option<&str>,
+    hints: &Hints,
+) -> Vec<String> {
+    let all = [
+        half_day(time, tally, hints).or_else(|| headings(tally)),
+        lengths((time, profile), tally, hints),
+        far_days(tally, hints),
+        spellings(tally, owner, hints),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 /// Asks if all hours are those of a clock of twelve hours, which says neither AM nor PM.
-pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
+fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
     /// It shows 1 to 12.
     const TWELVE: u32 = 0b1_1111_1111_1110;
     let Clock::Formats(formats, _) = &time.clock else { return None };
@@ -77,11 +93,7 @@ pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<
 }
 
 /// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
-pub(crate) fn lengths(
-    (time, profile): (&TimePlan, &Profile),
-    tally: &Tally,
-    hints: &Hints,
-) -> Option<String> {
+fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints) -> Option<String> {
     /// Hours from 0 to 5.
     const EARLY: u32 = 0b11_1111;
     const MIN_DAYS: i64 = 5;
@@ -132,7 +144,7 @@ pub(crate) fn rounds(
 }
 
 /// Asks about owners whose names differ only in capital letters and spaces, if they are many.
-pub(crate) fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
+fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
     let alike = tally.owners - tally.spellings;
     let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
     (alike * 10 >= owners && hints.owner.is_none()).then(|| {
@@ -174,7 +186,7 @@ fn lines_above(table: &Table) -> Option<String> {
 }
 
 /// Asks about days far from all others: a clock may not have been set.
-pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
+fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
     let found = tally.days.clone().far().filter(|_| !hints.keep_far_days)?;
     let text = |(first, last): (i64, i64)| match first == last {
         true => format!("on {}", day_text(first)),
@@ -200,7 +212,7 @@ fn exponents(column: &Column) -> Option<String> {
 }
 
 /// Asks about names among the readings, below which others may stand than above.
-pub(crate) fn headings(tally: &Tally) -> Option<String> {
+fn headings(tally: &Tally) -> Option<String> {
     let line = tally.heading?;
     Some(format!(
         "Line {line} seems to have names of columns, other than those at the start, so that another table may begin there. Give each table a file of its own."

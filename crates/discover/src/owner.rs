@@ -232,9 +232,9 @@ fn parts(
     // Sums of a day stand beside its hours once a day.
     let rare = series.repeats >= MIN_RARE && series.repeats * 50 > series.rows;
     let apart = of_numbers.iter().filter(|(_, repeats)| clear && *repeats == 0);
-    let told =
+    let names_kinds =
         |repeats: u64| if some { repeats * 20 <= series.repeats } else { rare && repeats == 0 };
-    let kinds = of_texts.iter().filter(|(_, repeats)| told(*repeats));
+    let kinds = of_texts.iter().filter(|(_, repeats)| names_kinds(*repeats));
     let first = |(at, _): &(usize, u64)| *at;
     let recur = |at: &usize| kinds::recur((text, &table.form), time, owner, *at, some);
     (apart.map(first).take(1).collect(), kinds.map(first).filter(recur).take(1).collect())

@@ -14,7 +14,7 @@ const OWNER: u64 = 1000;
 const ONLINE_DAY: u64 = 200;
 const ROW: u64 = 15;
 /// What a first answer may take.
-const MOST: u64 = 4_000_000;
+const MAX_COST: u64 = 4_000_000;
 
 /// Some days of a file, and some owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,19 +83,19 @@ impl Part {
         let rows = costs.rows();
         let (first, last) = (*rows.keys().next()?, *rows.keys().next_back()?);
         let (all, mut owners) = costs.of(first, last);
-        if all <= MOST {
+        if all <= MAX_COST {
             return None;
         }
         let (mut from, mut until, mut cost) = (first, last, all);
         let mut length = last - first + 1;
-        while cost > MOST && length > 1 {
+        while cost > MAX_COST && length > 1 {
             length = (length * 3 / 4).max(1);
             from = fullest(&rows, length)?;
             until = from + length - 1;
             (cost, owners) = costs.of(from, until);
         }
         let each = (cost / owners.max(1)).max(1);
-        let owners = if cost > MOST { (MOST / each).max(least) } else { owners };
+        let owners = if cost > MAX_COST { (MAX_COST / each).max(least) } else { owners };
         let days = (from.saturating_mul(costs.days), (until + 1).saturating_mul(costs.days));
         Some(Part { days, owners })
     }
@@ -190,8 +190,8 @@ mod tests {
         let windows = Part::of(&every(1, 2000), 28 * DAY, 10).unwrap();
         assert_eq!((windows.days.0 % 28, windows.days.1 % 28), (0, 0));
         // Many rows stand at the end.
-        let late: Vec<Vec<(i64, u64)>> = vec![vec![(0, 1), (3000, 90)]; 50];
-        let part = Part::of(&late, DAY, 10).unwrap();
+        let recent: Vec<Vec<(i64, u64)>> = vec![vec![(0, 1), (3000, 90)]; 50];
+        let part = Part::of(&recent, DAY, 10).unwrap();
         assert_eq!(part.days.0, 3000);
         // A day of many owners.
         let crowd = vec![vec![(7, 1)]; 30_000];

@@ -277,29 +277,42 @@ pub(crate) fn tally(
         }
         true
     });
-    let span = counter.tally.span.map_or(0, |(first, last)| last - first);
-    let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
-        match window.fits(span) || at + 1 == WINDOWS.len() {
-            true => crowds(&counter.owners, window.seconds),
-            false => (BTreeMap::new(), (1, 1)),
-        }
-    });
-    (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
-    let mut gaps = gaps(&counter.owners);
-    gaps.sort_unstable();
-    counter.tally.interval = gaps.get(gaps.len() / 2).copied();
-    counter.tally.shortest = shortest(gaps);
-    counter.tally.attendance = counter.owners.values().map(Owner::days).collect();
-    counter.tally.rows_at_once = rows_at_once(&counter.owners);
-    counter.tally.owners = counter.owners.len() as u64;
+    let Counter { mut tally, owners, .. } = counter;
+    tally.count_owners(&owners);
+    tally
+}
+
+impl Tally {
+    /// Counts what owners have, once all rows are known.
+    fn count_owners(&mut self, owners: &Map<String, Owner>) {
+        let span = self.span.map_or(0, |(first, last)| last - first);
+        let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
+            match window.fits(span) || at + 1 == WINDOWS.len() {
+                true => crowds(owners, window.seconds),
+                false => (BTreeMap::new(), (1, 1)),
+            }
+        });
+        (self.crowds, self.loads) = crowded.unzip();
+        let mut gaps = gaps(owners);
+        gaps.sort_unstable();
+        self.interval = gaps.get(gaps.len() / 2).copied();
+        self.shortest = shortest(gaps);
+        self.attendance = owners.values().map(Owner::days).collect();
+        self.rows_at_once = rows_at_once(owners);
+        self.owners = owners.len() as u64;
+        self.spellings = spellings(owners.keys());
+        self.most_rows = owners.values().map(|owner| owner.rows).max().unwrap_or(0);
+    }
+}
+
+/// How many names there are, if capital letters and spaces are all the same.
+fn spellings<'n>(names: impl Iterator<Item = &'n String>) -> u64 {
+    let hashes = Hashes::default();
     let plain = |name: &String| {
         let signs = name.chars().filter(|c| !c.is_whitespace());
-        counter.hashes.of(signs.flat_map(char::to_lowercase).collect::<String>())
+        hashes.of(signs.flat_map(char::to_lowercase).collect::<String>())
     };
-    let spellings: Set<u64> = counter.owners.keys().map(plain).collect();
-    counter.tally.spellings = spellings.len() as u64;
-    counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
-    counter.tally
+    names.map(plain).collect::<Set<u64>>().len() as u64
 }
 
 /// How many rows nearly each owner has at each time, if several.
@@ -416,8 +429,7 @@ impl Counter<'_> {
         for ((wanted, own_missing), (total, before)) in columns {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
             if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
-                let value = total.count(cell, wanted.values, &self.marks);
-                if let Some(value) = value {
+                if let Some(value) = total.count(cell, wanted.values, &self.marks) {
                     total.steps.add(before, micros, value);
                     total.repeated.add(value, local_seconds);
                     total.rounds.add(value);

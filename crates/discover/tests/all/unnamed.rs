@@ -87,8 +87,9 @@ fn sums_of_days_beside_their_hours_are_asked_about() {
     asks(&of(|_| "day"), "which `interval` tells apart (2 different values)");
     // Some rows at one time, of whatever kind.
     let mixed = of(|n| ["day", "week", "month", "year", "total day"][n as usize % 5]);
-    let told = |text: &String| look(text).questions.iter().any(|own| own.contains("tells apart"));
-    assert!(!told(&mixed));
+    let is_asked =
+        |text: &String| look(text).questions.iter().any(|own| own.contains("tells apart"));
+    assert!(!is_asked(&mixed));
 }
 
 #[test]
