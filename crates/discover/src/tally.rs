@@ -428,12 +428,12 @@ impl Counter<'_> {
         let columns = columns.zip(self.tally.totals.iter_mut().zip(&mut known.before));
         for ((wanted, own_missing), (total, before)) in columns {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
-            if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
-                if let Some(value) = total.count(cell, wanted.values, &self.marks) {
-                    total.steps.add(before, micros, value);
-                    total.repeated.add(value, local_seconds);
-                    total.rounds.add(value);
-                }
+            let empty =
+                cell.is_empty() || self.missing.contains(cell) || own_missing.contains(cell);
+            if !empty && let Some(value) = total.count(cell, wanted.values, &self.marks) {
+                total.steps.add(before, micros, value);
+                total.repeated.add(value, local_seconds);
+                total.rounds.add(value);
             }
         }
     }
