@@ -15,7 +15,7 @@ use crate::words::{
 use std::collections::BTreeSet;
 
 /// Rows that are read to see which column tells series apart.
-const SAMPLE: u64 = 200_000;
+pub(crate) const SAMPLE: u64 = 200_000;
 /// Columns that are tried.
 const MAX_TRIED: usize = 8;
 /// Repeated times that tell of kinds, where they are few.
