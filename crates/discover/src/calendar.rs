@@ -5,8 +5,17 @@ use crate::number::Decimal;
 use time::OffsetDateTime;
 
 /// Parts of a time, as a column may repeat them.
-const PARTS: [&str; 7] =
-    ["year", "month", "day", "hour", "day of the week", "day of the year", "week"];
+const PARTS: [&str; 9] = [
+    "year",
+    "month",
+    "day",
+    "hour",
+    "day of the week",
+    "day of the year",
+    "week",
+    "minute of the day",
+    "second of the day",
+];
 const YEAR: usize = 0;
 const WEEKDAY: usize = 4;
 /// Rows that prove it.
@@ -50,6 +59,10 @@ impl Repeated {
             i64::from(time.weekday().number_days_from_monday()),
             i64::from(time.ordinal()),
             i64::from(time.iso_week()),
+            i64::from(time.hour()) * 60 + i64::from(time.minute()),
+            i64::from(time.hour()) * 3600
+                + i64::from(time.minute()) * 60
+                + i64::from(time.second()),
         ];
         self.rows += 1;
         self.alive = false;

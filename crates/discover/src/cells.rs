@@ -100,6 +100,11 @@ impl<'a> Rows<'a> {
         self
     }
 
+    /// What is left to read.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.rest
+    }
+
     /// The line on which the last row began, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {

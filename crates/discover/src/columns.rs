@@ -76,7 +76,9 @@ impl Sorted {
         let kinds = kinds::questions(known, profile, apart, hints);
         sorted.questions.extend(kinds.questions);
         sorted.answered = kinds.answered;
-        sorted.questions.extend(wide::question(&sorted.attributes, owner.column, hints));
+        let wide =
+            wide::question((&sorted.attributes, &sorted.wanted), profile, owner.column, hints);
+        sorted.questions.extend(wide);
         sorted.units(table, profile);
         sorted.name();
         sorted
@@ -176,7 +178,8 @@ impl Sorted {
                 continue;
             }
             self.categories.push((name.clone(), column.distinct()));
-            let names_things = owner_score(name) > 0 || owner.parts.contains(at);
+            let names_things =
+                owner_score(name) > 0 || owner.parts.contains(at) || is_nameless_code(column);
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
@@ -287,7 +290,17 @@ fn is_codes(column: &Column) -> bool {
         || owner_score(&last) > 0 && column.distinct() <= 12;
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
+    let named = named || is_nameless_code(column);
     named || column.is_written_as_code() || (column.is_number() && is_id(name))
+}
+
+/// Whether a column without a name has a few whole numbers that repeat very often: subjects,
+/// channels or states are written so.
+fn is_nameless_code(column: &Column) -> bool {
+    const OFTEN: u64 = 20;
+    let few = (3..=MAX_SURE_CODES).contains(&column.distinct());
+    let often = column.distinct() * OFTEN <= column.filled;
+    column.name.starts_with("column ") && column.is_integer() && few && often
 }
 
 /// What to say of a column that cannot be measured though it was asked for.
@@ -346,7 +359,7 @@ fn is_joined(text: &str) -> bool {
 fn is_sized(text: &str) -> bool {
     const SIZES: &[&str] =
         &["k", "m", "b", "bn", "mn", "mio", "mio.", "mrd", "mrd.", "tsd", "tsd."];
-    let bare = text.trim_matches(|c: char| "'\"=~\u{2248} ".contains(c));
+    let bare = text.trim_matches(|c: char| "'\"=~\u{2248} []".contains(c));
     let sign = |c: char| c.is_alphabetic() || matches!(c, '.' | '%' | '\u{b0}' | '/');
     let number = bare.trim_end_matches(sign);
     let behind = bare[number.len()..].trim().to_lowercase();

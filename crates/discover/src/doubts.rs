@@ -1,5 +1,6 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
+use crate::attribute::Attribute;
 use crate::calendar::day_text;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
@@ -65,8 +66,24 @@ fn points(table: &Table, profile: &Profile, time: &TimePlan) -> Option<String> {
         .then(|| unknown('.'))
 }
 
+/// The questions that the times and the owners of all rows raise.
+pub(crate) fn of_rows(
+    (time, profile): (&TimePlan, &Profile),
+    tally: &Tally,
+    owner: Option<&str>,
+    hints: &Hints,
+) -> Vec<String> {
+    let all = [
+        half_day(time, tally, hints).or_else(|| headings(tally)),
+        lengths((time, profile), tally, hints),
+        far_days(tally, hints),
+        spellings(tally, owner, hints),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 /// Asks if all hours are those of a clock of twelve hours, which says neither AM nor PM.
-pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
+fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
     /// It shows 1 to 12.
     const TWELVE: u32 = 0b1_1111_1111_1110;
     let Clock::Formats(formats, _) = &time.clock else { return None };
@@ -76,11 +93,7 @@ pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<
 }
 
 /// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
-pub(crate) fn lengths(
-    (time, profile): (&TimePlan, &Profile),
-    tally: &Tally,
-    hints: &Hints,
-) -> Option<String> {
+fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints) -> Option<String> {
     /// Hours from 0 to 5.
     const EARLY: u32 = 0b11_1111;
     const MIN_DAYS: i64 = 5;
@@ -107,6 +120,37 @@ pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Opti
     (others && hints.owner.is_none()).then(|| {
         format!(
             "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+        )
+    })
+}
+
+/// Asks about numbers that go round from row to row, where nothing says whose a row is.
+pub(crate) fn rounds(
+    attributes: &[Attribute],
+    tally: &Tally,
+    owner: Option<usize>,
+    hints: &Hints,
+) -> Option<String> {
+    if owner.is_some() || hints.owner.is_some() || attributes.len() < 2 {
+        return None;
+    }
+    let open = |own: &Attribute| !hints.measure.contains(&own.column);
+    let mut all = attributes.iter().zip(&tally.totals).filter(|(own, _)| open(own));
+    let (own, (first, last)) = all.find_map(|(own, total)| Some((own, total.rounds.ends()?)))?;
+    let (name, word) = (&own.column, worded(&own.column));
+    Some(format!(
+        "The numbers of `{name}` go round from {first} to {last} again and again, so they seem to name something rather than to measure. Say `--owner {word}` if they say whose a row is, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
+    ))
+}
+
+/// Asks about owners whose names differ only in capital letters and spaces, if they are many.
+fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
+    let alike = tally.owners - tally.spellings;
+    let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
+    (alike * 10 >= owners && hints.owner.is_none()).then(|| {
+        format!(
+            "`{owner}` has {owners} names, which are {others} if capital letters and spaces are all the same. If they are {others} owners, write each in one way, since a crowd would count them twice; else say `--owner {}`.",
+            worded(owner)
         )
     })
 }
@@ -142,7 +186,7 @@ fn lines_above(table: &Table) -> Option<String> {
 }
 
 /// Asks about days far from all others: a clock may not have been set.
-pub(crate) fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
+fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
     let found = tally.days.clone().far().filter(|_| !hints.keep_far_days)?;
     let text = |(first, last): (i64, i64)| match first == last {
         true => format!("on {}", day_text(first)),
@@ -168,7 +212,7 @@ fn exponents(column: &Column) -> Option<String> {
 }
 
 /// Asks about names among the readings, below which others may stand than above.
-pub(crate) fn headings(tally: &Tally) -> Option<String> {
+fn headings(tally: &Tally) -> Option<String> {
     let line = tally.heading?;
     Some(format!(
         "Line {line} seems to have names of columns, other than those at the start, so that another table may begin there. Give each table a file of its own."

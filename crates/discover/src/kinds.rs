@@ -5,6 +5,7 @@ use crate::attribute::Attribute;
 use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
+use crate::owner::SAMPLE;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::tally::Values;
@@ -14,7 +15,7 @@ use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
-const QUANTITIES: &[&str] = &[
+pub(crate) const QUANTITIES: &[&str] = &[
     "temperature",
     "temp",
     "temperatur",
@@ -175,26 +176,29 @@ fn pairs<'a>(
 
 /// Whether rows of one owner at one time have the same texts of a column again and again, as
 /// kinds of readings have, or most of all that there are. What somebody bought differs each time.
+/// Where times do not repeat often, they are the same nearly always.
 pub(crate) fn recur(
     (text, form): (&str, &Form),
     time: &TimePlan,
     owner: Option<usize>,
     column: usize,
+    often: bool,
 ) -> bool {
     let (hashes, mut joined) = (Hashes::default(), String::new());
     // The texts of each time, as their number and the sum of their hashes.
     let mut times: Map<(u64, i64), (u64, u64)> = Map::default();
-    let mut texts: Set<u64> = Set::default();
+    let (mut texts, mut rows) = (Set::<u64>::default(), 0);
     scan(text, form, |_, scanned| {
         let Scanned::Row(row) = scanned else { return true };
         let at = join(row, &time.columns, form, &mut joined).then(|| time.clock.micros(&joined));
         let Some(at) = at.flatten() else { return true };
         let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
+        rows += 1;
         let own = hashes.of(cell(column));
         texts.insert(own);
         let known = times.entry((hashes.of(owner.map_or("", cell)), at)).or_default();
         *known = (known.0 + 1, known.1.wrapping_add(own));
-        true
+        rows < SAMPLE
     });
     let mut sets: Map<u64, u64> = Map::default();
     let (mut several, mut all) = (0u64, 0u64);
@@ -204,6 +208,9 @@ pub(crate) fn recur(
         all += count;
     }
     let most = sets.into_values().max().unwrap_or(0);
+    if !often {
+        return several > 0 && most * 10 >= several * 9;
+    }
     several > 0 && (most * 2 >= several || all * 2 >= several * texts.len() as u64)
 }
 

@@ -29,7 +29,9 @@ mod hints;
 mod kinds;
 mod marks;
 pub mod number;
+mod part;
 mod profile;
+mod rounds;
 mod scan;
 mod sentinels;
 mod steps;
@@ -51,6 +53,7 @@ mod tally;
 mod understanding;
 
 pub use attribute::Attribute;
+pub use part::{Cut, Part};
 pub use profile::truth;
 pub use steps::Course;
 pub use tally::{Tally, Total, Values};

@@ -15,9 +15,11 @@ use crate::words::{
 use std::collections::BTreeSet;
 
 /// Rows that are read to see which column tells series apart.
-const SAMPLE: u64 = 200_000;
+pub(crate) const SAMPLE: u64 = 200_000;
 /// Columns that are tried.
 const MAX_TRIED: usize = 8;
+/// Repeated times that tell of kinds, where they are few.
+const MIN_RARE: u64 = 20;
 /// Most different numbers of a column that names parts of an owner.
 const MAX_PARTS: u64 = 100;
 
@@ -227,10 +229,14 @@ fn parts(
     let (of_numbers, of_texts) = series.within.split_at(numbers.len());
     let clear = series.rows > 8 && series.repeats * 5 > series.rows;
     let some = series.rows > 8 && series.repeats * 20 > series.rows;
+    // Sums of a day stand beside its hours once a day.
+    let rare = series.repeats >= MIN_RARE && series.repeats * 50 > series.rows;
     let apart = of_numbers.iter().filter(|(_, repeats)| clear && *repeats == 0);
-    let kinds = of_texts.iter().filter(|(_, repeats)| some && *repeats * 20 <= series.repeats);
+    let names_kinds =
+        |repeats: u64| if some { repeats * 20 <= series.repeats } else { rare && repeats == 0 };
+    let kinds = of_texts.iter().filter(|(_, repeats)| names_kinds(*repeats));
     let first = |(at, _): &(usize, u64)| *at;
-    let recur = |at: &usize| kinds::recur((text, &table.form), time, owner, *at);
+    let recur = |at: &usize| kinds::recur((text, &table.form), time, owner, *at, some);
     (apart.map(first).take(1).collect(), kinds.map(first).filter(recur).take(1).collect())
 }
 

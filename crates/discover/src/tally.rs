@@ -8,6 +8,7 @@ use crate::form::{Form, Missing, distinct};
 use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::truth;
+use crate::rounds::Rounds;
 use crate::scan::{Scanned, scan};
 use crate::steps::{Before, Steps};
 use crate::times::{TimePlan, Zone, join};
@@ -57,6 +58,8 @@ pub struct Total {
     pub(crate) steps: Steps,
     /// Whether they are a part of the row's time.
     pub(crate) repeated: Repeated,
+    /// Whether they go round from row to row.
+    pub(crate) rounds: Rounds,
 }
 
 /// What all rows hold.
@@ -99,6 +102,8 @@ pub struct Tally {
     pub(crate) days: Days,
     /// Owners.
     pub owners: u64,
+    /// The same, if names that differ in capital letters and spaces are one.
+    pub(crate) spellings: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
     /// For each length of windows that a query may have: how many windows have data of so many
@@ -108,6 +113,10 @@ pub struct Tally {
     pub(crate) loads: Vec<(u64, u64)>,
     /// What windows may be multiples of, if an owner has two readings.
     pub(crate) shortest: Option<Window>,
+    /// The usual time from one reading of an owner to the next, in microseconds.
+    pub(crate) interval: Option<i64>,
+    /// The days on which each owner has rows, with how many.
+    pub(crate) attendance: Vec<Vec<(i64, u64)>>,
     /// The first and the last time, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
@@ -192,6 +201,26 @@ impl Owner {
         let repeats = is_first || !self.others.insert((time, hash));
         (time < last, same, repeats)
     }
+
+    /// The days since 1970 with rows, in order, each with how many.
+    fn days(&self) -> Vec<(i64, u64)> {
+        let times = self.run.iter().map(|(time, _)| time).chain(&self.beside);
+        let mut days: Vec<(i64, u64)> = Vec::new();
+        for day in times.map(|time| time.div_euclid(DAY * SECOND)) {
+            match days.last_mut() {
+                Some((last, rows)) if *last == day => *rows += 1,
+                _ => days.push((day, 1)),
+            }
+        }
+        days.sort_unstable();
+        days.dedup_by(|next, own| {
+            own.0 == next.0 && {
+                own.1 += next.1;
+                true
+            }
+        });
+        days
+    }
 }
 
 struct Counter<'w> {
@@ -248,19 +277,42 @@ pub(crate) fn tally(
         }
         true
     });
-    let span = counter.tally.span.map_or(0, |(first, last)| last - first);
-    let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
-        match window.fits(span) || at + 1 == WINDOWS.len() {
-            true => crowds(&counter.owners, window.seconds),
-            false => (BTreeMap::new(), (1, 1)),
-        }
-    });
-    (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
-    counter.tally.shortest = shortest(gaps(&counter.owners));
-    counter.tally.rows_at_once = rows_at_once(&counter.owners);
-    counter.tally.owners = counter.owners.len() as u64;
-    counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
-    counter.tally
+    let Counter { mut tally, owners, .. } = counter;
+    tally.count_owners(&owners);
+    tally
+}
+
+impl Tally {
+    /// Counts what owners have, once all rows are known.
+    fn count_owners(&mut self, owners: &Map<String, Owner>) {
+        let span = self.span.map_or(0, |(first, last)| last - first);
+        let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
+            match window.fits(span) || at + 1 == WINDOWS.len() {
+                true => crowds(owners, window.seconds),
+                false => (BTreeMap::new(), (1, 1)),
+            }
+        });
+        (self.crowds, self.loads) = crowded.unzip();
+        let mut gaps = gaps(owners);
+        gaps.sort_unstable();
+        self.interval = gaps.get(gaps.len() / 2).copied();
+        self.shortest = shortest(gaps);
+        self.attendance = owners.values().map(Owner::days).collect();
+        self.rows_at_once = rows_at_once(owners);
+        self.owners = owners.len() as u64;
+        self.spellings = spellings(owners.keys());
+        self.most_rows = owners.values().map(|owner| owner.rows).max().unwrap_or(0);
+    }
+}
+
+/// How many names there are, if capital letters and spaces are all the same.
+fn spellings<'n>(names: impl Iterator<Item = &'n String>) -> u64 {
+    let hashes = Hashes::default();
+    let plain = |name: &String| {
+        let signs = name.chars().filter(|c| !c.is_whitespace());
+        hashes.of(signs.flat_map(char::to_lowercase).collect::<String>())
+    };
+    names.map(plain).collect::<Set<u64>>().len() as u64
 }
 
 /// How many rows nearly each owner has at each time, if several.
@@ -376,12 +428,12 @@ impl Counter<'_> {
         let columns = columns.zip(self.tally.totals.iter_mut().zip(&mut known.before));
         for ((wanted, own_missing), (total, before)) in columns {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
-            if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
-                let value = total.count(cell, wanted.values, &self.marks);
-                if let Some(value) = value {
-                    total.steps.add(before, micros, value);
-                    total.repeated.add(value, local_seconds);
-                }
+            let empty =
+                cell.is_empty() || self.missing.contains(cell) || own_missing.contains(cell);
+            if !empty && let Some(value) = total.count(cell, wanted.values, &self.marks) {
+                total.steps.add(before, micros, value);
+                total.repeated.add(value, local_seconds);
+                total.rounds.add(value);
             }
         }
     }

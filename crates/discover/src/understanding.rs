@@ -71,15 +71,14 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     if hints.outliers == Some(Outlying::LeaveOut) && leave_outliers(&mut sorted, &tally) {
         tally = crate::tally::tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     }
-    questions.extend(doubts::half_day(&time, &tally, hints).or_else(|| doubts::headings(&tally)));
-    questions.extend(doubts::lengths((&time, &profile), &tally, hints));
-    questions.extend(doubts::far_days(&tally, hints));
+    let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
+    questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
     let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
     if !asked && !sorted.answered {
-        let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
         questions.extend(doubts::at_once(&tally, name, hints));
     }
     leave_parts_of_times(&mut sorted, &mut tally, hints);
+    questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
     let kept = hints.outliers == Some(Outlying::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {

@@ -174,6 +174,14 @@ pub(crate) const CODES: &[&str] = &[
     "kategorie",
     "jahreszeit",
     "feiertag",
+    "weather",
+    "weathersit",
+    "wetter",
+    "branch",
+    "filiale",
+    "agence",
+    "sucursal",
+    "confidence",
 ];
 
 /// Words of columns of money, whose numbers may be of any size.

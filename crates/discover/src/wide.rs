@@ -2,14 +2,19 @@
 
 use crate::attribute::Attribute;
 use crate::hints::Hints;
-use crate::words::worded;
+use crate::kinds::QUANTITIES;
+use crate::number::Decimal;
+use crate::profile::{Column, Profile};
+use crate::tally::CountedColumn;
+use crate::words::{has, owner_score, worded};
 
 /// Columns of one name with different numbers that may each be somebody's.
 const MIN_OWNERS: usize = 8;
 
 /// What to ask.
 pub(crate) fn question(
-    attributes: &[Attribute],
+    (attributes, wanted): (&[Attribute], &[CountedColumn]),
+    profile: &Profile,
     owner: Option<usize>,
     hints: &Hints,
 ) -> Option<String> {
@@ -21,17 +26,53 @@ pub(crate) fn question(
         ));
     }
     let first = attributes.first()?;
+    let is_open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
+    let own_columns: Vec<&Column> =
+        wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
+    if is_open && are_names(&own_columns) {
+        let (name, word) = (&first.column, worded(&first.column));
+        return Some(format!(
+            "`{name}` and {} other columns are alike and have names such as those of people or places, so that each may be of another owner; the whole file is taken as one owner's. If each is one owner's, describe them as `wide` in source.yaml; say `--measure {word}` if they are measurements of one.",
+            attributes.len() - 1
+        ));
+    }
     let own = stem(first)?;
     let count = attributes.iter().filter(|other| stem(other) == Some(own)).count();
-    let open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
     let most = count >= MIN_OWNERS && count * 5 >= attributes.len() * 4;
-    (open && most).then(|| {
+    (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
         format!(
             "`{name}` and {} other columns have one name with different numbers, so that each may be of another person or device; the whole file is taken as one owner's. If each is one owner's, describe them as `wide` in source.yaml; say `--measure {word}` if they are measurements of one.",
             count - 1
         )
     })
+}
+
+/// Whether columns have names of one word each with a capital letter, none of which names a
+/// quantity, and numbers of one size.
+fn are_names(columns: &[&Column]) -> bool {
+    const WITHIN: i128 = 10;
+    let name = |column: &&&Column| {
+        let (mut chars, name) = (column.name.chars(), &column.name);
+        let plain = |c: char| c.is_lowercase() || c == '-' || c == '\'';
+        name.chars().count() > 1
+            && chars.next().is_some_and(char::is_uppercase)
+            && chars.all(plain)
+            && !has(name, QUANTITIES)
+            && owner_score(name) == 0
+            && !crate::units::is_unit(name)
+    };
+    let names = columns.iter().filter(name).count();
+    if columns.len() < MIN_OWNERS || names < columns.len() {
+        return false;
+    }
+    let most = |column: &&&Column| column.whole_range().map(|(_, most)| most);
+    let Some(sizes) = columns.iter().map(|own| most(&own)).collect::<Option<Vec<Decimal>>>() else {
+        return false;
+    };
+    let whole = columns.iter().filter(|column| !column.fractional).count();
+    let (Some(least), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else { return false };
+    (whole == 0 || whole == columns.len()) && *least > Decimal::ZERO && least.times(WITHIN) >= *most
 }
 
 /// A name's number at its end, and what stands before it.

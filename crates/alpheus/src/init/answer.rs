@@ -1,9 +1,12 @@
 //! The first answer, as people read it.
 
 use super::Args;
-use alpheus_discover::write::Files;
+use alpheus_discover::encoding::Encoding;
+use alpheus_discover::write::{Files, files};
+use alpheus_discover::{Part, Understanding};
 use alpheus_input::tables::print_tables;
-use alpheus_node::failure::{Blame, Failure, printed};
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_node::local_time::iso_time;
 use alpheus_node::settings::Format;
@@ -13,25 +16,66 @@ use alpheus_streams::replay;
 use csv::StringRecord;
 use serde_json::Value;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Rows of the answer that are shown.
 const SHOWN_ROWS: usize = 8;
 /// Digits of a number that are shown, unless it is whole.
 const DIGITS: usize = 6;
 
-/// Runs the first query over the file, and shows the first rows of its answer.
+/// A part of the file that the answer covers, in a folder that is removed.
+struct InPart {
+    folder: TempDir,
+    source: PathBuf,
+    input: PathBuf,
+    says: String,
+}
+
+impl InPart {
+    fn write(
+        part: &Part,
+        (bytes, found): (&[u8], &Understanding),
+        name: &str,
+    ) -> Result<InPart, Failure> {
+        let folder = tempfile::tempdir().blame(Category::Io)?;
+        let (source, input) = (folder.path().join("source.yaml"), folder.path().join("part.csv"));
+        let cut = part.cut(bytes, found);
+        let mut plain = found.clone();
+        plain.form.encoding = Encoding::Utf8;
+        for (path, text) in [(&source, &files(&plain, name, None).source), (&input, &cut.text)] {
+            write_new(path, text.as_bytes(), Readers::Owner)?;
+        }
+        let (tally, (first, last)) = (&found.tally, part.days());
+        let owners = match cut.owners {
+            some if some < tally.owners => format!(" of {some} of {} owners", tally.owners),
+            _ => String::new(),
+        };
+        let says = format!(
+            "To come soon, the answer covers {first} to {last} only: {} of {} rows{owners}. The command in README.md answers for all rows; all counts and sums above are of all rows.",
+            cut.rows, tally.rows
+        );
+        Ok(InPart { folder, source, input, says })
+    }
+}
+
+/// Runs the first query over the file, or over a part if all of it would take long, and shows the
+/// first rows of its answer.
 pub(super) fn show(
     args: &Args,
     written: &Files,
+    (bytes, found): (&[u8], &Understanding),
     folder: &Path,
     globals: &Globals,
 ) -> Result<(), Failure> {
     let output = folder.join("answer.csv");
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let part = written.part.as_ref().map(|part| InPart::write(part, (bytes, found), &name));
+    let part = part.transpose()?;
     let replayed = replay::Args {
         schema: folder.join("schema.yaml"),
-        source: folder.join("source.yaml"),
-        input: args.file.clone(),
+        source: part.as_ref().map_or_else(|| folder.join("source.yaml"), |own| own.source.clone()),
+        input: part.as_ref().map_or_else(|| args.file.clone(), |own| own.input.clone()),
         policies: Some(folder.join("policies.yaml")),
         query: vec![folder.join("query.sql")],
         controllers: replay::ControllerCount(Controllers::Count(1)),
@@ -56,9 +100,13 @@ pub(super) fn show(
     let mut out = std::io::stdout().lock();
     let _ = printed(
         out.write_all(&text)
-            .and_then(|()| writeln!(out, "{all} rows with all columns, in {}", output.display())),
+            .and_then(|()| writeln!(out, "{all} rows with all columns, in {}", output.display()))
+            .and_then(|()| match &part {
+                Some(part) => writeln!(out, "{}", part.says),
+                None => Ok(()),
+            }),
     )?;
-    Ok(())
+    part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
 }
 
 /// The columns that are shown: of each attribute its mean, or its count, with the time, the owners

@@ -166,7 +166,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and another --output",
         ));
     }
-    answer::show(args, &written, &folder, globals)?;
+    answer::show(args, &written, (&bytes, &found), &folder, globals)?;
     promised.iter().try_for_each(|what| say(&format!("{what}\n")))
 }
 

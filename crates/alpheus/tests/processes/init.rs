@@ -46,6 +46,31 @@ fn steps() -> String {
     text
 }
 
+/// Few readings over many years have a first answer soon, and files for all rows.
+#[test]
+fn a_first_answer_comes_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("years");
+    let mut text = "Person;Tag;Gewicht [kg]\n".to_owned();
+    for person in 0..12 {
+        text.push_str(&format!("p{person};03.03.2014 08:00;7{person}\n"));
+        for day in 1..4 {
+            text.push_str(&format!("p{person};0{day}.03.2024 08:00;8{person}\n"));
+        }
+    }
+    let (code, said) = init(&written(&folder, "years.csv", &text), &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("To come soon, the answer covers ") && said.contains(": 36 of 48 rows."));
+    let understood = understood(&output);
+    assert_eq!(
+        (&understood["rows"], &understood["attributes"][0]["count"]),
+        (&48.into(), &48.into())
+    );
+    let answer = std::fs::read_to_string(output.join("answer.csv")).unwrap();
+    assert!(answer.lines().skip(1).any(|row| row.contains(",36,")), "{answer}");
+    assert!(!answer.contains(",12,7"), "{answer}");
+}
+
 #[test]
 fn a_file_becomes_an_answer() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,10 +9,10 @@ mod source;
 
 pub use report::{Understood, UnderstoodAttribute};
 
-use crate::Understanding;
 use crate::tally::Values;
-use crate::windows::{DAY, WINDOWS, Window};
+use crate::windows::{DAY, SECOND, WINDOWS, Window};
 use crate::words::schema_name;
+use crate::{Part, Understanding};
 
 /// Attributes that the first query asks for.
 const ASKED: usize = 6;
@@ -34,6 +34,8 @@ pub struct Files {
     pub window: &'static str,
     /// So many owners have data in at least half of the windows of the query with noise.
     pub crowd: u64,
+    /// The part of the file that a first answer covers, if all of it would take long.
+    pub part: Option<Part>,
 }
 
 /// Results with noise.
@@ -79,6 +81,7 @@ pub fn files(found: &Understanding, file: &str, noise: Option<Noise<'_>>) -> Fil
         readme: report::readme(&draft),
         window: draft.asked_window().sql,
         crowd: found.tally.usual_crowd(noise::length(&draft)),
+        part: Part::of(&found.tally.attendance, draft.asked_window().seconds, draft.least),
     }
 }
 
@@ -92,7 +95,12 @@ impl<'u> Draft<'u> {
         let multiple = |at: &usize| {
             tally.shortest.is_none_or(|shortest| WINDOWS[*at].is_multiple_of(shortest))
         };
-        let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at);
+        // In windows shorter than the time from one reading to the next, most are empty.
+        let holds = |at: &usize| {
+            let length = WINDOWS[*at].seconds * SECOND;
+            tally.interval.is_none_or(|interval| length * 20 >= interval * 19)
+        };
+        let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at) && holds(at);
         let long: Vec<usize> = (0..WINDOWS.len()).filter(fits).collect();
         // The shortest in most of which there are enough owners, else the one with the most.
         let best = long.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));

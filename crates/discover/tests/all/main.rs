@@ -11,6 +11,7 @@ mod mistaken;
 mod moments;
 mod owners;
 mod silent;
+mod unnamed;
 mod wild;
 mod wild_times;
 

@@ -1,0 +1,201 @@
+//! The part of a file that a first answer covers, if all of it would take long.
+
+use crate::calendar::day_text;
+use crate::cells::BrokenQuotes;
+use crate::hash::Set;
+use crate::times::join;
+use crate::understanding::Understanding;
+use crate::windows::{DAY, SECOND};
+use std::collections::BTreeMap;
+
+/// What a replay takes, in microseconds: of an owner, of a day on which one is online, since each
+/// day has a session of its own, and of a row.
+const OWNER: u64 = 1000;
+const ONLINE_DAY: u64 = 200;
+const ROW: u64 = 15;
+/// What a first answer may take.
+const MAX_COST: u64 = 4_000_000;
+
+/// Some days of a file, and some owners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The first day since 1970, and the first after the last.
+    days: (i64, i64),
+    /// So many owners at most.
+    owners: u64,
+}
+
+/// The rows of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The file with no other rows, in UTF-8.
+    pub text: String,
+    /// How many rows it has.
+    pub rows: u64,
+    /// Of so many owners.
+    pub owners: u64,
+}
+
+/// The cost of some spans of days, which each windows fill.
+struct Costs<'a> {
+    /// The days of each owner with rows, with how many.
+    attendance: &'a [Vec<(i64, u64)>],
+    /// Days of a span.
+    days: i64,
+}
+
+impl Costs<'_> {
+    /// What the spans from one to another cost, and how many owners have rows there.
+    fn of(&self, first: i64, last: i64) -> (u64, u64) {
+        let (mut cost, mut owners) = (0u64, 0);
+        for own in self.attendance {
+            let from = own.partition_point(|(day, _)| day.div_euclid(self.days) < first);
+            let until = own.partition_point(|(day, _)| day.div_euclid(self.days) <= last);
+            let Some(([(begin, _), ..], (end, _))) =
+                own.get(from..until).and_then(|own| Some((own, own.last()?)))
+            else {
+                continue;
+            };
+            let spans = end.div_euclid(self.days) - begin.div_euclid(self.days) + 1;
+            let online = u64::try_from(spans * self.days).unwrap_or(0);
+            let rows: u64 = own[from..until].iter().map(|(_, rows)| rows).sum();
+            cost += OWNER + ONLINE_DAY * online + ROW * rows;
+            owners += 1;
+        }
+        (cost, owners)
+    }
+
+    /// Rows of each span that has any.
+    fn rows(&self) -> BTreeMap<i64, u64> {
+        let mut rows = BTreeMap::new();
+        for (day, own) in self.attendance.iter().flatten() {
+            *rows.entry(day.div_euclid(self.days)).or_default() += own;
+        }
+        rows
+    }
+}
+
+impl Part {
+    /// The part with the most rows for a query with windows of so many seconds, in which there
+    /// should be so many owners; none if all rows can be answered soon.
+    pub(crate) fn of(attendance: &[Vec<(i64, u64)>], seconds: i64, least: u64) -> Option<Part> {
+        let costs = Costs { attendance, days: (seconds / DAY).max(1) };
+        let rows = costs.rows();
+        let (first, last) = (*rows.keys().next()?, *rows.keys().next_back()?);
+        let (all, mut owners) = costs.of(first, last);
+        if all <= MAX_COST {
+            return None;
+        }
+        let (mut from, mut until, mut cost) = (first, last, all);
+        let mut length = last - first + 1;
+        while cost > MAX_COST && length > 1 {
+            length = (length * 3 / 4).max(1);
+            from = fullest(&rows, length)?;
+            until = from + length - 1;
+            (cost, owners) = costs.of(from, until);
+        }
+        let each = (cost / owners.max(1)).max(1);
+        let owners = if cost > MAX_COST { (MAX_COST / each).max(least) } else { owners };
+        let days = (from.saturating_mul(costs.days), (until + 1).saturating_mul(costs.days));
+        Some(Part { days, owners })
+    }
+
+    /// The first and the last day, as `2024-03-01`.
+    #[must_use]
+    pub fn days(&self) -> (String, String) {
+        (day_text(self.days.0), day_text(self.days.1 - 1))
+    }
+
+    /// The rows of this part of a file that was understood so.
+    #[must_use]
+    pub fn cut(&self, bytes: &[u8], found: &Understanding) -> Cut {
+        let text = found.form.encoding.decode(bytes);
+        let mut opened = found.form.open(&text);
+        let owner = found.owner.as_ref().and_then(|own| opened.names.iter().position(|n| n == own));
+        let width = opened.names.len();
+        let position = |rest: &str| text.len() - rest.len();
+        let mut start = position(opened.rows.rest());
+        let mut cut = Cut { text: text[..start].to_owned(), rows: 0, owners: 0 };
+        let (mut row, mut joined, mut owners) =
+            (Vec::new(), String::new(), Set::<String>::default());
+        loop {
+            let read = opened.rows.read(&mut row);
+            let end = position(opened.rows.rest());
+            let line = &text[start..end];
+            start = end;
+            match read {
+                Ok(false) => break,
+                Ok(true) if found.form.fit(&mut row, width) => {}
+                Ok(true) | Err(BrokenQuotes) => continue,
+            }
+            let timed = join(&row, &found.time.columns, &found.form, &mut joined);
+            let time = found.time.clock.micros(&joined).filter(|_| timed);
+            let day = time.map(|micros| micros.div_euclid(DAY * SECOND));
+            if !day.is_some_and(|day| (self.days.0..self.days.1).contains(&day)) {
+                continue;
+            }
+            let whose = owner.and_then(|at| row.get(at)).map_or("", AsRef::as_ref);
+            if (owner.is_some() && whose.is_empty()) || !self.takes(&mut owners, whose) {
+                continue;
+            }
+            cut.text.push_str(line);
+            cut.rows += 1;
+        }
+        cut.owners = owners.len() as u64;
+        cut
+    }
+
+    /// Whether an owner is one of the first ones.
+    fn takes(&self, owners: &mut Set<String>, whose: &str) -> bool {
+        if owners.contains(whose) {
+            return true;
+        }
+        let takes = (owners.len() as u64) < self.owners;
+        takes && owners.insert(whose.to_owned())
+    }
+}
+
+/// The first of so many spans in a row that have the most rows.
+fn fullest(rows: &BTreeMap<i64, u64>, length: i64) -> Option<i64> {
+    let spans: Vec<(i64, u64)> = rows.iter().map(|(span, rows)| (*span, *rows)).collect();
+    let (mut best, mut until, mut sum) = (None::<(u64, i64)>, 0, 0);
+    for (at, (first, _)) in spans.iter().enumerate() {
+        while let Some((_, own)) = spans.get(until).filter(|(span, _)| span - first < length) {
+            sum += own;
+            until += 1;
+        }
+        if best.is_none_or(|(most, _)| sum > most) {
+            best = Some((sum, *first));
+        }
+        sum -= spans[at].1;
+    }
+    best.map(|(_, first)| first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_answered_in_part() {
+        let every = |each: i64, days: i64| -> Vec<Vec<(i64, u64)>> {
+            vec![
+                (0..days).step_by(usize::try_from(each).unwrap()).map(|day| (day, 1)).collect();
+                200
+            ]
+        };
+        assert_eq!(Part::of(&every(1, 50), DAY, 10), None);
+        let part = Part::of(&every(7, 2000), DAY, 10).unwrap();
+        assert!(part.days.1 - part.days.0 < 110 && part.owners == 200, "{part:?}");
+        let windows = Part::of(&every(1, 2000), 28 * DAY, 10).unwrap();
+        assert_eq!((windows.days.0 % 28, windows.days.1 % 28), (0, 0));
+        // Many rows stand at the end.
+        let recent: Vec<Vec<(i64, u64)>> = vec![vec![(0, 1), (3000, 90)]; 50];
+        let part = Part::of(&recent, DAY, 10).unwrap();
+        assert_eq!(part.days.0, 3000);
+        // A day of many owners.
+        let crowd = vec![vec![(7, 1)]; 30_000];
+        let part = Part::of(&crowd, 3600, 10).unwrap();
+        assert!(part.days == (7, 8) && (3000..4000).contains(&part.owners), "{part:?}");
+    }
+}
