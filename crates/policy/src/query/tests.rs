@@ -198,8 +198,8 @@ fn a_query_that_breaks_off_is_answered_with_an_example() {
     let mut examples = 0;
     for text in statements() {
         let words = lexer::words(text).unwrap();
-        for cut in 0..words.len() {
-            let end = words[cut].span.start;
+        for word in &words {
+            let end = word.span.start;
             let lines: Vec<&str> = text.lines().take(usize::try_from(end.line).unwrap()).collect();
             let (last, before) = lines.split_last().unwrap();
             let last: String =
