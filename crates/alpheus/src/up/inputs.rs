@@ -1,6 +1,7 @@
 //! The files of a deployment: those of a folder, or the example that is built in.
 
 use super::Args;
+use crate::folder::Folder;
 use crate::generate::generate;
 use crate::generate::profile::Profile;
 use alpheus_input::rows::RecordedStream;
@@ -15,7 +16,6 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
-use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};
 use alpheus_streams::runtime::embedded::Controllers;

@@ -242,7 +242,7 @@ fn one_controller_is_started_where_three_would_open_too_few_windows() {
 }
 
 /// The owner of a device revokes while the recording is played: nobody waits for the device, which
-/// is told and ends, and the others' windows open.
+/// learns it and ends, and the others' windows open.
 #[test]
 fn nobody_waits_for_the_device_of_an_owner_who_revokes() {
     let folder = street("5");
