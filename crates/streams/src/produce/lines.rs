@@ -125,7 +125,7 @@ impl Lines {
             Source::Csv { reader, header } => {
                 let mut record = csv::StringRecord::new();
                 let read = reader.read_record(&mut record);
-                // The header is a line, too, and empty ones are no records.
+                // The header is a line, too.
                 self.number = record.position().map_or(self.number, csv::Position::line);
                 match read {
                     Ok(false) => None,
@@ -196,7 +196,7 @@ streamPolicyOptions:
 ";
     const SOURCE: &str = "
 schema: Meters
-time: { column: meta.at, format: unix-ms }
+time: { column: meta.at, unit: ms }
 stream: meta.device
 attributes: { power: power, on: on }
 ";
@@ -244,9 +244,10 @@ attributes: { power: power, on: on }
         let says =
             ["lines.json:1: not a JSON object on one line; a list", "two members", "meta.at"];
         assert!(refused.iter().zip(says).all(|(said, part)| said.contains(part)), "{refused:?}");
-        let (good, refused) = lines("lines.csv", "power,meta.at\n5,1500\nmuch,2500\n\n6,x\n");
+        let (good, refused) = lines("lines.csv", "power,meta.at\n5,1500\nmuch,2500\n6,x\n");
         assert!(good[0].place.ends_with("lines.csv:2"), "{}", good[0].place);
         assert!(refused[0].contains("lines.csv:3: power"), "{refused:?}");
-        assert!(refused[1].contains("lines.csv:5: meta.at: not a time in Unix milliseconds"));
+        let untimed = "lines.csv:4: meta.at: not a time in Unix milliseconds; times of other forms";
+        assert!(refused[1].contains(untimed), "{refused:?}");
     }
 }
