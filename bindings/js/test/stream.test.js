@@ -104,6 +104,17 @@ test('a device that is refused for good says so', async () => {
   await stream.close();
 });
 
+test('a stream that its owner has withdrawn sends nothing more', async () => {
+  const service = scripted((upload) => (upload.number > 1 ? { became: [5] } : {}));
+  const stream = await open(service);
+  while (stream.status.state !== 'failed') await pause(20);
+  const refused = await stream.add({ reading: 5 }).catch((error) => error);
+  assert.ok(refused instanceof StreamError);
+  assert.equal(refused.code, 'Withdrawn');
+  assert.equal(service.asked.uploads.length, 2);
+  await stream.close();
+});
+
 test('a stream that its service does not know yet waits', async () => {
   let refusals = 2;
   const stream = await open(scripted(() => (refusals-- > 0 ? { became: [3] } : {})));

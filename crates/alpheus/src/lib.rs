@@ -24,6 +24,7 @@ pub mod demo;
 pub mod doctor;
 pub mod errors;
 pub mod evidence;
+mod folder;
 pub mod generate;
 pub mod import;
 pub mod init;

@@ -1,5 +1,6 @@
 //! `alpheus suggest`: the smallest change with which a refused query is answered.
 
+use crate::folder::Folder;
 use alpheus_input::files::{read_schema, unpacked};
 use alpheus_input::rows::read;
 use alpheus_input::source::Source;
@@ -16,7 +17,6 @@ use alpheus_stream_runtime::embedded::Controllers;
 use alpheus_stream_runtime::planning::{QueryContext, failure, options};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::ControllerCount;
-use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::statement::Query;
 use alpheus_time::Timestamp;
 use serde::Serialize;

@@ -5,7 +5,6 @@ use crate::attribute::Attribute;
 use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
-use crate::owner::SAMPLE;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::tally::Values;
@@ -13,6 +12,9 @@ use crate::times::{TimePlan, join};
 use crate::totals::{is_total, seems_total};
 use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
+
+/// Rows that are read to see which column tells series or kinds apart.
+pub(crate) const SAMPLE: u64 = 200_000;
 
 /// Words of quantities: a column of several of them names kinds of readings.
 pub(crate) const QUANTITIES: &[&str] = &[

@@ -4,7 +4,7 @@ use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
-use crate::kinds::{self, MAX_KINDS, names_quantities};
+use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
@@ -14,8 +14,6 @@ use crate::words::{
 };
 use std::collections::BTreeSet;
 
-/// Rows that are read to see which column tells series apart.
-pub(crate) const SAMPLE: u64 = 200_000;
 /// Columns that are tried.
 const MAX_TRIED: usize = 8;
 /// Repeated times that tell of kinds, where they are few.

@@ -83,6 +83,9 @@ pub enum UploadStatus {
     NotYours,
     /// A frame is malformed. Nothing of the upload was taken.
     Malformed,
+    /// The stream's owner has withdrawn it, which is for good: nothing of it is taken any more. Any
+    /// device that knows the stream's id learns this.
+    Withdrawn,
 }
 
 /// The answer to uploads, once they are durable.

@@ -171,6 +171,7 @@ export class Outbox {
       [this.name, this.number, this.upload] = [this.drawn(16), 1n, undefined];
       return;
     }
+    if (status.kind === 'withdrawn') throw new StreamError('Withdrawn');
     if (status.kind === 'not-yours' || status.kind === 'missing') {
       // The service may learn of the stream later, from its controller.
       this.setup.events.reached(false);

@@ -14,7 +14,7 @@ export interface Upload {
 
 /** What became of an upload. */
 export type UploadStatus =
-  | { readonly kind: 'taken' | 'not-yours' | 'malformed' }
+  | { readonly kind: 'taken' | 'not-yours' | 'malformed' | 'withdrawn' }
   | { readonly kind: 'before'; readonly last: bigint }
   | { readonly kind: 'missing'; readonly next: bigint };
 
@@ -86,6 +86,8 @@ export function decodeReceipt(body: Bytes, stream: Bytes): Receipt {
         return { kind: 'not-yours' };
       case 4:
         return { kind: 'malformed' };
+      case 5:
+        return { kind: 'withdrawn' };
       default:
         throw new PostcardError('an unknown outcome of an upload');
     }

@@ -136,7 +136,7 @@ impl Session {
             .with_help("end statements with `;`; \\q or Ctrl-D after that quits")),
             Request::Unknown(line) => Err(Failure::new(
                 Category::Usage,
-                format!("there is no command `{}`", line.escape_debug()),
+                format!("there is no command `{}`", line.replace(char::is_control, " ")),
             )
             .with_help(match nearest_command(line) {
                 Some(known) => format!(

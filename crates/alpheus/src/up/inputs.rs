@@ -1,6 +1,7 @@
 //! The files of a deployment: those of a folder, or the example that is built in.
 
 use super::Args;
+use crate::folder::Folder;
 use crate::generate::generate;
 use crate::generate::profile::Profile;
 use alpheus_input::rows::RecordedStream;
@@ -17,7 +18,6 @@ use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::embedded::Controllers;
 use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
-use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};
 use alpheus_time::{Span, Timestamp};
@@ -70,6 +70,8 @@ pub(super) struct Inputs {
     pub(super) streams: Vec<DeviceStream>,
     /// Number of controllers, and why there are no more.
     pub(super) controllers: (u32, Option<String>),
+    /// What one controller would be better for, if more were asked for.
+    pub(super) hint: Option<String>,
     /// Who takes part, and when they have data.
     pub(super) audiences: Vec<Audience>,
     /// If the query says how exact results have to be: the error of each column, in words.
@@ -101,10 +103,12 @@ impl Inputs {
         let refused = |refusal: &_| failure(refusal, &asked.text, &asked.place, true);
         let plan = |controllers| planned(&create, &catalog(controllers)?);
         let opens = |planned: &PlannedQuery| {
-            Audience::of(planned, &known).iter().map(Audience::openable).sum()
+            let own = Audience::of(planned, &known);
+            let all = own.iter().map(|own| own.present().len()).sum();
+            (own.iter().map(Audience::openable).sum(), all)
         };
         let many = (args.controllers, owners.len());
-        let (planned, controllers) = guarded(many, plan, opens, refused)?;
+        let Guarded { planned, controllers, alone, hint } = guarded(many, plan, opens, refused)?;
         let audiences = Audience::of(&planned, &known);
         Ok(Self {
             schema_file: folder.schema,
@@ -114,7 +118,8 @@ impl Inputs {
             create,
             owners,
             streams,
-            controllers,
+            controllers: (controllers, alone),
+            hint,
             audiences,
             accuracy: planned.accuracy,
             policies,
@@ -144,14 +149,15 @@ impl Inputs {
     /// What takes part, what does not, and how exact results are.
     pub(super) fn summary(&self) -> String {
         let mut lines = vec![format!(
-            "{} of {} owners of the recording take part, with {} devices; query {} in windows of {} s",
+            "{} of {} owners of the recording take part, with {} devices; query {} in windows of {}",
             self.owners.len(),
             self.recorded,
             self.streams.len(),
             self.create.name,
-            self.create.window.0 / 1_000_000,
+            self.create.window,
         )];
         lines.extend(left_out(self.recorded, self.owners.len()));
+        lines.extend(self.hint.iter().map(|hint| format!("help: {hint}")));
         lines.extend(self.accuracy.iter().map(|what| format!("{}: {what}", self.create.name)));
         lines.join("\n")
     }
@@ -199,36 +205,71 @@ fn planned(
     Ok(plan_query(create, catalog, asking, &mut rng))
 }
 
-type Guarded = (PlannedQuery, (u32, Option<String>));
+/// A plan and who guards the owners.
+struct Guarded {
+    planned: PlannedQuery,
+    controllers: u32,
+    /// Why there is one, if that was not asked for.
+    alone: Option<String>,
+    /// What one would be better for, if more were asked for.
+    hint: Option<String>,
+}
 
 /// Plans with so many controllers as are wanted. By default it is the usual number, if the query is
-/// then answered for as many streams as with one, and in nine of ten windows; else one.
+/// then answered for as many streams as with one, and in nine of ten windows; else one. `opens`
+/// says in how many of how many windows enough owners would count.
 fn guarded(
     (wanted, owners): (Option<u32>, usize),
     plan: impl Fn(u32) -> Result<Result<PlannedQuery, PlanningError>, Failure>,
-    opens: impl Fn(&PlannedQuery) -> usize,
+    opens: impl Fn(&PlannedQuery) -> (usize, usize),
     refused: impl Fn(&PlanningError) -> Failure,
 ) -> Result<Guarded, Failure> {
     let streams =
         |planned: &PlannedQuery| planned.plans.iter().map(|plan| plan.streams.len()).sum::<usize>();
     let one = plan(1)?;
     let many = wanted.unwrap_or(USUAL_CONTROLLERS);
+    let usual = |planned| Guarded { planned, controllers: many, alone: None, hint: None };
+    let alone = |planned| {
+        let alone = Some(alone(many, owners));
+        Guarded { planned, controllers: 1, alone, hint: None }
+    };
     match (plan(many)?, one) {
-        (Ok(planned), one) => {
-            let fewer = one.as_ref().is_ok_and(|one| {
-                streams(one) > streams(&planned) || opens(one) * 9 > opens(&planned) * 10
-            });
-            match (wanted, fewer, one) {
-                (None, true, Ok(one)) => Ok((one, (1, Some(alone(many, owners))))),
-                _ => Ok((planned, (many, None))),
+        (Ok(planned), Err(_)) => Ok(usual(planned)),
+        (Ok(planned), Ok(one)) => {
+            let [(open, of), (opened, all)] = [opens(&planned), opens(&one)];
+            let fewer = streams(&one) > streams(&planned);
+            match wanted {
+                None if fewer || opened * 9 > open * 10 => Ok(alone(one)),
+                Some(_) if opened > open => {
+                    let hint = Some(better_alone(many, (open, of), (opened, all), "windows can open"));
+                    Ok(Guarded { hint, ..usual(planned) })
+                }
+                Some(_) if fewer => {
+                    let (own, all) = (streams(&planned), streams(&one));
+                    let hint = Some(better_alone(many, (own, all), (all, all), "streams take part"));
+                    Ok(Guarded { hint, ..usual(planned) })
+                }
+                _ => Ok(usual(planned)),
             }
         }
-        (Err(_), Ok(one)) if wanted.is_none() => Ok((one, (1, Some(alone(many, owners))))),
+        (Err(_), Ok(one)) if wanted.is_none() => Ok(alone(one)),
         (Err(refusal), Ok(_)) => Err(refused(&refusal).with_help(format!(
             "with one controller (--controllers 1) the query is answered: of several, some may collude with the service, and their owners do not count. So {many} controllers need more owners than {owners}"
         ))),
         (Err(_), Err(refusal)) => Err(refused(&refusal)),
     }
+}
+
+/// That one controller does better than so many: how much of how much each has.
+fn better_alone(
+    many: u32,
+    (own, of): (usize, usize),
+    (best, all): (usize, usize),
+    what: &str,
+) -> String {
+    format!(
+        "with {many} controllers, {own} of {of} {what}; with one (--controllers 1), {best} of {all}: of several, some may collude with the service, and their owners do not count"
+    )
 }
 
 /// Why one controller guards all.

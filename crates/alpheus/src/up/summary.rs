@@ -14,8 +14,8 @@ struct NoResultError {
     first: String,
 }
 
-/// Says how many windows opened, why others did not, and what is missing. Returns longer windows, if
-/// they are the remedy.
+/// Says how many windows opened, why others did not, and what is missing. Returns the remedy, if there
+/// is one: fewer controllers, or longer windows.
 pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     let Counts { opened, closed, short } = results.counts();
     let (windows, owners) = short;
@@ -29,9 +29,13 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
         eprintln!("windows that did not open {count}: {reason}");
     }
     eprintln!("{opened} windows opened, {not} did not");
-    let longer = if not > opened { inputs.longer()?.to_string() } else { return None };
-    eprintln!("help: {longer}");
-    Some(longer)
+    let remedy = match &inputs.hint {
+        Some(hint) if not > 0 => hint.clone(),
+        _ if not > opened => inputs.longer()?.to_string(),
+        _ => return None,
+    };
+    eprintln!("help: {remedy}");
+    Some(remedy)
 }
 
 /// Fails if no window opened, or some have no result at all.

@@ -224,6 +224,44 @@ fn one_controller_is_started_where_three_would_open_too_few_windows() {
     let said = up.log();
     assert!(said.contains("and 1 controller: one guards all 6 owners: with 3,"), "{said}");
     assert!(said.contains("4 windows opened, 0 did not"), "{said}");
+    // Who asks for three learns what that costs, before and after.
+    let mut three = Process::start(&mut alpheus([
+        "up",
+        dir,
+        "--once",
+        "--speed",
+        "1000",
+        "--controllers",
+        "3",
+    ]));
+    assert_eq!(three.wait().code(), Some(1), "{}", three.log());
+    let said = three.log();
+    let hint =
+        "help: with 3 controllers, 0 of 4 windows can open; with one (--controllers 1), 4 of 4:";
+    assert!(said.matches(hint).count() >= 2, "{said}");
+}
+
+/// The owner of a device revokes while the recording is played: nobody waits for the device, which
+/// learns it and ends, and the others' windows open.
+#[test]
+fn nobody_waits_for_the_device_of_an_owner_who_revokes() {
+    let folder = street("5");
+    let (dir, state) = (folder.path().to_str().unwrap(), folder.path().join("run"));
+    let all = ["up", dir, "--once", "--speed", "3", "--controllers", "1", "--state"];
+    let mut up = Process::start(alpheus(all).arg(&state));
+    let revoke = up.wait_for("command to revoke", |line| {
+        line.trim().starts_with("alpheus owner revoke").then(|| line.trim().to_owned())
+    });
+    let row = |line: &str| line.contains("ok          5 owners").then_some(());
+    up.wait_for("row with all", row);
+    let words: Vec<&str> = revoke.split(' ').skip(1).collect();
+    let revoked = alpheus(words).output().unwrap();
+    assert!(revoked.status.success(), "{}", String::from_utf8_lossy(&revoked.stderr));
+    assert!(up.wait().success(), "{}", up.log());
+    let said = up.log();
+    assert!(said.contains("the owner has withdrawn the stream for good"), "{said}");
+    assert!(!sums(&said, 4).is_empty(), "{said}");
+    assert!(!said.contains("has waited long"), "{said}");
 }
 
 /// Homes that are never on together: no window has three of them.

@@ -78,6 +78,15 @@ pub(super) fn to_text(text: &str) -> Result<Vec<u8>, ConvertError> {
     Ok(writer.end())
 }
 
+/// The members of one object by their names, with the texts of their cells.
+pub(super) fn members(row: &str, line: u64) -> Result<HashMap<String, String>, ConvertError> {
+    let (mut columns, mut cells) = (Columns::default(), Vec::new());
+    match read(row.trim_start_matches('\u{feff}'), line, &mut columns, &mut cells)? {
+        true => Ok(columns.names.into_iter().zip(cells.into_iter().flatten()).collect()),
+        false => Err(ConvertError::NotRows),
+    }
+}
+
 /// The text of each row, with its line, or its place in a list.
 fn rows(text: &str) -> Result<Vec<(u64, &str)>, ConvertError> {
     if text.trim_start().starts_with('[') {

@@ -10,6 +10,7 @@ mod json;
 mod parquet;
 
 use alpheus_discover::encoding::Encoding;
+use std::collections::HashMap;
 use std::io::{self, Chain, Cursor, Read};
 use thiserror::Error;
 
@@ -89,6 +90,15 @@ pub fn to_text(bytes: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
         #[cfg(not(feature = "parquet"))]
         Kind::Parquet => Err(ConvertError::NoParquet),
     }
+}
+
+/// The cells of one line of JSON, by the names of their columns, as [`to_text`] makes them of a
+/// whole file. For lines that come one by one.
+///
+/// # Errors
+/// A [`ConvertError`] if the line is no object, or not one of cells.
+pub fn cells_of_line(text: &str, line: u64) -> Result<HashMap<String, String>, ConvertError> {
+    json::members(text, line)
 }
 
 /// Reads a file as delimited text. What is text already is passed on as it comes.

@@ -84,7 +84,7 @@ pub enum CalibrationError {
     NoEpsilon,
     /// Concentrated noise without δ.
     #[error(
-        "running totals, Gaussian noise and Skellam noise need a delta above 0; set one, or use Laplace noise in tumbling windows"
+        "running totals, Gaussian noise and Skellam noise need a delta above 0; set one, such as `delta = 1e-9`, or use Laplace noise in tumbling windows"
     )]
     NoDelta,
     /// More seeds than controllers can hold.

@@ -77,7 +77,12 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
     if tick.0 == 0 || asked.0 % tick.0 != 0 {
         let next = asked.0.div_ceil(tick.0.max(1)).saturating_mul(tick.0);
         let (at, fix) = (create.places.window.0, Some(Fix::Window(Span(next))));
-        findings.push(Finding { at, rule: RuleError::OffTick { requested: asked, tick }, fix });
+        let word = create.window_word();
+        findings.push(Finding {
+            at,
+            rule: RuleError::OffTick { requested: asked, tick, word },
+            fix,
+        });
     }
     let most = schema.schema.capacity.population;
     if let Some((min, max)) = create.population
@@ -392,6 +397,7 @@ impl<'a> Attempt<'a> {
                 of: self.fitting,
                 exclusion,
                 window: self.create.window,
+                word: self.create.window_word(),
             },
         )
     }
@@ -447,6 +453,7 @@ impl<'a> Attempt<'a> {
                     of,
                     exclusion: exclusion.clone(),
                     window: self.create.window,
+                    word: self.create.window_word(),
                 },
                 fix: fix.cloned(),
             };

@@ -3,7 +3,7 @@
 use super::exclusion::ExclusionError;
 use crate::bounded::NotBoundableError;
 use crate::plan::NotVerifiableError;
-use crate::query::{Create, DidYouMean, Location, QuerySpan, point_at};
+use crate::query::{Create, DidYouMean, Location, MeantOr, OneOf, QuerySpan, point_at};
 use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
@@ -154,10 +154,7 @@ pub struct ViolationError {
 #[non_exhaustive]
 pub enum RuleError {
     /// An unknown schema in `FROM`.
-    #[error(
-        "there is no schema `{word}`{}; SHOW SCHEMAS lists all schemas",
-        DidYouMean(suggestion)
-    )]
+    #[error("there is no schema `{word}`{}", MeantOr(suggestion, "SHOW SCHEMAS lists all schemas"))]
     UnknownSchema {
         /// The name as written.
         word: String,
@@ -199,7 +196,7 @@ pub enum RuleError {
         known: String,
     },
     /// A value that a metadata attribute does not have.
-    #[error("`{metadata}` has no value `{word}`{}; its values are {known}", DidYouMean(suggestion))]
+    #[error("`{metadata}` has no value `{word}`{}{known}", MeantOr(suggestion, "its values are "))]
     UnknownSymbol {
         /// The metadata attribute.
         metadata: String,
@@ -269,12 +266,14 @@ pub enum RuleError {
         attribute: String,
     },
     /// A window that is not a multiple of the tick.
-    #[error("the window of {} is not a multiple of {}, the tick of the schema{}", QuerySpan(*requested), QuerySpan(*tick), Neighbours(*requested, *tick))]
+    #[error("the window of {} is not a multiple of {}, the tick of the schema{}", QuerySpan(*requested), QuerySpan(*tick), Neighbours(*requested, *tick, word))]
     OffTick {
         /// The window of the query.
         requested: Span,
         /// The schema's.
         tick: Span,
+        /// The word that sets windows in the query: SIZE, or STEP of running totals.
+        word: &'static str,
     },
     /// `RELEASE TO` a consumer that did not present a certificate, or that does not run the
     /// query itself.
@@ -287,7 +286,7 @@ pub enum RuleError {
     },
     /// The query has settings for noise, but not epsilon.
     #[error(
-        "the query does not say how much noise to add; set epsilon as well, or remove delta, mechanism, events and CUMULATING"
+        "the query does not say how much noise to add; set epsilon as well, as in `WITH (epsilon = 0.5, delta = 1e-9)`, or remove delta, mechanism, events and CUMULATING"
     )]
     NoEpsilon,
     /// A clause that running totals do not support: they have their own mechanism, and the
@@ -392,7 +391,7 @@ pub enum RuleError {
         schema: String,
     },
     /// Streams that cannot take part, if in the end none can.
-    #[error("{streams} of {of} streams cannot take part: {exclusion}{}", Sizes(exclusion, *window))]
+    #[error("{streams} of {of} streams cannot take part: {exclusion}{}", Sizes(exclusion, *window, word))]
     Excluded {
         /// The number of streams that this reason excludes.
         streams: u32,
@@ -402,6 +401,8 @@ pub enum RuleError {
         exclusion: ExclusionError,
         /// The window of the query.
         window: Span,
+        /// The word that sets windows in the query: SIZE, or STEP of running totals.
+        word: &'static str,
     },
     /// No masking strategy is safe for these controllers.
     #[error(
@@ -426,29 +427,27 @@ pub struct Remedy {
     pub bounds: Option<String>,
 }
 
-/// The lengths of windows next to one that is not allowed, in multiples of a span.
-struct Neighbours(Span, Span);
+/// The lengths of windows next to one that is not allowed, in multiples of a span, behind the word
+/// of the query that sets them.
+struct Neighbours(Span, Span, &'static str);
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Neighbours(Span(asked), Span(step)) = *self;
+        let Neighbours(Span(asked), Span(step), word) = *self;
         let below = asked - asked.checked_rem(step).unwrap_or(0);
-        let above = QuerySpan(Span(below.saturating_add(step)));
-        write!(f, "; next to {}, ", QuerySpan(Span(asked)))?;
-        match below {
-            0 => write!(f, "{above} is one"),
-            below => write!(f, "{} and {above} are", QuerySpan(Span(below))),
-        }
+        let around = [below, below.saturating_add(step)].into_iter().filter(|length| *length > 0);
+        let around = around.map(|length| format!("{word} {}", QuerySpan(Span(length))));
+        write!(f, "; write {}", OneOf(&around.collect::<Vec<_>>()))
     }
 }
 
 /// The same behind a reason why streams are excluded, if that is their windows.
-struct Sizes<'a>(&'a ExclusionError, Span);
+struct Sizes<'a>(&'a ExclusionError, Span, &'static str);
 
 impl fmt::Display for Sizes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            ExclusionError::Window { allowed, .. } => Neighbours(self.1, *allowed).fmt(f),
+            ExclusionError::Window { allowed, .. } => Neighbours(self.1, *allowed, self.2).fmt(f),
             _ => Ok(()),
         }
     }

@@ -93,7 +93,7 @@ pub enum ExclusionError {
     },
     /// Already in a running plan.
     #[error(
-        "their `{attribute}` is already released by the running query `{query}`, and only one query may release it"
+        "their `{attribute}` is already released by the running query `{query}`, and only one query may release it; its consumer can end it with `DROP STREAM {query}`"
     )]
     Locked {
         /// The attribute.

@@ -95,6 +95,13 @@ pub struct Create {
     pub release_to: Option<Word>,
 }
 
+impl Create {
+    /// The word that sets the length of windows: SIZE, or STEP of running totals.
+    pub(crate) fn window_word(&self) -> &'static str {
+        if self.cumulating.is_some() { "STEP" } else { "SIZE" }
+    }
+}
+
 /// Locations of clauses that the planner may reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClauseLocations {

@@ -9,7 +9,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueW
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-const FORM: &str = "a condition such as region = 'California' or ageGroup IN ('young', 'senior')";
+const FORM: &str =
+    "a condition such as `region = 'California'` or `ageGroup IN ('young', 'senior')`";
 
 /// Parses the condition with the SQL library's expression parser (precedence of `NOT`, `AND`,
 /// `OR`, parentheses), then converts the expressions that are supported here.
@@ -34,7 +35,10 @@ struct ConditionReader {
 impl ConditionReader {
     fn wrong(self, expression: &Expr) -> QueryError {
         let found = format!("`{}`", expression.to_string().chars().take(60).collect::<String>());
-        QueryError::new(self.location(expression), SyntaxError::Expected { expected: FORM, found })
+        QueryError::new(
+            self.location(expression),
+            SyntaxError::Expected { expected: FORM, found, form: String::new() },
+        )
     }
 
     fn location(self, expression: &Expr) -> Location {

@@ -1,5 +1,8 @@
 //! Errors in queries, with the location and the fix.
 
+use super::display::QuerySpan;
+use super::windows::MAX_STEPS;
+use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
 
@@ -75,12 +78,42 @@ pub enum SyntaxError {
         reason: String,
     },
     /// Something else was expected.
-    #[error("expected {expected}, found {found}")]
+    #[error("expected {expected}, found {found}{}", Behind(form))]
     Expected {
         /// What was expected.
         expected: &'static str,
         /// What was found.
         found: String,
+        /// How to write the clause, with an example that can be pasted, or what may be meant.
+        /// Empty if neither is known.
+        form: String,
+    },
+    /// No length of time.
+    #[error(
+        "a length of time is a whole number of time units, above 0 and below ten years; write `{}`",
+        QuerySpan(*nearest)
+    )]
+    NoLength {
+        /// The nearest length.
+        nearest: Span,
+    },
+    /// Running totals up to a size that is no whole number of steps, or too many.
+    #[error(
+        "SIZE must be a multiple of STEP, and at most {MAX_STEPS} steps; write {}",
+        OneOf(nearest)
+    )]
+    NotWhole {
+        /// The nearest lengths, as words of a query.
+        nearest: Vec<String>,
+    },
+    /// Windows that overlap.
+    #[error(
+        "an overlapping window is not supported, since each event is released once; write {}",
+        OneOf(nearest)
+    )]
+    Overlapping {
+        /// Windows that are nearest to it, as clauses.
+        nearest: Vec<String>,
     },
     /// Text after the end of a statement.
     #[error("a second statement starts here; send one statement at a time")]
@@ -99,7 +132,7 @@ pub enum SyntaxError {
         word: String,
     },
     /// An unknown function.
-    #[error("there is no function `{word}`{}; the functions are {known}", DidYouMean(suggestion))]
+    #[error("there is no function `{word}`{}{known}", MeantOr(suggestion, "the functions are "))]
     UnknownFunction {
         /// The name as written.
         word: String,
@@ -147,7 +180,7 @@ pub enum SyntaxError {
         remedy: &'static str,
     },
     /// An unknown setting.
-    #[error("there is no setting `{word}`{}; the settings are {known}", DidYouMean(suggestion))]
+    #[error("there is no setting `{word}`{}{known}", MeantOr(suggestion, "the settings are "))]
     UnknownSetting {
         /// The name as written.
         word: String,
@@ -180,6 +213,27 @@ pub enum SyntaxError {
     },
 }
 
+/// A remedy after what is wrong, if there is one.
+struct Behind<'a>(&'a str);
+
+impl fmt::Display for Behind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "; {}", self.0) }
+    }
+}
+
+/// Words of a query, one of which can be pasted.
+pub(crate) struct OneOf<'a>(pub(crate) &'a [String]);
+
+impl fmt::Display for OneOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, words) in self.0.iter().enumerate() {
+            write!(f, "{}`{words}`", if position == 0 { "" } else { " or " })?;
+        }
+        Ok(())
+    }
+}
+
 /// `: did you mean …?` if there is a suggestion.
 pub(crate) struct DidYouMean<'a>(pub(crate) &'a Option<String>);
 
@@ -192,7 +246,26 @@ impl fmt::Display for DidYouMean<'_> {
     }
 }
 
-/// The known word most similar to `word`, if any is similar.
+/// The same, followed by another sentence.
+pub(crate) struct MeantOr<'a>(pub(crate) &'a Option<String>, pub(crate) &'static str);
+
+impl fmt::Display for MeantOr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MeantOr(suggestion, further) = self;
+        if suggestion.is_none() {
+            return write!(f, "; {further}");
+        }
+        let mut letters = further.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let first = first.map(String::from).unwrap_or_default();
+        write!(f, "{} {first}{}", DidYouMean(suggestion), letters.as_str())
+    }
+}
+
+/// Letters of a word with which one known word begins, so that it is meant.
+const BEGINNING: usize = 3;
+
+/// The known word most similar to `word`, if any is similar, or the only one that begins with it.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let plain = |text: &str| {
         text.chars()
@@ -200,8 +273,13 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
             .flat_map(char::to_lowercase)
             .collect::<String>()
     };
-    let wanted = plain(word);
-    let distance = |candidate: &&str| strsim::osa_distance(&wanted, &plain(candidate));
-    let best = known.into_iter().min_by_key(distance)?;
-    (distance(&best) <= (wanted.chars().count() / 2).clamp(1, 3)).then(|| best.to_owned())
+    let (wanted, known) = (plain(word), known.into_iter().collect::<Vec<_>>());
+    let distance = |candidate: &str| strsim::osa_distance(&wanted, &plain(candidate));
+    let best = known.iter().copied().min_by_key(|candidate| distance(candidate))?;
+    if distance(best) <= (wanted.chars().count() / 2).clamp(1, 3) {
+        return Some(best.to_owned());
+    }
+    let mut longer = known.into_iter().filter(|candidate| plain(candidate).starts_with(&wanted));
+    let only = longer.next().filter(|_| wanted.chars().count() >= BEGINNING)?;
+    longer.next().is_none().then(|| only.to_owned())
 }

@@ -45,7 +45,13 @@ pub(super) fn item(reader: &mut Reader) -> Result<RawItem, QueryError> {
     }
     let word = reader.name("a function such as AVG(x)")?;
     if reader.peek() != &Token::LParen {
-        return Err(QueryError::new(at, SyntaxError::BareAttribute { word: word.text }));
+        let problem = match Function::named(&word.text) {
+            Some((function, _)) => {
+                SyntaxError::Arguments { function, form: Function::form(function) }
+            }
+            None => SyntaxError::BareAttribute { word: word.text },
+        };
+        return Err(QueryError::new(at, problem));
     }
     let Some((name, function)) = Function::named(&word.text) else {
         let suggestion = nearest(&word.text, Function::names());
@@ -55,8 +61,12 @@ pub(super) fn item(reader: &mut Reader) -> Result<RawItem, QueryError> {
             SyntaxError::UnknownFunction { word: word.text, suggestion, known },
         ));
     };
+    reader.explained(
+        SyntaxError::Arguments { function: name, form: Function::form(name) }.to_string(),
+    );
     let arguments = arguments(reader)?;
     let call = call(name, function, arguments, at)?;
+    reader.written("AVG(power) AS mean");
     let alias = if reader.word("AS") { Some(reader.name("a name for the column")?) } else { None };
     Ok(RawItem { name, call, alias, at })
 }

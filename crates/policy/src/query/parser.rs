@@ -2,19 +2,25 @@
 
 use super::ast::{ClauseLocations, Create, IntegrityChoice, Show, SourceLocation, Statement, Word};
 use super::condition::condition;
-use super::error::{Location, QueryError, SyntaxError};
+use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::{item, item_aliases};
 use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
+use super::windows::{Windows, windows};
 use crate::decimal::Decimal;
 use crate::ids::labelled_hash;
-use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The beginning of the name of a query that states none.
 const UNNAMED: &str = "query";
 const UNNAMED_LABEL: &str = "alpheus/unnamed-query/v1";
+
+/// A query, as an example.
+const AN_EXAMPLE: &str = "SELECT AVG(power) WINDOW TUMBLING (SIZE 1 HOUR) FROM Household";
+/// Words with which statements and clauses begin.
+const STATEMENTS: &[&str] = &["CREATE", "SELECT", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"];
+const CLAUSES: &[&str] = &["WINDOW", "FROM", "WHERE", "GROUP", "WITH", "WITHIN", "RELEASE", "AS"];
 
 /// Parses one statement, with an optional semicolon.
 ///
@@ -26,7 +32,7 @@ pub fn parse(text: &str) -> Result<Statement, QueryError> {
     reader.takes(&Token::SemiColon);
     match reader.at_end() {
         true => Ok(statement),
-        false => Err(reader.unexpected_end()),
+        false => Err(reader.unexpected_end(false)),
     }
 }
 
@@ -34,28 +40,51 @@ pub fn parse(text: &str) -> Result<Statement, QueryError> {
 pub(super) struct Reader {
     pub(super) parser: Parser<'static>,
     end: Location,
+    /// How the clause is written that is being read.
+    form: String,
 }
 
 impl Reader {
     fn new(text: &str) -> Result<Reader, QueryError> {
         let parser = Parser::new(&StreamDialect).with_tokens_with_locations(words(text)?);
-        Ok(Reader { parser, end: end_of(text) })
+        Ok(Reader { parser, end: end_of(text), form: String::new() })
+    }
+
+    /// A clause begins. Until the next one begins, what is not expected is answered with this
+    /// example of it, which can be pasted.
+    pub(super) fn written(&mut self, example: impl Into<String>) {
+        self.form = format!("write `{}`", example.into());
+    }
+
+    /// The same with a sentence in place of the example.
+    pub(super) fn explained(&mut self, form: String) {
+        self.form = form;
     }
 
     fn at_end(&self) -> bool {
         self.peek() == &Token::EOF
     }
 
-    fn unexpected_end(&self) -> QueryError {
-        let second = ["CREATE", "SELECT", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"]
-            .iter()
-            .any(|word| self.sees(word));
-        match second {
-            true => self.error(SyntaxError::OneStatement),
-            false => self.expected(
-                "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, WITHIN, RELEASE TO",
-            ),
+    /// Something stands where a clause begins or the query ends.
+    fn unexpected_end(&self, within_items: bool) -> QueryError {
+        if STATEMENTS.iter().any(|word| self.sees(word)) {
+            return self.error(SyntaxError::OneStatement);
         }
+        let items = "`,` and another function, AS and a name for the column, or one of WINDOW, FROM, WHERE, GROUP BY, WITH, WITHIN, RELEASE TO";
+        let end = "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, WITHIN, RELEASE TO";
+        self.misspelt(if within_items { items } else { end }, CLAUSES)
+    }
+
+    /// Something else than one of these words, of which it may be meant to be one.
+    fn misspelt(&self, expected: &'static str, words: &[&str]) -> QueryError {
+        let meant = match self.peek() {
+            Token::Word(word) if word.quote_style.is_none() => {
+                nearest(&word.value, words.iter().copied())
+            }
+            _ => None,
+        };
+        let form = meant.map(|word| format!("did you mean `{word}`?"));
+        self.not_found(expected, form.unwrap_or_default())
     }
 
     pub(super) fn peek(&self) -> &Token {
@@ -75,11 +104,15 @@ impl Reader {
     }
 
     pub(super) fn expected(&self, expected: &'static str) -> QueryError {
+        self.not_found(expected, self.form.clone())
+    }
+
+    fn not_found(&self, expected: &'static str, form: String) -> QueryError {
         let found = match self.peek() {
             Token::EOF => "the end of the query".to_owned(),
             token => format!("`{}`", token.to_string().chars().take(60).collect::<String>()),
         };
-        self.error(SyntaxError::Expected { expected, found })
+        self.error(SyntaxError::Expected { expected, found, form })
     }
 
     /// Whether the next word is this keyword, unquoted.
@@ -138,6 +171,7 @@ impl Reader {
 }
 
 fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
+    reader.written(AN_EXAMPLE);
     if reader.word("CREATE") {
         return Ok(Statement::Create(create(reader)?));
     }
@@ -145,6 +179,7 @@ fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
         return Ok(Statement::Create(unnamed(reader)?));
     }
     if reader.word("EXPLAIN") {
+        reader.written(format!("EXPLAIN {AN_EXAMPLE}"));
         let privacy = reader.word("PRIVACY");
         if reader.sees("SELECT") {
             return Ok(Statement::Explain { privacy, create: unnamed(reader)? });
@@ -155,16 +190,23 @@ fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
         return Ok(Statement::Explain { privacy, create: create(reader)? });
     }
     if reader.word("SHOW") {
+        reader.written("SHOW STREAMS");
         return show(reader).map(Statement::Show);
     }
     if reader.word("DESCRIBE") {
+        reader.written("DESCRIBE Household");
         return reader.name("the name of a schema or a query").map(Statement::Describe);
     }
     if reader.word("DROP") {
+        reader.written("DROP STREAM Hourly");
         reader.need("STREAM")?;
         return reader.name("the name of a running query").map(Statement::Drop);
     }
-    Err(reader.expected("CREATE STREAM, SELECT, EXPLAIN, SHOW, DESCRIBE or DROP STREAM"))
+    let expected = "CREATE STREAM, SELECT, EXPLAIN, SHOW, DESCRIBE or DROP STREAM";
+    match reader.peek() {
+        Token::Word(_) => Err(reader.misspelt(expected, STATEMENTS)),
+        _ => Err(reader.expected(expected)),
+    }
 }
 
 fn show(reader: &mut Reader) -> Result<Show, QueryError> {
@@ -179,6 +221,7 @@ fn show(reader: &mut Reader) -> Result<Show, QueryError> {
 }
 
 fn create(reader: &mut Reader) -> Result<Create, QueryError> {
+    reader.written(format!("CREATE STREAM Hourly AS {AN_EXAMPLE}"));
     reader.need("STREAM")?;
     let name = reader.name("a name for the result stream")?;
     let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
@@ -215,8 +258,10 @@ fn select(
     columns: Option<Vec<Word>>,
 ) -> Result<Create, QueryError> {
     reader.need("SELECT")?;
+    reader.written("SELECT AVG(power)");
     let mut items = vec![item(reader)?];
     while reader.takes(&Token::Comma) {
+        reader.written("SELECT SUM(power), AVG(power)");
         items.push(item(reader)?);
     }
     let clauses = clauses(reader)?;
@@ -225,11 +270,12 @@ fn select(
 }
 
 fn names(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
+    reader.written(format!("CREATE STREAM Hourly (mean) AS {AN_EXAMPLE}"));
     let mut names = vec![reader.name("the name of a column")?];
     while reader.takes(&Token::Comma) {
         names.push(reader.name("the name of a column")?);
     }
-    reader.need_sign(&Token::RParen, "`)`")?;
+    reader.need_sign(&Token::RParen, "`,` or `)`")?;
     Ok(names)
 }
 
@@ -256,8 +302,10 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
         } else if reader.word("FROM") {
             ("FROM", clauses.from.replace(from(reader, &mut clauses.places)?).is_some())
         } else if reader.word("WHERE") {
+            reader.explained(String::new());
             ("WHERE", clauses.filter.replace(condition(reader)?).is_some())
         } else if reader.word("GROUP") {
+            reader.written("GROUP BY region");
             reader.need("BY")?;
             ("GROUP BY", !std::mem::replace(&mut clauses.group_by, columns(reader)?).is_empty())
         } else if reader.word("WITH") {
@@ -265,6 +313,7 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
         } else if reader.word("WITHIN") {
             ("WITHIN", clauses.within.replace((within(reader)?, at)).is_some())
         } else if reader.word("RELEASE") {
+            reader.written("RELEASE TO hospital");
             reader.need("TO")?;
             ("RELEASE TO", clauses.release_to.replace(consumer(reader)?).is_some())
         } else {
@@ -301,13 +350,30 @@ fn unsupported_clause(reader: &Reader) -> Option<QueryError> {
 }
 
 impl Clauses {
+    /// Whether none was read, so that what follows belongs to the items.
+    fn is_empty(&self) -> bool {
+        let Self { window, from, filter, group_by, settings, within, release_to, .. } = self;
+        window.is_none()
+            && from.is_none()
+            && filter.is_none()
+            && group_by.is_empty()
+            && settings.is_none()
+            && within.is_none()
+            && release_to.is_none()
+    }
+
     fn with(
         self,
         name: Word,
         items: Vec<super::ast::Item>,
         reader: &Reader,
     ) -> Result<Create, QueryError> {
-        let missing = |clause, example| reader.error(SyntaxError::Missing { clause, example });
+        let is_empty = self.is_empty();
+        let ends = reader.at_end() || reader.peek() == &Token::SemiColon;
+        let missing = |clause, example| match ends {
+            true => reader.error(SyntaxError::Missing { clause, example }),
+            false => reader.unexpected_end(is_empty),
+        };
         let Windows { window, cumulating, grace } =
             self.window.ok_or_else(|| missing("WINDOW", "WINDOW TUMBLING (SIZE 1 HOUR)"))?;
         let (from, population) =
@@ -334,92 +400,12 @@ impl Clauses {
     }
 }
 
-/// `WINDOW …`.
-struct Windows {
-    window: Span,
-    cumulating: Option<Span>,
-    grace: Option<Span>,
-}
-
-/// Maximum number of steps of cumulating windows.
-const MAX_STEPS: u64 = 1 << 17;
-
-fn windows(reader: &mut Reader, places: &mut ClauseLocations) -> Result<Windows, QueryError> {
-    for word in ["HOPPING", "SESSION", "SLIDING"] {
-        if reader.sees(word) {
-            let remedy = "released windows may not overlap: use WINDOW TUMBLING (SIZE 1 HOUR)";
-            return Err(
-                reader.error(SyntaxError::Unsupported { what: "an overlapping window", remedy })
-            );
-        }
-    }
-    let cumulating = reader.word("CUMULATING");
-    if !cumulating && !reader.word("TUMBLING") {
-        return Err(reader.expected("TUMBLING, or CUMULATING for running totals"));
-    }
-    reader.need_sign(&Token::LParen, "`(`")?;
-    reader.need(if cumulating { "STEP" } else { "SIZE" })?;
-    places.window = SourceLocation(reader.here());
-    let window = span(reader, false)?;
-    let cumulating = if cumulating { Some(whole_size(reader, window)?) } else { None };
-    let mut grace = None;
-    if reader.takes(&Token::Comma) {
-        reader.need("GRACE")?;
-        reader.need("PERIOD")?;
-        grace = Some(span(reader, true)?);
-    }
-    reader.need_sign(&Token::RParen, "`)`, or `, GRACE PERIOD 5 SECONDS)`")?;
-    Ok(Windows { window, cumulating, grace })
-}
-
-/// `, SIZE …`: the extent of running totals, in whole steps.
-fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
-    reader.need_sign(&Token::Comma, "`, SIZE 365 DAYS`, the extent of the totals")?;
-    reader.need("SIZE")?;
-    let at = reader.here();
-    let size = span(reader, false)?;
-    let range = "a multiple of STEP, and at most 131072 steps";
-    let whole = size.0.is_multiple_of(step.0) && size.0 / step.0 <= MAX_STEPS;
-    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "SIZE", range });
-    if whole { Ok(size) } else { Err(error) }
-}
-
-/// Units of time, in microseconds.
-const UNITS: &[(&str, &str, u64)] = &[
-    ("MILLISECOND", "MILLISECONDS", 1_000),
-    ("SECOND", "SECONDS", 1_000_000),
-    ("MINUTE", "MINUTES", 60_000_000),
-    ("HOUR", "HOURS", 3_600_000_000),
-    ("DAY", "DAYS", 86_400_000_000),
-    ("WEEK", "WEEKS", 604_800_000_000),
-];
-
-fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
-    const RANGE: &str = "a whole number of time units, above 0 and below ten years";
-    let at = reader.here();
-    let number = u64::from(reader.whole("a whole number such as 1", RANGE)?);
-    let unit = UNITS.iter().find(|(one, many, _)| reader.sees(one) || reader.sees(many));
-    let Some((.., unit)) = unit else {
-        return Err(
-            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
-        );
-    };
-    reader.parser.next_token();
-    let length = number.saturating_mul(*unit);
-    match (length > 0 || zero) && length < 520 * 604_800_000_000 {
-        true => Ok(Span(length)),
-        false => Err(QueryError::new(
-            at,
-            SyntaxError::OutOfRange { what: "a length of time", range: RANGE },
-        )),
-    }
-}
-
 fn from(
     reader: &mut Reader,
     places: &mut ClauseLocations,
 ) -> Result<(Word, Option<(u32, u32)>), QueryError> {
-    const RANGE: &str = "two whole numbers, the first at least 1 and at most the second";
+    const RANGE: &str = "two whole numbers, the first at least 1 and at most the second: write `BETWEEN 10 AND 1000`";
+    reader.explained("write `FROM Household` (SHOW SCHEMAS lists all)".to_owned());
     let schema = reader.name("the name of a schema")?;
     places.population = SourceLocation(schema.at);
     if !reader.word("BETWEEN") {
@@ -427,9 +413,13 @@ fn from(
     }
     let at = reader.here();
     places.population = SourceLocation(at);
-    let min = reader.whole("the minimum population", RANGE)?;
-    reader.need("AND")?;
-    let max = reader.whole("the maximum population", RANGE)?;
+    reader.written("BETWEEN 10 AND 1000");
+    let min = reader.whole("a whole number, the least owners of a window", RANGE)?;
+    reader.written(format!("BETWEEN {min} AND {}", min.max(1000)));
+    if !reader.word("AND") {
+        return Err(reader.expected("AND and a whole number, the most owners of a window"));
+    }
+    let max = reader.whole("a whole number, the most owners of a window", RANGE)?;
     match min >= 1 && min <= max {
         true => Ok((schema, Some((min, max)))),
         false => {

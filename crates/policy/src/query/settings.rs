@@ -9,26 +9,33 @@ use crate::decimal::Decimal;
 use crate::plan::Fraction;
 use sqlparser::tokenizer::Token;
 
-const KNOWN: &[&str] = &[
-    "epsilon",
-    "delta",
-    "mechanism",
-    "events",
-    "error",
-    "typical",
-    "values",
-    "alpha",
-    "dropout",
-    "masks",
-    "mask_delta",
-    "membership",
-    "integrity",
+/// Names of settings, each with a value as an example.
+const KNOWN: &[(&str, &str)] = &[
+    ("epsilon", "0.5"),
+    ("delta", "1e-9"),
+    ("mechanism", "'skellam'"),
+    ("events", "60"),
+    ("error", "5 %"),
+    ("typical", "300"),
+    ("values", "24"),
+    ("alpha", "'1/3'"),
+    ("dropout", "0.2"),
+    ("masks", "'epoch'"),
+    ("mask_delta", "1e-9"),
+    ("membership", "'epochs'"),
+    ("integrity", "'verified'"),
 ];
 
+fn names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|(name, _)| *name)
+}
+
 pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
-    reader.need_sign(&Token::LParen, "`(`")?;
     let mut settings = Settings::default();
+    any_setting(reader);
+    reader.need_sign(&Token::LParen, "`(`")?;
     loop {
+        any_setting(reader);
         setting(reader, &mut settings)?;
         if !reader.takes(&Token::Comma) {
             reader.need_sign(&Token::RParen, "`,` or `)`")?;
@@ -37,8 +44,18 @@ pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
     }
 }
 
+fn any_setting(reader: &mut Reader) {
+    let names: Vec<&str> = names().collect();
+    let names = names.join(", ");
+    reader.explained(format!("write `WITH (epsilon = 0.5)`; the settings are {names}"));
+}
+
 fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryError> {
     let name = reader.name("the name of a setting")?;
+    let is_meant = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(&name.text);
+    if let Some((name, value)) = KNOWN.iter().find(is_meant) {
+        reader.written(format!("WITH ({name} = {value})"));
+    }
     reader.need_sign(&Token::Eq, "`=`")?;
     let at = reader.here();
     let again = match name.text.to_ascii_lowercase().as_str() {
@@ -59,8 +76,8 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
         "integrity" => settings.integrity.replace(integrity(reader)?).is_some(),
         "mask_delta" => settings.mask_delta_exponent.replace(power(reader, at)?).is_some(),
         _ => {
-            let suggestion = nearest(&name.text, KNOWN.iter().copied());
-            let known = KNOWN.join(", ");
+            let suggestion = nearest(&name.text, names());
+            let known = names().collect::<Vec<_>>().join(", ");
             return Err(QueryError::new(
                 name.at,
                 SyntaxError::UnknownSetting { word: name.text, suggestion, known },
@@ -143,9 +160,13 @@ fn typical(reader: &mut Reader, at: Location) -> Result<Decimal, QueryError> {
 
 /// `5 OF 95 %` after `WITHIN`: a margin. Margins are those of 95 % of results.
 pub(super) fn within(reader: &mut Reader) -> Result<Decimal, QueryError> {
+    reader.written("WITHIN 5 OF 95 %");
     let at = reader.here();
     let margin = positive(reader, at, "WITHIN")?;
-    reader.need("OF")?;
+    reader.written(format!("WITHIN {margin} OF 95 %"));
+    if !reader.word("OF") {
+        return Err(reader.expected("OF 95 %, the share of results within the margin"));
+    }
     let at = reader.here();
     let confidence = number(reader)?;
     reader.need_sign(&Token::Mod, "`%`")?;

@@ -168,6 +168,126 @@ fn check(text: &str, (line, column, length): (u32, u32, u32), message: &str) {
     assert!(error.to_string().contains(message), "{text}\n{error}");
 }
 
+/// The statements of the page about the language.
+fn statements() -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/reference/query-language.md");
+    let blocks = page.split("```sql\n").skip(1);
+    blocks.map(|block| block.split("\n```").next().unwrap()).collect()
+}
+
+/// An example from a message, in a query if it is a part of one.
+fn whole(example: &str) -> String {
+    let (head, tail) = ("SELECT SUM(x)", "WINDOW TUMBLING (SIZE 1 HOUR)");
+    match example.split(' ').next().unwrap() {
+        "SELECT" if !example.contains("WINDOW") => format!("{example} {tail} FROM X"),
+        "WINDOW" => format!("{head} {example} FROM X"),
+        "FROM" => format!("{head} {tail} {example}"),
+        "BETWEEN" | "WHERE" | "GROUP" | "WITH" | "WITHIN" | "RELEASE" => {
+            format!("{head} {tail} FROM X {example}")
+        }
+        "region" | "ageGroup" => format!("{head} {tail} FROM X WHERE {example}"),
+        word if word.starts_with("AVG(") => format!("SELECT {example} {tail} FROM X"),
+        _ => example.to_owned(),
+    }
+}
+
+/// Wherever a query breaks off, the message has an example that can be pasted, or says how the
+/// function is written.
+#[test]
+fn a_query_that_breaks_off_is_answered_with_an_example() {
+    let mut examples = 0;
+    for text in statements() {
+        let words = lexer::words(text).unwrap();
+        for word in &words {
+            let end = word.span.start;
+            let lines: Vec<&str> = text.lines().take(usize::try_from(end.line).unwrap()).collect();
+            let (last, before) = lines.split_last().unwrap();
+            let last: String =
+                last.chars().take(usize::try_from(end.column).unwrap() - 1).collect();
+            let start = before.iter().chain([&last.as_str()]).copied().collect::<Vec<_>>();
+            let start = start.join("\n");
+            let Err(QueryError { problem, .. }) = parse(&start) else { continue };
+            let said = problem.to_string();
+            match problem {
+                SyntaxError::Expected { expected, .. } => {
+                    let form = said.split("found ").nth(1).unwrap();
+                    let form = if form.contains("; ") { form } else { expected };
+                    let pasted: Vec<&str> = form.split('`').skip(1).step_by(2).collect();
+                    examples += pasted.len();
+                    for example in &pasted {
+                        let text = whole(example);
+                        assert!(
+                            parse(&text).is_ok(),
+                            "{start}\n{said}\n{text}: {:?}",
+                            parse(&text)
+                        );
+                    }
+                    assert!(!pasted.is_empty() || form.contains(" is written "), "{start}\n{said}");
+                }
+                SyntaxError::Missing { .. } | SyntaxError::Arguments { .. } => {}
+                SyntaxError::OutOfRange { what: "error", .. } => {
+                    assert!(said.contains("such as 5 %"))
+                }
+                SyntaxError::Columns { .. } | SyntaxError::SameAlias { .. } => {}
+                other => panic!("{start}\n{other:?}"),
+            }
+        }
+    }
+    assert!(examples > 100, "{examples}");
+}
+
+#[test]
+fn what_is_meant_is_said() {
+    let after = "SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X";
+    for (text, says) in [
+        ("SELECT SUM(x) FORM X", "did you mean `FROM`?"),
+        ("SELECT SUM(x) total WINDOW", "AS and a name for the column"),
+        ("SELECT SUM(x) AVG(x)", "`,` and another function"),
+        ("SELCT SUM(x)", "did you mean `SELECT`?"),
+        ("SELECT AVG WINDOW", "AVG is written AVG(attribute)"),
+        (&format!("{after} GRUOP BY region"), "did you mean `GROUP`?"),
+        (
+            &format!("{after} BETWEEN 3"),
+            "the most owners of a window, found the end of the query; write `BETWEEN 3 AND 1000`",
+        ),
+        (&format!("{after} BETWEEN 3 WITH"), "found `WITH`; write `BETWEEN 3 AND 1000`"),
+        (
+            &format!("{after} BETWEEN few AND 9"),
+            "the least owners of a window, found `few`; write `BETWEEN 10 AND 1000`",
+        ),
+        (&format!("{after} BETWEEN 9 AND 3"), "write `BETWEEN 10 AND 1000`"),
+        (&format!("{after} WITHIN 7"), "write `WITHIN 7 OF 95 %`"),
+        (&format!("{after} WITH (masks)"), "write `WITH (masks = 'epoch')`"),
+        (&format!("{after} WITH (masks = 'none')"), "write `WITH (masks = 'epoch')`"),
+        (
+            "SELECT SUM(x) WINDOW TUMBLING (SIZE 10 MINUTES, GRACE",
+            "write `WINDOW TUMBLING (SIZE 10 MINUTES, GRACE PERIOD 5 SECONDS)`",
+        ),
+        (
+            "SELECT SUM(x) WINDOW CUMULATING (STEP 10 MINUTES",
+            "write `WINDOW CUMULATING (STEP 10 MINUTES, SIZE 4 HOURS)`",
+        ),
+    ] {
+        let said = parse(text).unwrap_err().to_string();
+        assert!(said.contains(says), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_similar_word_is_found_or_the_only_one_with_this_beginning() {
+    let known = ["co2_ppm", "co2_indoors", "temperature_c", "AirReadings"];
+    for (word, meant) in [
+        ("co2ppm", Some("co2_ppm")),
+        ("temp", Some("temperature_c")),
+        ("Air", Some("AirReadings")),
+        ("co2", None),
+        ("te", None),
+        ("humidity", None),
+    ] {
+        assert_eq!(nearest(word, known), meant.map(str::to_owned), "{word}");
+    }
+}
+
 #[test]
 fn carets_are_under_the_wrong_word() {
     let text = "CREATE STREAM s AS\n  SELECT HISTOGRM(y)";

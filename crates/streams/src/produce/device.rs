@@ -133,9 +133,11 @@ impl Device {
     /// The length is no multiple of the schema's tick.
     pub fn in_whole(self, windows: Option<Span>) -> Result<Device, Failure> {
         let tick = self.schema.tick;
-        if windows.is_some_and(|whole| whole.0 == 0 || !whole.0.is_multiple_of(tick.0)) {
+        let off = windows.filter(|whole| whole.0 == 0 || !whole.0.is_multiple_of(tick.0));
+        if let Some(whole) = off {
             let what = format!("windows are no multiple of the schema's tick, {tick}");
-            return Err(Failure::new(Category::Usage, what).at("--whole-windows"));
+            let help = format!("write {}", neighbours(whole, tick));
+            return Err(Failure::new(Category::Usage, what).at("--whole-windows").with_help(help));
         }
         Ok(Device { whole: windows, ..self })
     }
@@ -164,7 +166,7 @@ impl Device {
     /// Sends lines until they end or the process is to stop, and what waits of earlier starts.
     ///
     /// # Errors
-    /// The store fails; the service does not know the stream.
+    /// The store fails; the service does not know the stream; its owner has withdrawn it.
     pub fn run(
         self,
         lines: Receiver<Result<Line, Failure>>,
@@ -177,7 +179,7 @@ impl Device {
         let reached = outbox.reached().blame(Category::Io)?;
         let sender = Sender::start(self.client, outbox.clone(), self.part, self.poll);
         let sender = sender.blame(Category::Io)?;
-        let refused = sender.refused();
+        let (refused, sent) = (sender.refused(), outbox.clone());
         refused.register(&self.metrics);
         let device = LiveDevice {
             encoder: self.encoder,
@@ -198,12 +200,38 @@ impl Device {
         let (ran, progress) = device.run(self.producer, lines);
         // A failed sender explains more than the closed outbox.
         let ran = match ran {
-            Err(failure) if !sender.has_ended() => Err(failure),
+            Err(failure) if !sent.is_closed() => Err(failure),
             ran => sender.finish(stop).and(ran),
         };
         if let (Ok(_), Some(progress)) = (&ran, progress) {
             progress.set(Timestamp(u64::MAX))?;
         }
         ran
+    }
+}
+
+/// The multiples of a tick next to a length, as the flag takes them.
+fn neighbours(length: Span, tick: Span) -> String {
+    let below = Span(length.0 - length.0.checked_rem(tick.0).unwrap_or(0));
+    let above = Span(below.0.saturating_add(tick.0));
+    match below.0 {
+        0 => format!("`--whole-windows {above}`"),
+        _ => format!("`--whole-windows {below}` or `--whole-windows {above}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_next_to_one_that_is_no_multiple_are_named() {
+        let said = |seconds| neighbours(Span::seconds(seconds), Span::seconds(10));
+        assert_eq!(said(15), "`--whole-windows 10s` or `--whole-windows 20s`");
+        assert_eq!(said(5), "`--whole-windows 10s`");
+        for length in [10, 60, 90, 3600, 86_400] {
+            let span = Span::seconds(length);
+            assert_eq!(alpheus_policy::document::parse_duration(&span.to_string()), Some(span));
+        }
     }
 }

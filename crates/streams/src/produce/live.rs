@@ -115,7 +115,7 @@ impl LiveDevice {
             session = online;
             if let Some(at) = self.ahead(next.as_ref()) {
                 self.pass(&mut session, at, &mut frames)?;
-                if self.stop.is_stopping() {
+                if self.is_over() {
                     break;
                 }
                 continue;
@@ -147,6 +147,10 @@ impl LiveDevice {
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<ControlFlow<(), Option<Result<Line, Failure>>>, Failure> {
         self.keep(session, frames)?;
+        if self.outbox.is_closed() {
+            // The sender has given up, and says why.
+            return Ok(ControlFlow::Break(()));
+        }
         match lines.recv_timeout(GATHER) {
             Ok(line) => return Ok(ControlFlow::Continue(Some(line))),
             // With times in the lines, the clock does not count: the next line may be older
@@ -175,6 +179,11 @@ impl LiveDevice {
             Err(failure) => return Err(failure),
         }
         Ok(())
+    }
+
+    /// Whether the process is to stop, or the sender has given up.
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.is_stopping() || self.outbox.is_closed()
     }
 
     /// Whether lines have times, so that the clock does not count.
@@ -234,7 +243,7 @@ impl LiveDevice {
         loop {
             match lines.recv_timeout(GATHER) {
                 Ok(first) => return Some(first),
-                Err(RecvTimeoutError::Timeout) if !self.stop.is_stopping() => {}
+                Err(RecvTimeoutError::Timeout) if !self.is_over() => {}
                 Err(_) => return None,
             }
         }

@@ -89,7 +89,7 @@ impl LiveDevice {
         let producer = self.end(session, frames)?;
         let at = next.floor(self.whole.unwrap_or(self.schema.tick));
         while self.pace == Pace::Paced && clock::now() < at {
-            if self.stop.is_stopping() {
+            if self.is_over() {
                 return Ok(None);
             }
             self.inform(at)?;
@@ -114,7 +114,7 @@ impl LiveDevice {
     /// Waits until this time; no longer once the process is to stop.
     fn reaches(&self, at: Timestamp) -> bool {
         while clock::now() < at {
-            if self.stop.is_stopping() {
+            if self.is_over() {
                 return false;
             }
             std::thread::sleep(clock::until(at).min(GATHER));
@@ -152,8 +152,7 @@ impl LiveDevice {
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<StreamProducer, Failure> {
         let mut at = self.end_of(&session);
-        let is_over = |own: &Self| own.stop.is_stopping() || own.outbox.is_closed();
-        while clock::now() < at && !is_over(self) {
+        while clock::now() < at && !self.is_over() {
             match self.whole {
                 Some(_) => self.pass(&mut session, Timestamp(at.0 - 1), frames)?,
                 None => std::thread::sleep(clock::until(at).clamp(SHORT, GATHER)),

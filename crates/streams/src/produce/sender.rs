@@ -1,5 +1,5 @@
 //! Delivers an outbox's uploads to the service until the service confirms that they
-//! are durable.
+//! are durable, or says that their stream is withdrawn.
 
 use super::outbox::{Outbox, OutgoingUploads};
 use super::refused_sessions::RefusedSessions;
@@ -265,6 +265,7 @@ impl<C: UploadClient> Carrier<C> {
         }
         match pairs().find(|(_, became)| !is_there(became)) {
             Some((_, UploadStatus::NotYours)) => self.not_yours(),
+            Some((_, UploadStatus::Withdrawn)) => withdrawn(),
             Some((upload, UploadStatus::Malformed)) => {
                 tracing::error!(number = upload.number, "an upload was corrupted and was dropped");
                 self.outbox.arrived(upload.number).blame(Category::Io)
@@ -297,6 +298,15 @@ impl<C: UploadClient> Carrier<C> {
         }
         self.pause()
     }
+}
+
+/// The owner has withdrawn the stream. No later choice brings it back, so nothing more of it is read
+/// or made. What waits is kept, in case that the service is mistaken.
+fn withdrawn() -> Result<(), Failure> {
+    let what =
+        "the owner has withdrawn the stream for good, and the service takes nothing more of it";
+    let help = "what was not sent waits in the state folder; to send again, the owner adds another stream with `alpheus owner add`, and the device starts with its file and a state folder of its own";
+    Err(what).blame(Category::Refused).map_err(|failure| failure.with_help(help))
 }
 
 #[cfg(test)]

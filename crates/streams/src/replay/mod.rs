@@ -2,7 +2,6 @@
 
 pub mod feed;
 mod fingerprint;
-pub mod folder;
 pub mod inputs;
 mod limits;
 mod output;

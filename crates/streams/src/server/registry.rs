@@ -169,6 +169,12 @@ impl Registry {
             && !self.barred.contains(producer)
     }
 
+    /// Whether its owner has withdrawn a stream, which is for good.
+    #[must_use]
+    pub fn is_withdrawn(&self, stream: &StreamId) -> bool {
+        self.withdrawn.contains_key(stream)
+    }
+
     /// Whether the certificates of a stream's owner and controller are in force. Versions of
     /// one that does not stand are kept: its owner may get another certificate.
     fn stands(&self, stream: &RegisteredStream) -> bool {

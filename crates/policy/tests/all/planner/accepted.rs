@@ -99,7 +99,7 @@ fn an_attribute_of_a_stream_is_in_one_running_plan() {
     let (refusal, nearest) = world.refuse(&second);
     assert!(
         refusal.to_string().contains(
-            "4 of 4 streams cannot take part: their `hrv` is already released by the running query `s`"
+            "4 of 4 streams cannot take part: their `hrv` is already released by the running query `s`, and only one query may release it; its consumer can end it with `DROP STREAM s`"
         ),
         "{refusal}"
     );

@@ -107,7 +107,7 @@ fn mistakes_are_reported_with_names_and_numbers_of_the_schema() {
     check(
         &world,
         &text.replace("10 SECONDS", "15 SECONDS"),
-        "15 SECONDS is not a multiple of 10 SECONDS, the tick of the schema; next to 15 SECONDS, 10 SECONDS and 20 SECONDS are",
+        "15 SECONDS is not a multiple of 10 SECONDS, the tick of the schema; write `SIZE 10 SECONDS` or `SIZE 20 SECONDS`",
         Some("SIZE 20 SECONDS"),
     );
 }
@@ -119,11 +119,11 @@ fn windows_must_be_multiples_of_the_policys() {
     check(
         &world,
         &select("SUM(hrv)", ""),
-        "their policy `plain` releases `hrv` only in windows that are multiples of 1 HOUR; next to 10 SECONDS, 1 HOUR is one",
+        "their policy `plain` releases `hrv` only in windows that are multiples of 1 HOUR; write `SIZE 1 HOUR`",
         Some("SIZE 1 HOUR"),
     );
     let text = select("SUM(hrv)", "").replace("10 SECONDS", "90 MINUTES");
-    let message = "multiples of 1 HOUR; next to 90 MINUTES, 1 HOUR and 2 HOURS are";
+    let message = "multiples of 1 HOUR; write `SIZE 1 HOUR` or `SIZE 2 HOURS`";
     check(&world, &text, message, Some("SIZE 2 HOURS"));
 }
 

@@ -29,6 +29,8 @@ struct Service {
     /// Requests that it answers with `NotYours` first.
     ignorant: Arc<Mutex<u32>>,
     refuses: bool,
+    /// Whether the stream is withdrawn.
+    withdrawn: Arc<AtomicBool>,
     /// What it says of frames.
     says: Vec<RefusedFrame>,
     last: Arc<Mutex<Option<Last>>>,
@@ -37,8 +39,9 @@ struct Service {
 
 impl Service {
     fn new(most: usize) -> Service {
-        let (ignorant, last, frames) = (Arc::default(), Arc::default(), Arc::default());
-        Service { most, ignorant, refuses: false, says: Vec::new(), last, frames }
+        let (ignorant, withdrawn) = (Arc::default(), Arc::default());
+        let (last, frames) = (Arc::default(), Arc::default());
+        Service { most, ignorant, refuses: false, withdrawn, says: Vec::new(), last, frames }
     }
 
     fn frames(&self) -> Vec<Vec<u8>> {
@@ -58,6 +61,9 @@ impl UploadClient for Service {
         }
         if postcard::to_allocvec(uploads).unwrap().len() > self.most {
             return Err(refused(413));
+        }
+        if self.withdrawn.load(Ordering::Relaxed) {
+            return Ok(receipt(vec![UploadStatus::Withdrawn; uploads.len()]));
         }
         let mut ignorant = self.ignorant.lock().unwrap();
         if *ignorant > 0 {
@@ -177,6 +183,28 @@ fn a_service_that_learns_of_the_stream_later_gets_it_all() {
     outbox.put(frames(0, 10, 100), None, &[]).unwrap();
     send_all(&service, outbox).unwrap();
     assert_eq!(service.frames(), frames(0, 10, 100));
+}
+
+/// Nobody asks the device to stop, and its input has not ended.
+#[test]
+fn the_device_of_a_withdrawn_stream_ends_and_keeps_what_waits() {
+    let (machine, service) = (Machine::new(), Service::new(1 << 20));
+    let store = machine.open().unwrap();
+    let own = put(outbox(&store, 1), 0, 5);
+    service.withdrawn.store(true, Ordering::Relaxed);
+    let part = Health::new().part("service");
+    let sender = Sender::start(service.clone(), own.clone(), part, POLL).unwrap();
+    while !sender.has_ended() {
+        std::thread::sleep(LOOK);
+    }
+    assert!(matches!(own.put(frames(5, 6, 100), None, &[]), Err(OutboxError::Closed)));
+    let failure = sender.finish(&never()).unwrap_err();
+    assert!(failure.to_string().contains("the owner has withdrawn the stream"), "{failure}");
+    assert_eq!(failure.category(), Category::Refused);
+    // A service that was mistaken gets all of it from the next start.
+    service.withdrawn.store(false, Ordering::Relaxed);
+    send_all(&service, put(outbox(&store, 2), 5, 6)).unwrap();
+    assert_eq!(service.frames(), frames(0, 6, 100));
 }
 
 #[test]

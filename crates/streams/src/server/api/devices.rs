@@ -27,21 +27,28 @@ pub(super) async fn events(
     let streams: Vec<_> = uploads.iter().map(|upload| upload.stream).collect();
     let named = streams.clone();
     let device = producer.clone();
-    let own = move |engine: &mut Engine| {
-        let own = |stream| engine.registry.sends(&producer, stream);
-        named.iter().map(own).collect::<Vec<bool>>()
+    let refusals = move |engine: &mut Engine| {
+        let refusal = |stream| {
+            let registry = &engine.registry;
+            match (registry.sends(&producer, stream), registry.is_withdrawn(stream)) {
+                (true, _) => None,
+                (false, true) => Some(UploadStatus::Withdrawn),
+                (false, false) => Some(UploadStatus::NotYours),
+            }
+        };
+        named.iter().map(refusal).collect::<Vec<Option<UploadStatus>>>()
     };
-    let own = api.engine.ask(own).await?;
-    let taken = uploads.into_iter().zip(&own).filter(|(_, own)| **own).map(|(upload, _)| upload);
-    let became = api.intake.take(&device, taken.collect()).await;
+    let refusals = api.engine.ask(refusals).await?;
+    let own = uploads.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
+    let became = api.intake.take(&device, own.map(|(upload, _)| upload).collect()).await;
     let became = became.map_err(|_| ApiError::failed("the upload was cut short"))?;
     let mut became = became.map_err(store_failed)?.into_iter();
-    let uploads: Vec<UploadStatus> = own
-        .iter()
-        .map(|own| if *own { became.next() } else { None }.unwrap_or(UploadStatus::NotYours))
-        .collect();
-    let streams = streams.into_iter().zip(own).filter(|(_, own)| *own).map(|(stream, _)| stream);
-    let refused = sum_and_list_refused(&api, streams.collect()).await?;
+    let mut outcome = |refusal: &Option<UploadStatus>| {
+        refusal.or_else(|| became.next()).unwrap_or(UploadStatus::NotYours)
+    };
+    let uploads: Vec<UploadStatus> = refusals.iter().map(&mut outcome).collect();
+    let own = streams.into_iter().zip(refusals).filter(|(_, refusal)| refusal.is_none());
+    let refused = sum_and_list_refused(&api, own.map(|(stream, _)| stream).collect()).await?;
     encode(&Receipt { uploads, refused })
 }
 

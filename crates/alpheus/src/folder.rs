@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Where the files of a folder are.
-pub struct Folder {
+pub(crate) struct Folder {
     /// `schema.yaml`.
-    pub schema: PathBuf,
+    pub(crate) schema: PathBuf,
     /// `source.yaml`.
-    pub source: PathBuf,
+    pub(crate) source: PathBuf,
     /// `policies.yaml`.
-    pub policies: PathBuf,
+    pub(crate) policies: PathBuf,
     /// `query.sql`.
-    pub query: PathBuf,
+    pub(crate) query: PathBuf,
     /// The folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
@@ -25,7 +25,7 @@ impl Folder {
     ///
     /// # Errors
     /// There is none.
-    pub fn at(path: &Path) -> Result<Folder, Failure> {
+    pub(crate) fn at(path: &Path) -> Result<Folder, Failure> {
         let path = std::fs::canonicalize(path).blame_io(path)?;
         let file = |name: &str| path.join(name);
         Ok(Folder {
@@ -41,7 +41,7 @@ impl Folder {
     ///
     /// # Errors
     /// It has none, or several.
-    pub fn recording(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn recording(&self) -> Result<PathBuf, Failure> {
         let mut found = self.recordings()?;
         match (found.pop(), found.is_empty()) {
             (Some(path), true) => Ok(path),
@@ -56,7 +56,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn recordings(&self) -> Result<Vec<PathBuf>, Failure> {
+    pub(crate) fn recordings(&self) -> Result<Vec<PathBuf>, Failure> {
         let entries = std::fs::read_dir(&self.path).blame_io(&self.path)?.filter_map(Result::ok);
         let is_recording = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
