@@ -2,7 +2,8 @@
 //!
 //! Once a later epoch's list is accepted, no list of an earlier epoch can be. So its plan is
 //! needed no more than for the spans that it released, of which one for each stream, attribute
-//! and family stays, or several if the family paused.
+//! and family stays, or several if the family paused or did not list the stream. They are at most
+//! [`MAX_SPANS`].
 
 use std::collections::BTreeSet;
 
@@ -18,16 +19,33 @@ use crate::ledger::{Change, Record, StampedRecord};
 /// How long after its end an epoch is answered, if nobody says that it is over.
 const SETTLE: Span = Span::seconds(2 * 24 * 3600);
 
+/// The most spans that are kept of an attribute. A stream that is in every other window has one for
+/// each, for ever, and all of them are written again with each.
+const MAX_SPANS: usize = 256;
+
 /// Spans that a stream has released, each of one attribute.
 pub(super) type Spans = Vec<(u16, Window)>;
 
-/// Adds a span, as a longer one if it follows the last one of the attribute.
+/// Adds a span, as a longer one if it follows the last one of the attribute. Of too many, the two
+/// oldest become one: what lies between them counts as released, so nothing is released twice.
 pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
     let last = spans.iter_mut().rev().find(|(of, _)| *of == attribute);
     match last.filter(|(_, last)| last.end == span.start) {
         Some((_, last)) => last.end = span.end,
         None => spans.push((attribute, span)),
     }
+    let mut own: Vec<usize> =
+        (0..spans.len()).filter(|at| spans.get(*at).is_some_and(|s| s.0 == attribute)).collect();
+    if own.len() <= MAX_SPANS {
+        return;
+    }
+    own.sort_unstable_by_key(|at| spans.get(*at).map(|(_, span)| span.start));
+    let [first, second, ..] = own.as_slice() else { return };
+    let Some((_, next)) = spans.get(*second).copied() else { return };
+    if let Some((_, oldest)) = spans.get_mut(*first) {
+        oldest.end = oldest.end.max(next.end);
+    }
+    spans.remove(*second);
 }
 
 impl Controller {
@@ -101,5 +119,34 @@ impl Controller {
     /// The plans that its ledger names.
     pub fn known_plans(&self) -> impl Iterator<Item = &PlanId> {
         self.plans.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every other window of a minute, for a thousand windows, of two attributes.
+    #[test]
+    fn a_stream_in_every_other_window_has_few_spans_which_cover_all_that_it_released() {
+        let minute = |n: u64| Timestamp(n * 60_000_000);
+        let mut spans = Spans::new();
+        let released: Vec<Window> =
+            (0..1_000).map(|n| Window { start: minute(2 * n), end: minute(2 * n + 1) }).collect();
+        for window in &released {
+            add_span(&mut spans, 0, *window);
+            add_span(&mut spans, 7, *window);
+        }
+        assert_eq!(spans.len(), 2 * MAX_SPANS);
+        for attribute in [0, 7] {
+            let covers = |own: &Window| {
+                let mut of = spans.iter().filter(|(at, _)| *at == attribute);
+                of.any(|(_, span)| span.start <= own.start && own.end <= span.end)
+            };
+            assert!(released.iter().all(covers));
+            // The pauses that are not long past are still free.
+            let late = Window { start: minute(1_801), end: minute(1_802) };
+            assert!(!covers(&late));
+        }
     }
 }

@@ -40,6 +40,10 @@ struct Examination {
     forgotten: Vec<Record>,
     /// Owners whose streams wait.
     restless: BTreeSet<OwnerId>,
+    /// Whether the sets of the window's day are bounded. Then no tick may be missing: the service
+    /// could cut a stream's last ticks in one window after the other, and each sum over the same
+    /// owners would tell something else.
+    whole: bool,
 }
 
 impl Examination {
@@ -108,7 +112,10 @@ impl Controller {
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
         let (sums, restless) = (self.no_sums(&summons.plan), self.restless(now));
-        let mut examined = Examination { sums, restless, ..Examination::default() };
+        let bounded = self.plans.get(&summons.plan);
+        let bounded = bounded.and_then(|own| self.sets_per_day(own.plan(), summons.window));
+        let whole = bounded.is_some();
+        let mut examined = Examination { sums, restless, whole, ..Examination::default() };
         examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
@@ -191,7 +198,7 @@ impl Controller {
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));
         let Examined { spans, events, seen, sum } =
-            state.examine(stream, summons.window, (&plan.attributes, sums), now)?;
+            state.examine(stream, summons.window, (&plan.attributes, sums, examined.whole), now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }

@@ -60,15 +60,16 @@ pub(super) struct Stretch {
 impl StreamState {
     /// Checks that what the service has of a window is what the producer made: tiling,
     /// borders or claims, sums, check word and sessions, in this order. `wanted` is the plan's
-    /// attributes, and what it needs of sums.
+    /// attributes, what it needs of sums, and whether no tick may be missing whatever policies
+    /// tolerate.
     pub(super) fn examine(
         &mut self,
         summoned: &SummonedStream,
         window: Window,
-        (attributes, wanted): (&[u16], SumDemand<'_>),
+        (attributes, wanted, whole): (&[u16], SumDemand<'_>, bool),
         now: Timestamp,
     ) -> Result<Examined, ExclusionError> {
-        let tolerated = || self.missing_ticks(attributes, window, now);
+        let tolerated = || if whole { 0 } else { self.missing_ticks(attributes, window, now) };
         let Tiling { stretches, spans, events } = match &summoned.segments {
             Segments::OfEvents(segments) if self.schema.frames.is_events() => {
                 let stretches = self.check_tiling(segments, window, tolerated)?;

@@ -88,7 +88,7 @@ impl Controller {
     /// The bound on a window's day, if an owner here whom the day's sums could tell apart has one: the least of
     /// all streams under the schema, whether a token covers them or not. Sums with and without an owner differ by
     /// that owner, and the service chooses what it plans and whom it calls.
-    fn sets_per_day(&self, plan: &Plan, window: Window) -> Option<u32> {
+    pub(super) fn sets_per_day(&self, plan: &Plan, window: Window) -> Option<u32> {
         let start = Timestamp(day_of(window.start).saturating_mul(DAY));
         let day = Window { start, end: start.plus(Span(DAY)) };
         let of = (plan.schema, plan.attributes.as_slice());

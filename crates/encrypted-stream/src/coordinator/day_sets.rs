@@ -170,7 +170,8 @@ impl Coordinator {
         }
     }
 
-    /// Members that a window has failed for: those of S whose openings it lacked. A member that has had its
+    /// Members that a window has failed for: those of S whose openings it lacked, or if there was no S, those
+    /// of M whose tokens it lacked. A member that has had its
     /// sets is not at fault that S is another one, but members of M are that gave no token. If it is not known
     /// to have had any set on that day, nobody is: it may lie, so that others pay.
     pub(super) fn at_fault(
@@ -181,7 +182,12 @@ impl Coordinator {
         if round.is_ruined {
             return self.without_token(round);
         }
-        let Some(set) = round.opening_set() else { return BTreeSet::new() };
+        let Some(set) = round.opening_set() else {
+            return match result {
+                Err(ReleaseError::QuorumLost { .. }) => self.without_token(round),
+                _ => BTreeSet::new(),
+            };
+        };
         match result {
             Err(ReleaseError::ControllerRefused(_)) => {
                 let refused = set.iter().filter(|at| round.refusals.contains_key(at));

@@ -152,10 +152,11 @@ impl Made {
 }
 
 /// A world whose plan has windows of three ticks.
-fn long_windows(missing_ticks: u32) -> Evil {
+fn long_windows(missing_ticks: u32, sets_per_day: Option<u32>) -> Evil {
     let mut evil = Evil::unannounced(Setup { windows: 6, ..Setup::new(1) });
     let mut allowed = policy(&evil.world.setup);
-    allowed.attributes[0].alternatives[0].missing_ticks = missing_ticks;
+    let alternative = &mut allowed.attributes[0].alternatives[0];
+    (alternative.missing_ticks, alternative.sets_per_day) = (missing_ticks, sets_per_day);
     let signed = evil.world.annotate(stream_id(0), 2, allowed);
     let owner = crate::protocol::identities::owner(stream_id(0));
     let step = evil.controllers[0].annotate(&signed, &owner, Timestamp(0)).unwrap();
@@ -175,7 +176,13 @@ fn tiled(
     missing_ticks: u32,
     segments: &[(u64, (u64, u64), bool, bool)],
 ) -> Result<(), ExclusionError> {
-    let mut evil = long_windows(missing_ticks);
+    tiled_within(long_windows(missing_ticks, None), segments)
+}
+
+fn tiled_within(
+    mut evil: Evil,
+    segments: &[(u64, (u64, u64), bool, bool)],
+) -> Result<(), ExclusionError> {
     let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
     let mut made = Made::new();
     let segments = segments.iter().map(|(session, (from, to), opened, closed)| {
@@ -205,6 +212,16 @@ fn sessions_tile_a_window_with_at_most_the_missing_ticks_that_the_policy_allows(
     assert_eq!(tiled(3, &[(1, (0, 2), false, false)]), Err(ExclusionError::NotTiled));
     // A segment within the window opens its session.
     assert_eq!(tiled(3, &[(1, (1, 3), false, false)]), Err(ExclusionError::NotTiled));
+}
+
+/// Else the service could cut another tick of a stream from each window over the one set.
+#[test]
+fn no_tick_may_be_missing_where_the_sets_of_a_day_are_bounded() {
+    let died = [(1, (0, 1), false, false), (2, (2, 3), true, false)];
+    let bounded = |segments| tiled_within(long_windows(1, Some(1)), segments);
+    assert_eq!(bounded(&died), Err(ExclusionError::MissingTicks));
+    assert_eq!(bounded(&[(1, (0, 3), false, false)]), Ok(()));
+    assert_eq!(tiled_within(long_windows(1, None), &died), Ok(()));
 }
 
 #[test]
@@ -263,7 +280,7 @@ fn a_restored_controller_knows_how_far_a_session_had_reached() {
 #[test]
 fn a_window_cannot_be_cut_out_of_a_running_session() {
     // Claiming that a session opened later than it did requires an opening border.
-    let mut evil = long_windows(2);
+    let mut evil = long_windows(2, None);
     let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
     let mut made = Made::new();
     let mut segment = made.segment(1, (first + 2, first + 3), true, false);

@@ -188,3 +188,28 @@ const OPENED: Opened = Opened {
     lost: 0,
     receipt: None,
 };
+
+/// Five controllers of which four must answer, and two that are present and give no tokens.
+#[test]
+fn who_gives_no_token_is_named_if_too_few_did_and_windows_open_without_it() {
+    let dropout = Fraction { numerator: 1, denominator: 5 };
+    let mut net = Net::new(Setup { windows: 6, dropout, ..Setup::new(5) });
+    net.lost = |to, message| to >= 3 && matches!(message, ServiceMessage::Membership { .. });
+    let mut opened = Vec::new();
+    for number in 0..6 {
+        net.close(number);
+        for seconds in [3, 6, 9] {
+            if net.outcomes.is_empty() {
+                net.timeout(after(number).plus(Span::seconds(seconds)));
+            }
+        }
+        let outcome = net.outcomes.pop().unwrap();
+        opened.push(outcome.result.is_ok());
+        if let Err(reason) = outcome.result {
+            assert!(matches!(reason, ReleaseError::QuorumLost { .. }), "{reason}");
+            assert_eq!(outcome.unopened, net.world.plan.roster[3..], "window {number}");
+        }
+    }
+    // They are left out of one window, and of four.
+    assert_eq!(opened, [false, true, false, true, true, true]);
+}
