@@ -111,11 +111,7 @@ impl Controller {
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
-        let (sums, restless) = (self.no_sums(&summons.plan), self.restless(now));
-        let bounded = self.plans.get(&summons.plan);
-        let bounded = bounded.and_then(|own| self.sets_per_day(own.plan(), summons.window));
-        let whole = bounded.is_some();
-        let mut examined = Examination { sums, restless, whole, ..Examination::default() };
+        let mut examined = self.examination(summons, now);
         examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
@@ -157,6 +153,14 @@ impl Controller {
         let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
+    }
+
+    /// One of no streams yet.
+    fn examination(&self, summons: &Summons, now: Timestamp) -> Examination {
+        let (sums, restless) = (self.no_sums(&summons.plan), self.restless(now));
+        let joined = self.plans.get(&summons.plan);
+        let bound = joined.and_then(|own| self.sets_per_day(own.plan(), summons.window));
+        Examination { sums, restless, whole: bound.is_some(), ..Examination::default() }
     }
 
     /// What an examination changes in the ledger: new records, ended sessions, forgotten copies.
