@@ -45,8 +45,8 @@ const CLOCK_TOLERANCE: u64 = 10_000_000;
 /// The timeout for a large response.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Connections to a board's servers. Clones share them. Writers that must not be linked by their
-/// connections each need their own client.
+/// Connections to a board's servers. Clones share them. Writers, and epochs of one writer, that must
+/// not be linked by their connections each need [their own](Client::unlinked).
 #[derive(Clone)]
 pub struct Client {
     board: Board,
@@ -159,6 +159,14 @@ impl Client {
         let link = |at: &Base| links::server(at.clone(), card.authority.as_deref());
         let links = card.at.iter().map(link).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { board: card.board.clone(), links: links.into() })
+    }
+
+    /// A client of the same servers over connections of its own: no server, and nobody behind a
+    /// proxy, can link its requests with this one's.
+    #[must_use]
+    pub fn unlinked(&self) -> Self {
+        let links = self.links.iter().map(HttpClient::unlinked).collect();
+        Self { board: self.board.clone(), links }
     }
 
     /// The board.
