@@ -222,3 +222,25 @@ fn an_epoch_that_ends_before_anybody_is_bound_may_be_written_again() {
     let read = stub.not_read();
     assert!(read.contains("burnt") && !read.contains("do not write the same again"), "{read}");
 }
+
+/// A server that serves other bytes than it signed, or none, keeps nobody from reading the table that
+/// another one has.
+#[test]
+fn a_table_is_read_from_whoever_has_it() {
+    let stub = Stub::new();
+    let mut ring = Ring::of(&stub.configuration, 7);
+    (0..3).for_each(|i| drop(ring.post(i, Content::Message(format!("message {i}").as_bytes()))));
+    ring.later(901);
+    ring.turn();
+    let table = ring.tables[HONEST].as_ref().unwrap().to_vec();
+    let other: Vec<u8> = table.iter().map(|byte| !byte).collect();
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().tables = [Some(other.clone()), None, Some(table)];
+    let read = stub.read();
+    let mut messages: Vec<&str> = read.lines().collect();
+    messages.sort_unstable();
+    assert_eq!(messages, ["message 0", "message 1", "message 2"]);
+    stub.script().tables = [None, Some(other), None];
+    let said = stub.not_read();
+    assert!(said.contains("not the one that the databases signed"), "{said}");
+}

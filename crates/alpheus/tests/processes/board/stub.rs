@@ -17,6 +17,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,6 +39,8 @@ pub(crate) struct Script {
     pub(crate) said: [[Statements; MANY]; MANY],
     /// From so many requests for statements on they say this instead.
     pub(crate) later: Option<(usize, [[Statements; MANY]; MANY])>,
+    /// The bytes that each serves as the table.
+    pub(crate) tables: [Option<Vec<u8>>; MANY],
     /// So many times each refuses a write, by which rule.
     pub(crate) refuses: [(usize, &'static str); MANY],
     /// Requests for statements, or for what was heard.
@@ -73,6 +76,9 @@ impl Script {
                 let heard = heard.collect::<Result<Vec<_>, _>>()?;
                 let digests = heard.iter().map(|said| said.iter().map(Signed::digest).collect());
                 encode(&digests.collect::<Vec<Vec<Digest>>>())
+            }
+            ["GET", "tables", _] => {
+                self.tables[via].clone().ok_or_else(|| ApiError::missing("nothing"))
             }
             ["POST", "statements", _, of] => {
                 self.handed_on.push((via, of.parse().unwrap(), decode(body)?));
@@ -137,12 +143,23 @@ impl Stub {
         self.script.lock().unwrap()
     }
 
+    /// The messages that `alpheus board read` prints.
+    pub(crate) fn read(&self) -> String {
+        crate::common::ended_well(&mut self.reading()).0
+    }
+
     /// What `alpheus board read` says of the epoch, which it does not read.
     pub(crate) fn not_read(&self) -> String {
-        let read = ["board", "read", "--card", "board.json", "--epoch", "0"];
-        let output = crate::common::alpheus(read).current_dir(self.folder.path()).output().unwrap();
+        let output = self.reading().output().unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn reading(&self) -> Command {
+        let read = ["board", "read", "--card", "board.json", "--epoch", "0"];
+        let mut command = crate::common::alpheus(read);
+        command.current_dir(self.folder.path());
+        command
     }
 }
 
