@@ -39,6 +39,10 @@ pub(crate) struct Script {
     pub(crate) said: [[Statements; MANY]; MANY],
     /// From so many requests for statements on they say this instead.
     pub(crate) later: Option<(usize, [[Statements; MANY]; MANY])>,
+    /// One that takes requests and never answers.
+    pub(crate) stalls: Option<usize>,
+    /// Whose statements the others were asked for, in order.
+    pub(crate) asked_of: Vec<usize>,
     /// The bytes that each serves as the table.
     pub(crate) tables: [Option<Vec<u8>>; MANY],
     /// So many times each refuses a write, by which rule.
@@ -68,7 +72,9 @@ impl Script {
     fn answer(&mut self, via: usize, board: Digest, asked: &[&str], body: &[u8]) -> Answer {
         match asked {
             ["GET", "statements", _, of, from] => {
-                let said = self.statements(via, of.parse().unwrap())?;
+                let of = of.parse().unwrap();
+                self.asked_of.push(of);
+                let said = self.statements(via, of)?;
                 encode(&said.iter().skip(from.parse().unwrap()).collect::<Vec<_>>())
             }
             ["GET", "digests", _] => {
@@ -177,6 +183,9 @@ fn serve(
     let routes = Router::new().fallback(move |method: Method, uri: Uri, body: Bytes| async move {
         let parts = uri.path().trim_start_matches("/v1/").split('/');
         let asked: Vec<&str> = std::iter::once(method.as_str()).chain(parts).collect();
+        if script.lock().unwrap().stalls == Some(via) {
+            std::future::pending::<()>().await;
+        }
         script.lock().unwrap().answer(via, board, &asked, &body)
     });
     serving::serve(&files, routes)
