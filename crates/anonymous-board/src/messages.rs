@@ -205,7 +205,7 @@ pub enum Body {
         set: Digest,
         /// A commitment to the coin that chooses whose share is checked.
         draw: Digest,
-        /// That database seals the seed of its keys for it.
+        /// That database seals its keys of the accepted writes for it.
         sealing: HybridPublic,
     },
     /// The latch: binds this database to its share of the table. It is durable before the first

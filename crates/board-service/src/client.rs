@@ -28,10 +28,12 @@ use alpheus_node::network::error::RequestError;
 use alpheus_time::Timestamp;
 use axum::http::Method;
 use complaints::Complaints;
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// The rule of a refusal that is retried with the same write.
 pub(crate) const BEGINNING: &str = "beginning";
@@ -42,11 +44,17 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long a client keeps asking for an unpublished epoch after its burn time, in microseconds:
 /// clocks differ.
 const CLOCK_TOLERANCE: u64 = 10_000_000;
+/// The least and the most time that a server has to answer with statements, beyond what a slow line
+/// needs for them: a tenth of the time for complaints, within these. A server that never answers must
+/// not outlast it.
+const STATEMENTS_PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
+/// Bytes that the slowest line carries in a second.
+const SLOWEST: u32 = 64 << 10;
 /// The timeout for a large response.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Connections to a board's servers. Clones share them. Writers that must not be linked by their
-/// connections each need their own client.
+/// Connections to a board's servers. Clones share them. Writers, and epochs of one writer, that must
+/// not be linked by their connections each need [their own](Client::unlinked).
 #[derive(Clone)]
 pub struct Client {
     board: Board,
@@ -161,6 +169,14 @@ impl Client {
         Ok(Self { board: card.board.clone(), links: links.into() })
     }
 
+    /// A client of the same servers over connections of its own: no server, and nobody behind a
+    /// proxy, can link its requests with this one's.
+    #[must_use]
+    pub fn unlinked(&self) -> Self {
+        let links = self.links.iter().map(HttpClient::unlinked).collect();
+        Self { board: self.board.clone(), links }
+    }
+
     /// The board.
     #[must_use]
     pub fn board(&self) -> &Board {
@@ -186,8 +202,14 @@ impl Client {
         epoch: Epoch,
         from: usize,
     ) -> Result<Vec<Signed<Statement>>, BoardError> {
-        let max_bytes = 64 * 1024 + 1024 * self.board.writers as usize;
-        self.get(via, &format!("/v1/statements/{}/{}/{from}", epoch.0, of.index()), max_bytes).await
+        let bytes = 64 * 1024 + 1024 * self.board.writers as usize;
+        let (least, most) = STATEMENTS_PATIENCE;
+        let tenth = Duration::from_micros(self.board.schedule.complaints.0 / 10);
+        let for_size = Duration::from_secs(bytes as u64) / SLOWEST;
+        let limits = Limits { bytes, time: tenth.clamp(least, most) + for_size };
+        let path = format!("/v1/statements/{}/{}/{from}", epoch.0, of.index());
+        let answer = self.ask(via, &path, limits).await?;
+        postcard::from_bytes(&answer).map_err(|_| BoardError::Malformed(via))
     }
 
     /// The digests of all statements in an epoch that `via` has received.
@@ -210,25 +232,40 @@ impl Client {
 
     /// Adds new statements. It asks each server for its own; if there is nothing new, it asks the
     /// others, so no server can be silent toward some clients only.
+    ///
+    /// All servers' statements are asked for at once, so one that does not answer holds up only what it
+    /// is asked for.
     async fn fill(&self, transcript: &mut Transcript) -> Result<(), BoardError> {
-        let mut failed = None;
-        for of in self.board.parties().iter().copied() {
-            let (from, mut answered, mut error) = (transcript.statement_count(of), false, None);
-            let others = self.board.parties().iter().copied().filter(|via| *via != of);
-            for via in std::iter::once(of).chain(others) {
-                match self.statements(via, of, transcript.epoch(), from).await {
-                    Ok(said) if said.is_empty() => answered = true,
-                    Ok(said) if said.iter().all(|s| hear(transcript, of, s)) => {
-                        answered = true;
-                        break;
+        let transcript = Mutex::new(transcript);
+        let each = self.board.parties().iter().map(|of| self.fill_from(*of, &transcript));
+        join_all(each).await.into_iter().collect()
+    }
+
+    async fn fill_from(
+        &self,
+        of: Party,
+        transcript: &Mutex<&mut Transcript>,
+    ) -> Result<(), BoardError> {
+        let (epoch, from) = {
+            let transcript = transcript.lock().await;
+            (transcript.epoch(), transcript.statement_count(of))
+        };
+        let (mut answered, mut error) = (false, None);
+        let others = self.board.parties().iter().copied().filter(|via| *via != of);
+        for via in std::iter::once(of).chain(others) {
+            match self.statements(via, of, epoch, from).await {
+                Ok(said) if said.is_empty() => answered = true,
+                Ok(said) => {
+                    let mut transcript = transcript.lock().await;
+                    if said.iter().all(|said| hear(&mut transcript, of, said)) {
+                        return Ok(());
                     }
-                    Ok(_) => error = Some(BoardError::Malformed(via)),
-                    Err(problem) => error = Some(problem),
+                    error = Some(BoardError::Malformed(via));
                 }
+                Err(problem) => error = Some(problem),
             }
-            failed = failed.or(error.filter(|_| !answered));
         }
-        failed.map_or(Ok(()), Err)
+        error.filter(|_| !answered).map_or(Ok(()), Err)
     }
 
     /// Waits until all databases have begun the current epoch, and each has received the others'
@@ -408,7 +445,10 @@ impl Client {
     }
 
     async fn bytes(&self, of: Party, path: &str, max_bytes: usize) -> Result<Vec<u8>, BoardError> {
-        let limits = Limits { bytes: max_bytes.max(64 << 10), time: PATIENCE };
+        self.ask(of, path, Limits { bytes: max_bytes.max(64 << 10), time: PATIENCE }).await
+    }
+
+    async fn ask(&self, of: Party, path: &str, limits: Limits) -> Result<Vec<u8>, BoardError> {
         let answer = self.link(of)?.exchange(Method::GET, path, &[], Vec::new(), limits).await;
         answer.map_err(|error| BoardError::Server(of, error))
     }

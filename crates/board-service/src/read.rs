@@ -66,13 +66,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     print(&reading, globals.format.unwrap_or_default())
 }
 
-/// Reads one epoch from the first database that has it.
+/// Reads one epoch from the first database that has its table.
 async fn one(client: &Client, epoch: Epoch) -> Result<Reading, BoardError> {
     let (transcript, board) = (client.transcript(epoch).await?, client.board());
     let mut failed = None;
     for by in board.databases().iter().copied() {
         match client.table(by, &transcript).await {
             Ok((reading, _)) => return Ok(reading),
+            // Another database may have the table that they signed.
+            Err(error @ BoardError::NotRead(ReadError::OtherTable)) => failed = Some(error),
             Err(error @ BoardError::NotRead(_)) => return Err(error),
             Err(error) => failed = failed.or(Some(error)),
         }

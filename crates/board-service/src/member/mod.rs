@@ -3,8 +3,10 @@
 //! back because a message was lost.
 //!
 //! - [`store`]: its files,
-//! - `slot`: the write of one epoch, from its drawn moment to the table.
+//! - `slot`: the write of one epoch, from its drawn moment to the table,
+//! - `ending`: what then becomes of its message.
 
+mod ending;
 mod slot;
 pub mod store;
 
@@ -20,6 +22,7 @@ use alpheus_node::listeners::block_on;
 use alpheus_time::Timestamp;
 use slot::Slots;
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::MemberFolder;
@@ -139,4 +142,9 @@ fn moment(board: &Board, epoch: Epoch) -> Result<Option<Timestamp>, Failure> {
     // A member that starts late draws from the rest.
     let from = first.max(now.min(last));
     Ok(Some(between(from, last)?))
+}
+
+/// One line for each step, the same for messages and covers.
+fn report(epoch: Epoch, text: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "epoch {}: {text}", epoch.0).blame(Category::Io)
 }

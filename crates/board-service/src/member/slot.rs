@@ -1,22 +1,21 @@
 //! The write of one epoch: made at its moment, sent until every database has confirmed it, and kept
 //! until the table is there. Nothing here that others can see depends on whether it is a message.
 
-use super::store::{EpochWrite, MemberFolder, Outcome};
+use super::store::{EpochWrite, MemberFolder};
+use super::{ending, report};
 use crate::card::VerifiedCard;
 use crate::client::{BEGINNING, BoardError, Client, Posted};
 use crate::entry::EntryArgs;
 use crate::moments::{LAST, part, spread, wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::messages::{Receipt, Submission};
-use alpheus_anonymous_board::reader::{ReadError, Reading};
-use alpheus_anonymous_board::writer::{Content, Fate, View};
+use alpheus_anonymous_board::writer::{Content, View};
 use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::error::RequestError;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::time::Duration;
 
 /// The pause before a database is asked again.
@@ -24,6 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the writes of all epochs share.
 pub(super) struct Slots {
+    /// Asks no server: each epoch's requests go over connections of their own.
     pub(super) client: Client,
     pub(super) card: VerifiedCard,
     pub(super) entry: EntryArgs,
@@ -32,16 +32,44 @@ pub(super) struct Slots {
     pub(super) repeats: u32,
 }
 
+/// The write of one epoch.
+struct Slot<'a> {
+    all: &'a Slots,
+    /// Shares no connection with other epochs: a server could link the writes of a holder by it.
+    client: Client,
+}
+
 impl Slots {
     /// Writes in an epoch, unless an earlier process did, and waits for its end.
     pub(super) async fn run(&self, epoch: Epoch) -> Result<(), Failure> {
-        let made = match self.folder.write(self.client.board(), epoch)? {
+        Slot { all: self, client: self.client.unlinked() }.run(epoch).await
+    }
+
+    /// The oldest message that no other epoch's write holds.
+    fn next_message(&self) -> Result<Option<(String, super::store::Message)>, Failure> {
+        let mut held = BTreeSet::new();
+        for epoch in self.folder.writes()? {
+            let write = self.folder.write(self.client.board(), epoch)?;
+            held.extend(write.and_then(|write| write.message));
+        }
+        for name in self.folder.queued()?.into_iter().filter(|name| !held.contains(name)) {
+            if let Some(message) = self.folder.message(&name)? {
+                return Ok(Some((name, message)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Slot<'_> {
+    async fn run(&self, epoch: Epoch) -> Result<(), Failure> {
+        let made = match self.all.folder.write(self.client.board(), epoch)? {
             Some(made) => Some(made),
             None => self.make(epoch).await?,
         };
         let Some(mut made) = made else { return report(epoch, "no write could be made") };
         self.send(&mut made).await?;
-        self.folder.keep(&made)?;
+        self.all.folder.keep(&made)?;
         report(epoch, "written")?;
         let EpochWrite { written, submission, receipts, message } = made;
         let received = written.handle_some_receipts(receipts.clone()).blame(Category::Check)?;
@@ -54,25 +82,25 @@ impl Slots {
                 receipts: receipts.clone(),
                 message: message.clone(),
             };
-            self.folder.keep(&copy)
+            self.all.folder.keep(&copy)
         };
         let settled = self.client.settle_keeping(epoch, &posted, &keep).await;
-        self.conclude(epoch, message.as_deref(), settled)
+        ending::note(&self.all.folder, self.all.repeats, epoch, message.as_deref(), settled)
     }
 
     /// Makes the epoch's write and keeps it, once all databases have begun. None if they do not in
     /// time.
     async fn make(&self, epoch: Epoch) -> Result<Option<EpochWrite>, Failure> {
         let Some(view) = self.view(epoch).await else { return Ok(None) };
-        let mut entry = self.entry.open(&self.card, epoch).await?;
-        let crowded = match self.crowd {
+        let mut entry = self.all.entry.open(&self.all.card, epoch).await?;
+        let crowded = match self.all.crowd {
             Some(wanted) => self.client.expect_crowd(wanted).await.is_ok(),
             None => true,
         };
         let (tag, mut rng) = (entry.tag(), entropy::rng()?);
         // No step between choosing a message and keeping the write can wait, so no other epoch's
         // write chooses the same.
-        let message = if crowded { self.next_message()? } else { None };
+        let message = if crowded { self.all.next_message()? } else { None };
         let content = match &message {
             Some((_, message)) => Content::Message(&message.text),
             None => Content::Cover,
@@ -82,7 +110,7 @@ impl Slots {
         let receipts = vec![None; self.client.board().databases().len()];
         let message = message.map(|(name, _)| name);
         let made = EpochWrite { written, submission, receipts, message };
-        self.folder.keep(&made)?;
+        self.all.folder.keep(&made)?;
         Ok(Some(made))
     }
 
@@ -104,28 +132,13 @@ impl Slots {
     }
 
     async fn knock(&self, epoch: Epoch) -> bool {
-        match self.entry.open(&self.card, epoch).await {
+        match self.all.entry.open(&self.all.card, epoch).await {
             Ok(mut entry) => self.client.knock(epoch, &mut entry).await > 0,
             Err(failure) => {
                 tracing::warn!(%failure, "cannot knock");
                 false
             }
         }
-    }
-
-    /// The oldest message that no other epoch's write holds.
-    fn next_message(&self) -> Result<Option<(String, super::store::Message)>, Failure> {
-        let mut held = BTreeSet::new();
-        for epoch in self.folder.writes()? {
-            let write = self.folder.write(self.client.board(), epoch)?;
-            held.extend(write.and_then(|write| write.message));
-        }
-        for name in self.folder.queued()?.into_iter().filter(|name| !held.contains(name)) {
-            if let Some(message) = self.folder.message(&name)? {
-                return Ok(Some((name, message)));
-            }
-        }
-        Ok(None)
     }
 
     /// Sends the write to each database that has not confirmed it, each at a moment of its own.
@@ -163,54 +176,6 @@ impl Slots {
         }
         Ok(())
     }
-
-    /// Notes what became of the epoch, and of the message in its write.
-    fn conclude(
-        &self,
-        epoch: Epoch,
-        message: Option<&str>,
-        settled: Result<(Reading, Vec<Fate>), BoardError>,
-    ) -> Result<(), Failure> {
-        let (text, fate) = match settled {
-            Ok((reading, fates)) => {
-                let fate = fates.first().copied().unwrap_or(Fate::LeftOut);
-                (format!("in a crowd of at most {}", reading.size), Some(fate))
-            }
-            Err(BoardError::NotRead(ReadError::Burnt(why))) if !why.warns() => {
-                // Nobody has read the table: the message stays where it is in the queue.
-                self.folder.forget(epoch)?;
-                return report(epoch, &format!("burnt: {why}"));
-            }
-            Err(error) => (format!("not published: {error}"), None),
-        };
-        if let Some(name) = message {
-            self.conclude_message(epoch, name, fate)?;
-        }
-        self.folder.forget(epoch)?;
-        report(epoch, &text)
-    }
-
-    fn conclude_message(
-        &self,
-        epoch: Epoch,
-        name: &str,
-        fate: Option<Fate>,
-    ) -> Result<(), Failure> {
-        let Some(mut message) = self.folder.message(name)? else { return Ok(()) };
-        match fate {
-            Some(Fate::Delivered | Fate::Recovered) => {
-                self.folder.end(name, Outcome::Delivered(epoch.0))
-            }
-            Some(Fate::Lost) if message.lost < self.repeats => {
-                message.lost += 1;
-                self.folder.put_message(name, &message)
-            }
-            Some(Fate::Lost) => self.folder.end(name, Outcome::Lost(epoch.0)),
-            Some(Fate::LeftOut | Fate::Covered) | None => {
-                self.folder.end(name, Outcome::Unsafe(epoch.0))
-            }
-        }
-    }
 }
 
 /// Sends a write to one database until it confirms it, refuses it for good, or the epoch is over.
@@ -230,9 +195,4 @@ async fn send_to(client: &Client, to: Party, submission: &Submission) -> Option<
         tokio::time::sleep(RETRY_PAUSE).await;
     }
     None
-}
-
-/// One line for each step, the same for messages and covers.
-fn report(epoch: Epoch, text: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "epoch {}: {text}", epoch.0).blame(Category::Io)
 }

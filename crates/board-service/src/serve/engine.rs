@@ -19,6 +19,7 @@ use alpheus_node::clock;
 use alpheus_node::engine::{self, BATCH, Handle, Reply};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// The number of past epochs for which statements are still fetched.
@@ -356,7 +357,7 @@ impl Engine {
         let own = match &self.server {
             Server::Database(database, _) => {
                 for epoch in database.unfinished_epochs() {
-                    let missing = database.missing_writes(epoch).into_iter().take(BATCH);
+                    let missing = next_of_each(database.missing_writes(epoch), BATCH);
                     let listed = missing.map(|(name, from)| (from, epoch, name));
                     wants.writes.extend(listed);
                     let shares = database.missing_shares(epoch).into_iter();
@@ -389,6 +390,22 @@ impl Engine {
     }
 }
 
+/// Of writes and the servers that list each, the next so many of every server. Names that one server
+/// has made up take no place from the writes that others list.
+fn next_of_each(
+    missing: Vec<(WriteName, Vec<Party>)>,
+    many: usize,
+) -> impl Iterator<Item = (WriteName, Vec<Party>)> {
+    let mut taken: BTreeMap<Party, usize> = BTreeMap::new();
+    missing.into_iter().filter(move |(_, from)| {
+        let is_next = from.iter().any(|by| taken.get(by).is_none_or(|taken| *taken < many));
+        if is_next {
+            from.iter().for_each(|by| *taken.entry(*by).or_default() += 1);
+        }
+        is_next
+    })
+}
+
 /// Whether a server has published its last statement of an epoch.
 fn over(transcript: &Transcript, of: Party) -> bool {
     let last = of != Party::Auditor && transcript.published_table(of).is_some();
@@ -397,4 +414,23 @@ fn over(transcript: &Transcript, of: Party) -> bool {
 
 fn now() -> Timestamp {
     Timestamp(clock::now().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One server's made-up names come before all others in order, and there are more than a batch.
+    #[test]
+    fn made_up_names_do_not_hold_up_the_writes_of_others() {
+        let name = |n: u8| WriteName(Digest([n; 32]));
+        let (liar, honest) = (Party::Server(1), Party::Server(2));
+        let made_up = (0..10).map(|n| (name(n), vec![liar]));
+        let shared = (10..12).map(|n| (name(n), vec![liar, honest]));
+        let own = (12..20).map(|n| (name(n), vec![honest]));
+        let next = next_of_each(made_up.chain(shared).chain(own).collect(), 4);
+        let names: Vec<WriteName> = next.map(|(name, _)| name).collect();
+        let expected: Vec<WriteName> = (0..4).chain(10..14).map(name).collect();
+        assert_eq!(names, expected);
+    }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const MEMBERS: usize = 5;
 /// Epochs of two hours.
 const EPOCHS: u64 = 12;
-const SECOND: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000;
 
 fn start(town: &Town, i: usize) -> Process {
     let state = format!("run/member-{i}");
@@ -39,7 +39,7 @@ fn queue(town: &Town, i: usize, message: &str) {
 
 /// Waits until each member has reported a line about the epoch, and moves the clock by so many
 /// seconds at a time meanwhile, up to a time.
-fn wait_for(
+pub(crate) fn wait_for(
     town: &mut Town,
     members: &[Process],
     epoch: u64,

@@ -2,7 +2,8 @@
 //! is nobody's choice, and who may have read a table alone does not talk that over.
 
 use crate::board::ring::{NOW, Ring, key, party, restated, server};
-use crate::board::stub::{MANY, Script, Stub};
+use crate::board::stub::{MANY, OTHER, Script, Stub};
+use crate::common::deployment::until;
 use alpheus_anonymous_board::configuration::Board;
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Statement};
 use alpheus_anonymous_board::reader::ReadError;
@@ -221,4 +222,46 @@ fn an_epoch_that_ends_before_anybody_is_bound_may_be_written_again() {
     assert_eq!(burnt(&stub), BurnReason::TooFew);
     let read = stub.not_read();
     assert!(read.contains("burnt") && !read.contains("do not write the same again"), "{read}");
+}
+
+/// A server that serves other bytes than it signed, or none, keeps nobody from reading the table that
+/// another one has.
+#[test]
+fn a_table_is_read_from_any_server_that_has_it() {
+    let stub = Stub::new();
+    let mut ring = Ring::of(&stub.configuration, 7);
+    (0..3).for_each(|i| drop(ring.post(i, Content::Message(format!("message {i}").as_bytes()))));
+    ring.later(901);
+    ring.turn();
+    let table = ring.tables[HONEST].as_ref().unwrap().to_vec();
+    let other: Vec<u8> = table.iter().map(|byte| !byte).collect();
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().tables = [Some(other.clone()), None, Some(table)];
+    let read = stub.read();
+    let mut messages: Vec<&str> = read.lines().collect();
+    messages.sort_unstable();
+    assert_eq!(messages, ["message 0", "message 1", "message 2"]);
+    stub.script().tables = [None, Some(other), None];
+    let said = stub.not_read();
+    assert!(said.contains("not the one that the databases signed"), "{said}");
+}
+
+/// A server that takes requests and never answers does not keep a writer from the statements of the
+/// others, of which it may have to complain.
+#[test]
+fn a_server_that_never_answers_holds_up_no_others() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 8);
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().stalls = Some(HONEST);
+    let client = Client::new(&stub.card).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _asking = runtime.spawn(async move { client.transcript(NOW).await.map(drop) });
+    let mut first = until("request for the others' statements", || {
+        stub.script().asked_of.get(..2).map(<[usize]>::to_vec)
+    });
+    // It would ask others for the statements of the one that does not answer only after a while.
+    first.sort_unstable();
+    assert_eq!(first, [OTHER.index(), LIAR]);
+    runtime.shutdown_background();
 }

@@ -17,6 +17,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,6 +39,12 @@ pub(crate) struct Script {
     pub(crate) said: [[Statements; MANY]; MANY],
     /// From so many requests for statements on they say this instead.
     pub(crate) later: Option<(usize, [[Statements; MANY]; MANY])>,
+    /// One that takes requests and never answers.
+    pub(crate) stalls: Option<usize>,
+    /// Whose statements the others were asked for, in order.
+    pub(crate) asked_of: Vec<usize>,
+    /// The bytes that each serves as the table.
+    pub(crate) tables: [Option<Vec<u8>>; MANY],
     /// So many times each refuses a write, by which rule.
     pub(crate) refuses: [(usize, &'static str); MANY],
     /// Requests for statements, or for what was heard.
@@ -65,7 +72,9 @@ impl Script {
     fn answer(&mut self, via: usize, board: Digest, asked: &[&str], body: &[u8]) -> Answer {
         match asked {
             ["GET", "statements", _, of, from] => {
-                let said = self.statements(via, of.parse().unwrap())?;
+                let of = of.parse().unwrap();
+                self.asked_of.push(of);
+                let said = self.statements(via, of)?;
                 encode(&said.iter().skip(from.parse().unwrap()).collect::<Vec<_>>())
             }
             ["GET", "digests", _] => {
@@ -73,6 +82,9 @@ impl Script {
                 let heard = heard.collect::<Result<Vec<_>, _>>()?;
                 let digests = heard.iter().map(|said| said.iter().map(Signed::digest).collect());
                 encode(&digests.collect::<Vec<Vec<Digest>>>())
+            }
+            ["GET", "tables", _] => {
+                self.tables[via].clone().ok_or_else(|| ApiError::missing("nothing"))
             }
             ["POST", "statements", _, of] => {
                 self.handed_on.push((via, of.parse().unwrap(), decode(body)?));
@@ -137,12 +149,23 @@ impl Stub {
         self.script.lock().unwrap()
     }
 
+    /// The messages that `alpheus board read` prints.
+    pub(crate) fn read(&self) -> String {
+        crate::common::ended_well(&mut self.reading()).0
+    }
+
     /// What `alpheus board read` says of the epoch, which it does not read.
     pub(crate) fn not_read(&self) -> String {
-        let read = ["board", "read", "--card", "board.json", "--epoch", "0"];
-        let output = crate::common::alpheus(read).current_dir(self.folder.path()).output().unwrap();
+        let output = self.reading().output().unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn reading(&self) -> Command {
+        let read = ["board", "read", "--card", "board.json", "--epoch", "0"];
+        let mut command = crate::common::alpheus(read);
+        command.current_dir(self.folder.path());
+        command
     }
 }
 
@@ -160,6 +183,9 @@ fn serve(
     let routes = Router::new().fallback(move |method: Method, uri: Uri, body: Bytes| async move {
         let parts = uri.path().trim_start_matches("/v1/").split('/');
         let asked: Vec<&str> = std::iter::once(method.as_str()).chain(parts).collect();
+        if script.lock().unwrap().stalls == Some(via) {
+            std::future::pending::<()>().await;
+        }
         script.lock().unwrap().answer(via, board, &asked, &body)
     });
     serving::serve(&files, routes)
