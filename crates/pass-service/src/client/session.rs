@@ -385,7 +385,8 @@ impl Driver {
         let acknowledged = self.session.ok_or(NoPassError)?;
         let link = self.current.borrow().as_ref().map(|live| live.link.clone());
         let link = link.map_or_else(|| self.fresh_link(), Ok)?;
-        let sent = self.passes.re_up(acknowledged.epoch(), &mut self.rng)?;
+        let (session, epoch) = (acknowledged.session(), acknowledged.epoch());
+        let sent = self.passes.re_up(session, epoch, &mut self.rng)?;
         self.session = Some(self.send(&sent, &link).await?);
         Ok(())
     }

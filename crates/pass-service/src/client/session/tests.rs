@@ -34,6 +34,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::MutexGuard;
 
+mod codes;
 mod resends;
 
 const SECOND: u64 = 1_000_000;
