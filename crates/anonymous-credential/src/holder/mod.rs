@@ -267,7 +267,10 @@ impl Holder {
 
     /// Checks that an epoch is not a login code's. Nothing of a code may reach a gateway, which
     /// could link the scan at the gate to the connection.
-    fn check_no_code(&self, epoch: Epoch) -> Result<(), HolderError> {
+    ///
+    /// # Errors
+    /// [`HolderError::Code`].
+    pub fn check_no_code(&self, epoch: Epoch) -> Result<(), HolderError> {
         if self.codes.contains(&epoch) { Err(HolderError::Code) } else { Ok(()) }
     }
 

@@ -359,7 +359,7 @@ impl Driver {
             self.session = None;
             self.serve_on(None);
         }
-        self.passes.of(epoch)?;
+        self.passes.of(epoch)?.check_no_code(epoch)?;
         let link = self.fresh_link()?;
         let hello = self.hello(&link).await?;
         let compared = self.pinned.compare(&hello.fingerprint)?;

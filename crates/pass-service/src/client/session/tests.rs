@@ -169,7 +169,7 @@ fn configuration(key: &IssuerKey, seconds: u64) -> Configuration {
         pre_login: Span(epoch / 2),
         border_pre_login: Span(epoch / 2),
         epochs_per_period: 1 << 20,
-        ahead: 0,
+        ahead: 1,
     };
     let (issuer, limit) = (*key.public(), Limit::ONE);
     Configuration { deployment: [1; 32], kind: 1, tier: 1, limit, incarnation: 1, schedule, issuer }

@@ -3,13 +3,21 @@
 
 use super::*;
 
+/// Uses the pass at a gate.
+fn show_code(file: &mut PassFile, pinned: &Pinned) {
+    let (now, mut rng) = (clock::now(), alpheus_node::entropy::rng().unwrap());
+    let period = pinned.schedule.period_of(pinned.schedule.epoch_at(now).unwrap());
+    let mut holder = file.holder(pinned, period).unwrap().unwrap();
+    let compared = pinned.compare(&pinned.fingerprint()).unwrap();
+    holder.code(&compared, now, &mut rng).unwrap().commit(file).unwrap();
+}
+
 /// A pass, with codes of two epochs, whose next epoch is open.
 fn passes(folder: &tempfile::TempDir, code: bool) -> (Passes, Pinned, Epoch) {
     let mut rng = alpheus_node::entropy::rng().unwrap();
     let key = IssuerKey::random(&mut rng).unwrap();
     let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
     let mut settings = configuration(&key, 600);
-    settings.schedule.ahead = 1;
     settings.schedule.pre_login = settings.schedule.epoch;
     settings.schedule.border_pre_login = settings.schedule.epoch;
     let signed = Signed::new(&settings, &operator);
@@ -19,10 +27,7 @@ fn passes(folder: &tempfile::TempDir, code: bool) -> (Passes, Pinned, Epoch) {
     let pinned = card.open().unwrap().pinned;
     let epoch = pinned.schedule.epoch_at(clock::now()).unwrap();
     if code {
-        let mut holder = file.holder(&pinned, pinned.schedule.period_of(epoch)).unwrap().unwrap();
-        let compared = pinned.compare(&pinned.fingerprint()).unwrap();
-        let made = holder.code(&compared, clock::now(), &mut rng).unwrap();
-        made.commit(&mut file).unwrap();
+        show_code(&mut file, &pinned);
     }
     (Passes::new(file, pinned.clone()), pinned, epoch)
 }
@@ -40,6 +45,19 @@ fn after_a_code_nothing_is_sent_until_its_epochs_are_over() {
         assert!(of_code && refused.kind() == FailureKind::Refused, "{refused}");
         assert!(!refused.is_final(), "it goes on in a later epoch");
     }
+}
+
+/// It would see who comes online again and again without a login.
+#[tokio::test]
+async fn after_a_code_a_client_does_not_even_greet_the_gateway() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fake, mut file) = world(&folder, 600, Behaviour::default()).await;
+    let pinned = fake.state().pinned.clone();
+    show_code(&mut file, &pinned);
+    let ended = drive(file, 1 << 30, Duration::from_secs(2)).await;
+    assert!(ended.is_none(), "{ended:?}");
+    let state = fake.state();
+    assert_eq!((state.hellos, state.logins.len()), (0, 0));
 }
 
 /// The next epoch's session is another. Its message belongs on connections of its own.
