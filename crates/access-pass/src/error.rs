@@ -105,8 +105,11 @@ pub enum FileError {
     /// It is something else, or cut off.
     #[error("this is not a pass file, or it is cut off")]
     Unreadable,
-    /// A later version of the program wrote it.
-    #[error("version {0} of the pass file is not supported, only version 1; use a newer program")]
+    /// Another version of the program wrote it.
+    #[error(
+        "version {0} of the pass file is not supported, only version {version}; use the program that wrote it",
+        version = crate::file::VERSION
+    )]
     Version(u8),
     /// The key file or passphrase is another one, or the file is damaged.
     #[error(

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: &[u8; 8] = b"ALPHPASS";
-const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 2;
 const HEAD: usize = 8 + 1 + 16 + 4 + 4;
 /// A file that asks for more, in KiB and passes, is probably an attack on this machine's memory.
 const MAX_HARDNESS: Hardness = Hardness { memory: 1 << 20, passes: 64 };

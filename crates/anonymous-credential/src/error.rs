@@ -159,6 +159,12 @@ pub enum HolderError {
         "the credential was presented as often as this epoch allows; resend, or wait for the next epoch"
     )]
     Burnt,
+    /// The epoch belongs to a login code. A session in it would link the code's scan to the channel
+    /// of the session.
+    #[error(
+        "a login code was made for this epoch, and a session would be linked to its scan; log in when the code's epochs are over"
+    )]
+    Code,
     /// The clock went back behind an epoch with a presentation.
     #[error(
         "this device's clock went back behind an epoch in which it presented its credential; correct the clock"

@@ -11,7 +11,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::{Readers, read_key_file, write_new};
 use alpheus_node::network::base::Base;
 use alpheus_time::{Span, Timestamp};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -123,12 +123,32 @@ fn schedule(args: &Args) -> Schedule {
 /// Reads the issuer's key of a deployment.
 ///
 /// # Errors
-/// If it cannot be read or is not a key.
+/// If it cannot be read, others can read it, or it is not a key.
 pub fn issuer_key(deployment: &Path) -> Result<IssuerKey, Failure> {
     let path = deployment.join(ISSUER_KEY);
-    let text = Zeroizing::new(std::fs::read_to_string(&path).blame_io(&path)?);
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
+    let text = read_key_file(&path)?;
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim_ascii()).ok().map(Zeroizing::new);
     let secret = bytes.and_then(|bytes| Secret::<128>::from_slice(&bytes));
     let secret = secret.ok_or("not an issuer's key: 256 hexadecimal digits").blame_input(&path)?;
     IssuerKey::from_bytes(&secret).blame_input(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Anyone who has it can mint passes.
+    #[test]
+    fn an_issuers_key_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = IssuerKey::random(&mut entropy::rng().unwrap()).unwrap();
+        let path = folder.path().join(ISSUER_KEY);
+        std::fs::write(&path, HEXLOWER.encode(key.expose().expose()) + "\n").unwrap();
+        for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(issuer_key(folder.path()).is_ok(), good, "{mode:o}");
+        }
+    }
 }

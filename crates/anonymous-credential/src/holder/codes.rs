@@ -16,7 +16,7 @@ use rand_core::CryptoRng;
 impl Holder {
     /// Returns a code for the running epoch: a login, and re-ups to the following epochs. Called
     /// again in that epoch, it returns the same code. The epochs are burnt even if no gate ever
-    /// reads the code.
+    /// reads the code, and nothing of the code is ever sent to a gateway.
     ///
     /// # Errors
     /// [`HolderError`].
@@ -54,11 +54,13 @@ impl Holder {
         for from in (epoch.0..last.0).map(Epoch) {
             burnt.push((from.next(), self.carry(from, session, rng)?.to_bytes()));
         }
-        let mut changes = Vec::with_capacity(burnt.len());
+        let mut changes = Vec::with_capacity(2 * burnt.len());
         for (epoch, bytes) in burnt {
             let stored = StoredPresentation { session, seed: hedge.seed(), bytes };
             changes.push(records::presentation(self.period, epoch, 0, &stored));
+            changes.push(records::code(self.period, epoch));
             self.presentations.insert((epoch, 0), stored);
+            self.codes.insert(epoch);
         }
         let bytes = self.code_bytes(epoch, last).ok_or(HolderError::Damaged)?;
         Ok(Step::new(changes, OutboundMessage { session, epoch, bytes }))
@@ -70,17 +72,21 @@ impl Holder {
         let stored = self.presentations.get(&(first, 0)).ok_or(HolderError::Burnt)?;
         let ours = self.presentations.range((first, 0)..=(last, 0));
         let again = |((epoch, index), stored): (&(Epoch, u32), &StoredPresentation)| {
-            records::presentation(self.period, *epoch, *index, stored)
+            let code = records::code(self.period, *epoch);
+            [records::presentation(self.period, *epoch, *index, stored), code]
         };
         // Stored again, since the first commit may not have reached the disk yet.
         Ok(Step::new(
-            ours.map(again).collect(),
+            ours.flat_map(again).collect(),
             OutboundMessage { session: stored.session, epoch: first, bytes },
         ))
     }
 
-    /// Rebuilds a code from stored presentations, if they are a login and its re-ups.
+    /// Rebuilds a code from stored presentations, if they were made for one.
     fn code_bytes(&self, first: Epoch, last: Epoch) -> Option<Vec<u8>> {
+        if !(first.0..=last.0).all(|epoch| self.codes.contains(&Epoch(epoch))) {
+            return None;
+        }
         let stored = self.presentations.get(&(first, 0))?;
         let login = Login::from_bytes(&stored.bytes, Limit::ONE).ok()?;
         let ours = login.holder == session_key(&stored.seed).verifying_key();

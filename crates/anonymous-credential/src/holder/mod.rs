@@ -34,7 +34,7 @@ use alpheus_crypto::sign::{Signature, SigningKey};
 use alpheus_time::Timestamp;
 use presentation::Bits;
 use rand_core::CryptoRng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use zeroize::Zeroizing;
 
 /// Which of the two epochs (or periods) that may be open.
@@ -57,6 +57,8 @@ pub struct Holder {
     mac: Element,
     /// By epoch and index. An entry is burnt even if it never arrived.
     presentations: BTreeMap<(Epoch, u32), StoredPresentation>,
+    /// Epochs whose presentations are parts of a login code: they are for gates only.
+    codes: BTreeSet<Epoch>,
 }
 
 /// A stored presentation, to be resent byte for byte.
@@ -111,6 +113,7 @@ impl Holder {
         if self.pinned.schedule.period_of(epoch) != self.period {
             return Err(HolderError::OtherPeriod);
         }
+        self.check_no_code(epoch)?;
         let used = self.presentations.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
         let index = used.map_or(0, |((_, index), _)| index + 1);
         if index >= self.pinned.limit.get() {
@@ -150,6 +153,7 @@ impl Holder {
         if self.pinned.schedule.period_of(epoch) != self.period {
             return Err(HolderError::NeedsLogin);
         }
+        self.check_no_code(from)?;
         let re_up = self.carry(from, session, rng)?;
         let stored = StoredPresentation { session, seed, bytes: re_up.to_bytes() };
         Ok(self.burn(epoch, 0, stored))
@@ -159,8 +163,9 @@ impl Holder {
     /// its acknowledgement was lost.
     ///
     /// # Errors
-    /// [`HolderError::NothingPresented`].
+    /// [`HolderError::NothingPresented`]; [`HolderError::Code`] for a part of a login code.
     pub fn resend(&self, epoch: Epoch) -> Result<Step<OutboundMessage>, HolderError> {
+        self.check_no_code(epoch)?;
         let last = self.presentations.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
         let ((_, index), stored) = last.ok_or(HolderError::NothingPresented)?;
         let outgoing =
@@ -174,7 +179,7 @@ impl Holder {
     /// nothing older.
     ///
     /// # Errors
-    /// [`HolderError::NothingPresented`].
+    /// As for [`Holder::resend`].
     pub fn resend_latest(
         &self,
         epoch: Epoch,
@@ -254,7 +259,19 @@ impl Holder {
             key: records::presentation_key(self.period, *epoch, *index),
             value: None,
         };
-        Step::new(over.keys().map(gone).collect(), ())
+        let kept = self.codes.split_off(&first.0);
+        let codes = std::mem::replace(&mut self.codes, kept);
+        let codes = codes.iter().map(|epoch| records::no_code(self.period, *epoch));
+        Step::new(over.keys().map(gone).chain(codes).collect(), ())
+    }
+
+    /// Checks that an epoch is not a login code's. Nothing of a code may reach a gateway, which
+    /// could link the scan at the gate to the connection.
+    ///
+    /// # Errors
+    /// [`HolderError::Code`].
+    pub fn check_no_code(&self, epoch: Epoch) -> Result<(), HolderError> {
+        if self.codes.contains(&epoch) { Err(HolderError::Code) } else { Ok(()) }
     }
 
     fn session_key(&self, id: SessionId) -> Result<SigningKey, HolderError> {

@@ -9,12 +9,14 @@ use crate::subjects::Subject;
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const REQUEST: &[u8] = b"request";
 const CREDENTIAL: &[u8] = b"credential";
 const SHOWN: &[u8] = b"shown";
 const ABOUT: &[u8] = b"about";
+/// Marks a presentation as a part of a login code.
+const CODE: &[u8] = b"code";
 
 /// A stored record is damaged. Without its records a holder does not know what it has burnt.
 /// Restore them from a copy that is as recent, or wait for the next period.
@@ -65,7 +67,8 @@ impl Holder {
             let ours = records.range(prefix.clone()..).take_while(|(k, _)| k.starts_with(&prefix));
             let presentations = ours.map(|(k, v)| read_presentation(&k[prefix.len()..], v));
             let presentations = presentations.collect::<Option<_>>()?;
-            Some(Self { pinned, period, m1, u, mac, presentations })
+            let codes = read_codes(period, records)?;
+            Some(Self { pinned, period, m1, u, mac, presentations, codes })
         };
         read().map(Some).ok_or(DamagedRecordError)
     }
@@ -75,7 +78,7 @@ impl Holder {
 /// thief could find the presentations of those periods.
 pub fn forget_before(period: Period, records: &Records) -> Step<()> {
     let over = |key: &&Vec<u8>| {
-        let mut kinds = [REQUEST, CREDENTIAL, SHOWN, ABOUT].into_iter();
+        let mut kinds = [REQUEST, CREDENTIAL, SHOWN, ABOUT, CODE].into_iter();
         let rest = kinds.find_map(|kind| key.strip_prefix(kind));
         let of = rest.and_then(<[u8]>::first_chunk).map(|of| u64::from_be_bytes(*of));
         of.is_some_and(|of| of < period.0)
@@ -112,6 +115,27 @@ pub(super) fn presentation_key(period: Period, epoch: Epoch, index: u32) -> Vec<
     key.extend_from_slice(&epoch.0.to_be_bytes());
     key.extend_from_slice(&index.to_be_bytes());
     key
+}
+
+/// `code ‖ period:64 ‖ epoch:64`, without a value.
+pub(super) fn code(period: Period, epoch: Epoch) -> Change {
+    put(code_key(period, epoch), Vec::new())
+}
+
+pub(super) fn no_code(period: Period, epoch: Epoch) -> Change {
+    Change { key: code_key(period, epoch), value: None }
+}
+
+fn code_key(period: Period, epoch: Epoch) -> Vec<u8> {
+    [&key(CODE, period), &epoch.0.to_be_bytes()[..]].concat()
+}
+
+fn read_codes(period: Period, records: &Records) -> Option<BTreeSet<Epoch>> {
+    let prefix = key(CODE, period);
+    let ours = records.range(prefix.clone()..).take_while(|(k, _)| k.starts_with(&prefix));
+    let epochs =
+        ours.map(|(k, _)| Some(Epoch(u64::from_be_bytes(k[prefix.len()..].try_into().ok()?))));
+    epochs.collect()
 }
 
 /// session ‖ seed ‖ bytes.

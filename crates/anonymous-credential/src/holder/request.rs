@@ -13,7 +13,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, ProvingError};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A request that waits for its credential. Its secrets are durable before it can be sent, so a
 /// crash does not cost the account its period.
@@ -93,6 +93,7 @@ impl PendingRequest {
             u: response.u,
             mac: mac.map_err(|IdentityError| HolderError::Response)?,
             presentations: BTreeMap::new(),
+            codes: BTreeSet::new(),
         };
         let changes = vec![records::credential(&holder), records::no_request(holder.period)];
         Ok(Step::new(changes, holder))

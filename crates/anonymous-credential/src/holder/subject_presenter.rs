@@ -14,7 +14,7 @@ use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sigma::{JointStatement, prove_together};
 use rand_core::CryptoRng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A holder's presentations about one subject. Not `Clone`, not `Debug`.
 pub struct SubjectPresenter {
@@ -45,6 +45,7 @@ impl Holder {
             u: self.u,
             mac: self.mac,
             presentations,
+            codes: BTreeSet::new(),
         };
         Ok(SubjectPresenter { holder, subject })
     }

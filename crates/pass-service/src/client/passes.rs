@@ -6,6 +6,7 @@ use crate::client::session::SessionError;
 use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
 use alpheus_anonymous_credential::error::HolderError;
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, Timing};
+use alpheus_anonymous_credential::messages::SessionId;
 use alpheus_anonymous_credential::schedule::{Epoch, Period};
 use alpheus_crypto::hash::Digest;
 use alpheus_node::clock;
@@ -68,7 +69,7 @@ impl Passes {
     /// or the re-up to the next epoch if that one is open.
     ///
     /// # Errors
-    /// [`SessionError`].
+    /// [`SessionError`]; [`HolderError::Code`] until the epochs of a login code are over.
     pub fn log_in(
         &mut self,
         epoch: Epoch,
@@ -90,15 +91,18 @@ impl Passes {
     /// Renews a session of `epoch` for the next one.
     ///
     /// # Errors
-    /// [`SessionError`].
+    /// [`SessionError`]; [`HolderError::Burnt`] if the next epoch has another session.
     pub fn re_up(
         &mut self,
+        session: SessionId,
         epoch: Epoch,
         rng: &mut impl CryptoRng,
     ) -> Result<OutboundMessage, SessionError> {
         let (holder, file) = self.open(epoch)?;
-        let step = if holder.newest() == Some(epoch.next()) {
+        let step = if holder.has_presented(session, epoch.next()) {
             holder.resend(epoch.next())?
+        } else if holder.newest() > Some(epoch) {
+            return Err(HolderError::Burnt.into());
         } else {
             holder.re_up(clock::now(), rng)?
         };

@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 
 /// How long a request waits for a session.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a request without a body is sent again: the gateway may have been restarted, and then
-/// the session may end at an epoch's border before the request reaches it.
+/// How often a request without a body is sent again in its session: the gateway may have been
+/// restarted, and an epoch's border may come before the request reaches it.
 const RESENDS: usize = 2;
 
 /// The state that requests share.
@@ -88,6 +88,10 @@ async fn serve(State(local): State<Local>, request: Request) -> Response {
         // already waiting.
         let _ = local.orders.try_send(Order::Reconnect(live.clone()));
         let Some(next) = local.live(Some(&live)).await else { break };
+        // Another session: the same address and headers in it would link the two.
+        if next.jar != live.jar {
+            return session_over();
+        }
         response = send(&next, copy(&again)).await;
         live = next;
     }
@@ -111,6 +115,11 @@ fn refused_by_gateway(response: &Response) -> bool {
 fn no_session() -> Response {
     let detail = "there is no session; the pass may be in use, or the gateway is unreachable";
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-session", detail).into_response()
+}
+
+fn session_over() -> Response {
+    let detail = "the request's session is over, and another has begun; send the request again";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "session-over", detail).into_response()
 }
 
 impl Local {

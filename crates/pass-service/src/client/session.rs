@@ -359,7 +359,7 @@ impl Driver {
             self.session = None;
             self.serve_on(None);
         }
-        self.passes.of(epoch)?;
+        self.passes.of(epoch)?.check_no_code(epoch)?;
         let link = self.fresh_link()?;
         let hello = self.hello(&link).await?;
         let compared = self.pinned.compare(&hello.fingerprint)?;
@@ -385,7 +385,8 @@ impl Driver {
         let acknowledged = self.session.ok_or(NoPassError)?;
         let link = self.current.borrow().as_ref().map(|live| live.link.clone());
         let link = link.map_or_else(|| self.fresh_link(), Ok)?;
-        let sent = self.passes.re_up(acknowledged.epoch(), &mut self.rng)?;
+        let (session, epoch) = (acknowledged.session(), acknowledged.epoch());
+        let sent = self.passes.re_up(session, epoch, &mut self.rng)?;
         self.session = Some(self.send(&sent, &link).await?);
         Ok(())
     }

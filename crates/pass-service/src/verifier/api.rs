@@ -289,3 +289,6 @@ fn for_peer(api: &Api, peer: &Peer, body: &[u8]) -> Result<HoldRequest, Refusal>
     let wanted: HoldRequest = decode(body)?;
     if is_on(api.place, &wanted) { Ok(wanted) } else { Err(misplaced().into()) }
 }
+
+#[cfg(test)]
+mod tests;

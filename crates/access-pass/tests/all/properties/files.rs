@@ -50,6 +50,8 @@ fn any_other_file_is_rejected_with_a_specific_error() {
         refused(b"correct horse", &file)
     };
     assert_eq!(with(8, 3), Some(FileError::Version(1)));
+    let said = FileError::Version(1).to_string();
+    assert!(said.contains("only version 2"), "{said}");
     assert_eq!(with(25, 0x80), Some(FileError::Hardness), "it would take all memory");
     // One KiB more than the most, and one pass, which this machine could still do.
     let mut heavy = file.clone();

@@ -88,7 +88,11 @@ fn asks_all_at_once(client: &Client) {
     std::thread::scope(|scope| {
         let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| client.get("/"))).collect();
         for asked in asked {
-            let (status, answer) = asked.join().unwrap();
+            let (mut status, mut answer) = asked.join().unwrap();
+            if answer.contains("session-over") {
+                // An epoch ended before the session could be renewed. No other session resends it.
+                (status, answer) = client.get("/");
+            }
             assert_eq!(status, 200, "{answer}\n{}", client.process.log());
         }
     });

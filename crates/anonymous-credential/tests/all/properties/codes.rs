@@ -231,6 +231,57 @@ fn a_session_and_a_code_exclude_each_other() {
     assert!(gate.code(at(16)).is_ok(), "the next epoch is not burnt");
 }
 
+/// The gateway would learn the code's tags from the client's address. So no message of the code's
+/// session reaches it, after a restart of the client either.
+#[test]
+fn a_code_is_not_sent_as_a_login() {
+    let mut gate = Gate::new(57).unwrap();
+    let compared = gate.pinned.compare(&gate.pinned.fingerprint()).unwrap();
+    let code = gate.code(at(1)).unwrap();
+    let tags = code.tags(&gate.pinned);
+    let mut restored = gate.copy(&gate.store.clone());
+    for (epoch, _) in &tags {
+        let now = at(2 + 15 * (epoch.0 - START.0));
+        for holder in [&mut gate.holder, &mut restored] {
+            let login = holder.log_in(Timing::Running, &compared, &NOTHING, now, &mut gate.rng);
+            assert_eq!(login.err(), Some(HolderError::Code), "{epoch:?}");
+            assert_eq!(holder.resend(*epoch).err(), Some(HolderError::Code), "{epoch:?}");
+            assert_eq!(holder.resend_latest(*epoch, now).err(), Some(HolderError::Code));
+            let re_up = holder.re_up(now, &mut gate.rng);
+            assert!(re_up.is_err(), "{epoch:?}");
+        }
+    }
+    // The pre-login of the first epoch after the code.
+    let carried = restored.re_up(at(58), &mut gate.rng).err();
+    assert_eq!(carried, Some(HolderError::Code));
+    let login = restored.log_in(Timing::Next, &compared, &NOTHING, at(58), &mut gate.rng);
+    let sent = login.unwrap().commit(&mut gate.store).unwrap();
+    assert!(tags.iter().all(|(_, tag)| sent.session != SessionId(*tag)));
+    assert_eq!(sent.epoch, Epoch(START.0 + 4));
+    // Nothing of the code outlives its records.
+    let mut later = gate.copy(&gate.store.clone());
+    let now = at(15 * 20);
+    let login = later.log_in(Timing::Running, &compared, &NOTHING, now, &mut gate.rng);
+    login.unwrap().commit(&mut gate.store).unwrap();
+    later.prune().commit(&mut gate.store).unwrap();
+    assert!(gate.store.keys().all(|key| !key.starts_with(b"code")), "{:?}", gate.store.keys());
+}
+
+/// What a gateway was sent is not shown at a gate.
+#[test]
+fn a_session_that_was_carried_on_is_no_code() {
+    let mut gate = Gate::new(58).unwrap();
+    let compared = gate.pinned.compare(&gate.pinned.fingerprint()).unwrap();
+    let login = gate.holder.log_in(Timing::Running, &compared, &NOTHING, at(1), &mut gate.rng);
+    login.unwrap().commit(&mut gate.store).unwrap();
+    for epoch in 1..4 {
+        let re_up = gate.holder.re_up(at(15 * epoch - 1), &mut gate.rng).unwrap();
+        re_up.commit(&mut gate.store).unwrap();
+    }
+    // A clock that was ahead is corrected: all of the epochs are in the records.
+    assert_eq!(gate.code(at(2)), Err(HolderError::Burnt));
+}
+
 #[test]
 fn only_its_holder_can_sign_for_a_code() {
     let mut gate = Gate::new(54).unwrap();
@@ -269,7 +320,7 @@ fn a_restored_shard_waits_for_as_many_epochs_as_codes_spend() {
     let mut served = (0..6).filter(|epoch| {
         let now = at(14 + 15 * epoch);
         let mut fresh = copied.clone();
-        fresh.retain(|key, _| !key.starts_with(b"shown"));
+        fresh.retain(|key, _| !key.starts_with(b"shown") && !key.starts_with(b"code"));
         gate.friend_logs_in(Timing::Next, &fresh, now) != Err(VerifierError::MayHaveForgotten)
     });
     // The code spent epochs 0 to 3. A login at 14 + 15n is for epoch n + 1.
@@ -413,7 +464,7 @@ fn a_rejected_code_releases_nothing_that_a_session_holds() {
         let session = race.session;
         let epoch = race.home().0.status(session).unwrap().epoch;
         let mut pass = copied;
-        pass.retain(|key, _| !key.starts_with(b"shown"));
+        pass.retain(|key, _| !key.starts_with(b"shown") && !key.starts_with(b"code"));
         let again = race.gate.friend_logs_in(Timing::Next, &pass, at(14));
         assert!(
             epoch == START || again == Err(VerifierError::Spent),

@@ -128,6 +128,28 @@ fn a_tag_is_held_for_a_code_in_its_time_only() {
     assert_eq!(forgotten, Err(VerifierError::MayHaveForgotten));
 }
 
+/// The same for a session's next tag. A shard that may have forgotten the tag's login would hold it
+/// for a second session of the pass.
+#[test]
+fn a_tag_is_held_for_a_session_in_its_time_only() {
+    let gate = Gate::new(170).unwrap();
+    let held = |origin, epoch| {
+        let shard = Shard::restore(gate.pinned.clone(), [], origin, at(1)).unwrap();
+        let mut shard = shard.commit(&mut Ledger::new()).unwrap();
+        let (tag, session) = (TagId(Digest([1; 32])), SessionId(TagId(Digest([2; 32]))));
+        let request = HoldRequest { epoch: Epoch(epoch), tag, session };
+        shard.hold_for_peer(request, at(1)).map(drop)
+    };
+    let results = [
+        held(StateOrigin::New, START.0 - 1),
+        held(StateOrigin::New, START.0),
+        held(StateOrigin::New, START.0 + 1),
+        held(StateOrigin::Restored, START.0),
+    ];
+    let (early, forgotten) = (VerifierError::Epoch, VerifierError::MayHaveForgotten);
+    assert_eq!(results, [Err(early), Ok(()), Err(early), Err(forgotten)]);
+}
+
 #[test]
 fn a_code_is_of_a_pass_of_its_own_period_and_configuration() {
     let mut gate = Gate::new(167).unwrap();

@@ -26,12 +26,16 @@ use alpheus_time::{Span, Timestamp};
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::MutexGuard;
+
+mod codes;
+mod resends;
 
 const SECOND: u64 = 1_000_000;
 
@@ -44,6 +48,8 @@ struct FakeState {
     logins: Vec<(SessionId, Epoch)>,
     connects: Vec<SessionId>,
     hellos: usize,
+    /// Requests for the service.
+    requests: usize,
     /// The address of each connection, with its session.
     peers: Vec<(SessionId, SocketAddr)>,
     behaviour: Behaviour,
@@ -60,6 +66,8 @@ struct Behaviour {
     down: bool,
     /// Rejects its own challenge this many times, as after a restart.
     restarts: usize,
+    /// Does not know the connection of this many requests, as after a restart.
+    rejects: usize,
     /// Changes its configuration after this many hellos.
     changes_after: Option<usize>,
 }
@@ -141,6 +149,17 @@ async fn connect_to(
     Ok(state.gateway.connect(&connect, clock::now())?.to_bytes())
 }
 
+/// A request for the service.
+async fn serve(State(fake): State<Fake>) -> Response {
+    let mut state = fake.state();
+    state.requests += 1;
+    let Some(left) = state.behaviour.rejects.checked_sub(1) else {
+        return StatusCode::OK.into_response();
+    };
+    state.behaviour.rejects = left;
+    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Alpheus-Pass")]).into_response()
+}
+
 /// Epochs of this many seconds, of which the hundredth begins now, and one pass for all.
 fn configuration(key: &IssuerKey, seconds: u64) -> Configuration {
     let epoch = seconds * SECOND;
@@ -150,7 +169,7 @@ fn configuration(key: &IssuerKey, seconds: u64) -> Configuration {
         pre_login: Span(epoch / 2),
         border_pre_login: Span(epoch / 2),
         epochs_per_period: 1 << 20,
-        ahead: 0,
+        ahead: 1,
     };
     let (issuer, limit) = (*key.public(), Limit::ONE);
     Configuration { deployment: [1; 32], kind: 1, tier: 1, limit, incarnation: 1, schedule, issuer }
@@ -172,6 +191,7 @@ async fn world(folder: &tempfile::TempDir, seconds: u64, behaviour: Behaviour) -
         logins: Vec::new(),
         connects: Vec::new(),
         hellos: 0,
+        requests: 0,
         peers: Vec::new(),
         behaviour,
     };
@@ -181,6 +201,7 @@ async fn world(folder: &tempfile::TempDir, seconds: u64, behaviour: Behaviour) -
         .route(&format!("{PATH}/login"), post(log_in))
         .route(&format!("{PATH}/re-up"), post(re_up))
         .route(&format!("{PATH}/connect"), post(connect_to))
+        .fallback(serve)
         .with_state(fake.clone());
     let any = ([127, 0, 0, 1], 0).into();
     let server = alpheus_node::service::http::Server::bind(any, None).await.unwrap();
