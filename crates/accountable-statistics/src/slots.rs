@@ -82,9 +82,10 @@ impl Slots {
         self.grants_by_key.get(ephemeral).filter(|(at, _)| *at == turn).map(|(_, signed)| signed)
     }
 
-    /// Whether a key was granted a slot at an earlier turn and let it lapse.
+    /// Whether a key was granted a slot at another turn and let it lapse. After a clock has stepped
+    /// back, that may be a later one.
     pub(crate) fn has_lapsed(&self, ephemeral: &OneTimePublic, turn: Turn) -> bool {
-        self.grants_by_key.get(ephemeral).is_some_and(|(at, _)| *at < turn)
+        self.grants_by_key.get(ephemeral).is_some_and(|(at, _)| *at != turn)
     }
 
     /// Whether a key has a receipt here.

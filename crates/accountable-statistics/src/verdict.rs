@@ -14,11 +14,15 @@ pub enum Verdict {
     Result(PublishedResult, AgreedSet),
     /// Without a result.
     Without(NoResultError),
+    /// A quorum says that there is no result, and a smoother has signed one: some of them tell
+    /// readers something else.
+    Disputed,
 }
 
 /// How an aggregate ended, once enough smoothers have reported it. A result needs equal signatures
 /// of t, one of which is honest; its set is the one that a quorum has agreed to. No result needs a
-/// quorum, because some may run out of time while others have a result. A statement that its
+/// quorum, because some may run out of time while others have a result, and no signed result beside it:
+/// with another smoother's signature that one may be published. A statement that its
 /// smoother has not signed, or that is about something else, does not count.
 #[must_use]
 pub fn verdict(
@@ -27,14 +31,17 @@ pub fn verdict(
     pinned: &Pinned,
 ) -> Option<Verdict> {
     let (mut results, mut sets) = (Endorsed::<Outcome>::default(), Endorsed::<Ready>::default());
-    let mut without: BTreeMap<SmootherId, NoResultError> = BTreeMap::new();
+    let (mut without, mut signed) = (BTreeMap::<SmootherId, NoResultError>::new(), false);
     for (by, End { outcome, ready }) in ends {
         let opened = pinned.key(*by).and_then(|key| outcome.open(key).ok());
         match opened.map(|opened| opened.into_inner()) {
             Some(Outcome { aggregate, result: Err(why) }) if aggregate == agreed.name() => {
                 without.insert(*by, why);
             }
-            _ => results.add(*by, outcome.clone()),
+            opened => {
+                signed |= opened.is_some_and(|opened| opened.aggregate == agreed.name());
+                results.add(*by, outcome.clone());
+            }
         }
         ready.iter().for_each(|ready| sets.add(*by, ready.clone()));
     }
@@ -47,6 +54,7 @@ pub fn verdict(
         {
             Some(Verdict::Result(published, AgreedSet::new(ready)))
         }
+        _ if without.len() >= pinned.quorum() && signed => Some(Verdict::Disputed),
         _ if without.len() >= pinned.quorum() => most(without.values()).map(Verdict::Without),
         _ => None,
     }

@@ -7,7 +7,7 @@ use crate::settings::StatsSettings;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Definition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::messages::Release;
+use alpheus_accountable_statistics::messages::{Release, ReleasedSlot};
 use alpheus_accountable_statistics::role_error::{ContributionError, RegistrationError};
 use alpheus_anonymous_credential::error::HolderError;
 use alpheus_crypto::hash::Digest;
@@ -43,8 +43,8 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct PartyClient {
     link: HttpClient,
-    /// How long it is waited for an answer.
-    time: Duration,
+    /// What an answer may take.
+    limits: Limits,
 }
 
 /// A request to a party failed.
@@ -118,19 +118,25 @@ impl PartyClient {
     /// A connection over an HTTP client.
     #[must_use]
     pub fn over(link: HttpClient) -> Self {
-        Self { link, time: LARGE }
+        Self { link, limits: Limits { bytes: MAX_BODY, time: LARGE } }
     }
 
     /// The same connection with another timeout.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
-        Self { time, ..self }
+        Self { limits: Limits { time, ..self.limits }, ..self }
+    }
+
+    /// The same connection for answers up to so many bytes.
+    #[must_use]
+    pub fn up_to(self, bytes: usize) -> Self {
+        Self { limits: Limits { bytes, ..self.limits }, ..self }
     }
 
     /// The same party over connections of their own.
     #[must_use]
     pub fn unlinked(&self) -> Self {
-        Self { link: self.link.unlinked(), time: self.time }
+        Self { link: self.link.unlinked(), limits: self.limits }
     }
 
     /// Sends a `GET` request.
@@ -174,12 +180,12 @@ impl PartyClient {
         headers: &[(HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<T, RequestError> {
-        let limits = Limits { bytes: MAX_BODY, time: self.time };
-        let answer = self.link.exchange(method, path, headers, body, limits).await?;
+        let answer = self.link.exchange(method, path, headers, body, self.limits).await?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
 
-    fn malformed(&self) -> RequestError {
+    /// The answer breaks the rules.
+    pub(crate) fn malformed(&self) -> RequestError {
         self.link.malformed()
     }
 }
@@ -226,22 +232,28 @@ pub async fn fetch_definitions(
     taken.collect()
 }
 
-/// Fetches a smoother's complete release of an aggregate.
+/// Fetches a smoother's complete release of an aggregate with so many slots.
 ///
 /// # Errors
 /// [`RequestError`].
-pub async fn release(party: &PartyClient, aggregate: &Digest) -> Result<Release, RequestError> {
+pub async fn release(
+    party: &PartyClient,
+    aggregate: &Digest,
+    slots: u32,
+) -> Result<Release, RequestError> {
     let mut whole = Release { aggregate: *aggregate, slots: Vec::new() };
     loop {
         let from = whole.slots.last().map_or(0, |last| last.entry.slot.saturating_add(1));
         let path = format!("/v1/release/{}/{from}", hex(aggregate));
         let part = party.get::<Release>(&path).await?;
-        let last = part.slots.len() < PAGE_SLOTS;
-        // A smoother that goes back would keep this loop going forever.
-        if part.slots.iter().any(|released| released.entry.slot < from) {
+        let (before, last) = (whole.slots.len(), part.slots.len() < PAGE_SLOTS);
+        // A smoother that goes back, or beyond the last slot, would keep this loop going.
+        let within = |released: &ReleasedSlot| (from..slots).contains(&released.entry.slot);
+        whole.slots.extend(part.slots);
+        let many = whole.slots.len() > usize::try_from(slots).unwrap_or(usize::MAX);
+        if many || !whole.slots.iter().skip(before).all(within) {
             return Err(party.malformed());
         }
-        whole.slots.extend(part.slots);
         if last {
             return Ok(whole);
         }
@@ -332,6 +344,47 @@ pub async fn gather<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::answering;
+    use alpheus_accountable_statistics::configuration::KeyEpoch;
+    use alpheus_accountable_statistics::messages::{Entry, SealedUpload};
+    use alpheus_crypto::onetime::OneTimePublic;
+
+    /// A smoother that fills every page, and whose slots rise.
+    #[tokio::test]
+    async fn a_release_ends_at_the_last_slot() {
+        let key = OneTimePublic::from_bytes([9; 32]);
+        let (aggregate, sealed) = (Digest([1; 32]), SealedUpload::from_bytes(vec![7]));
+        let entry = move |slot| Entry {
+            aggregate,
+            key_epoch: KeyEpoch(0),
+            slot,
+            revision: 0,
+            ephemeral: key,
+            content: aggregate,
+            sealed: aggregate,
+        };
+        let page = move |path: &str| {
+            let from: u32 = path.rsplit('/').next().unwrap().parse().unwrap();
+            // A client without a limit would end after some pages, too.
+            let many = if from > 40_000 { 0 } else { u32::try_from(PAGE_SLOTS).unwrap() };
+            let slots = (from..from + many)
+                .map(|slot| ReleasedSlot { entry: entry(slot), sealed: sealed.clone() });
+            postcard::to_allocvec(&Release { aggregate, slots: slots.collect() }).unwrap()
+        };
+        let (_serving, party) = answering(page).await;
+        assert!(release(&party, &aggregate, 5000).await.is_err());
+        assert!(release(&party, &aggregate, 8192).await.is_err(), "more than all");
+        let short = move |_: &str| {
+            let slots = (0..4).map(|slot| ReleasedSlot {
+                entry: entry(slot),
+                sealed: SealedUpload::from_bytes(vec![7]),
+            });
+            postcard::to_allocvec(&Release { aggregate, slots: slots.collect() }).unwrap()
+        };
+        let (_serving, party) = answering(short).await;
+        assert_eq!(release(&party, &aggregate, 4).await.unwrap().slots.len(), 4);
+        assert!(release(&party, &aggregate, 3).await.is_err(), "a slot that there is not");
+    }
 
     #[tokio::test]
     async fn a_silent_party_does_not_delay_a_sufficient_set() {

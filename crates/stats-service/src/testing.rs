@@ -3,6 +3,8 @@
 use super::card::{Addresses, SmootherAt, VerifiedCard};
 use super::init::{self, Plan};
 use super::keys;
+use super::links;
+use super::parties::PartyClient;
 use super::plan::Plan as MeasurementPlan;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
@@ -12,7 +14,13 @@ use alpheus_crypto::group::Element;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_node::clock::Clock;
+use alpheus_node::network::base::Base;
+use alpheus_node::service::http::Server;
+use alpheus_node::service::shutdown::Trigger;
 use alpheus_time::Timestamp;
+use axum::Router;
+use axum::http::Uri;
+use std::time::Duration;
 
 const DAY: u64 = 86_400_000_000;
 const HOUR: u64 = DAY / 24;
@@ -99,4 +107,16 @@ impl TestDeployment {
     pub(crate) fn signed_by<T: Message>(&self, id: usize, message: &T) -> Signed<T> {
         Signed::new(message, &self.smoother(id))
     }
+}
+
+/// A party that answers each path with these bytes, until the trigger is dropped.
+pub(crate) async fn answering(
+    answer: impl Fn(&str) -> Vec<u8> + Clone + Send + Sync + 'static,
+) -> (Trigger, PartyClient) {
+    let routes = Router::new().fallback(move |uri: Uri| std::future::ready(answer(uri.path())));
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), None).await.unwrap();
+    let at = Base::parse(&format!("http://{}", server.address().unwrap())).unwrap();
+    let trigger = Trigger::new();
+    tokio::spawn(server.serve(routes, trigger.shutdown(), Duration::from_millis(100)));
+    (trigger, PartyClient::over(links::smoother(at, None).unwrap()))
 }

@@ -14,6 +14,11 @@ pub enum FaultError {
     /// Two messages of one kind.
     #[error("has sent two different messages of one kind")]
     Twice,
+    /// A message that is too long, or that names members twice, out of order or that do not exist.
+    #[error(
+        "has sent a message that is too long, or that names members twice, out of order, or that there are not"
+    )]
+    Malformed,
     /// A convener's message from somebody else.
     #[error("has sent what only the convener may send")]
     NotConvener,

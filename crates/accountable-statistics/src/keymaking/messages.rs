@@ -87,6 +87,19 @@ impl Content {
         }
     }
 
+    /// Whether it names members only, each once and in order, as every honest message does. So each
+    /// member has few messages of an attempt, and what they cost is bounded.
+    pub(super) fn is_well_formed(&self, committee: &Committee) -> bool {
+        match self {
+            Self::Verdict(dealers) => {
+                let ordered = dealers.is_sorted_by(|one, next| one < next);
+                ordered && dealers.last().is_none_or(|last| *last < committee.members())
+            }
+            Self::Answer(to, _) => *to < committee.members(),
+            _ => true,
+        }
+    }
+
     pub(super) fn is_from_convener(&self) -> bool {
         matches!(self, Self::Roster(_) | Self::Pledged(_) | Self::Outcome(_))
     }
@@ -123,6 +136,15 @@ pub struct KeyCertificate {
     pub attempt: u32,
     /// The votes, each attributed to a smoother.
     pub votes: Vec<(SmootherId, Signed<Vote>)>,
+}
+
+/// The size in bytes that no honest message exceeds, signed or not, with so many members. The longest
+/// are the convener's lists: of n announcements with n votes and shares each, or of n dealings with n
+/// shares and n answers each.
+#[must_use]
+pub fn longest_message(members: usize) -> usize {
+    let each = members.saturating_mul(512).saturating_add(1024);
+    members.saturating_mul(each).saturating_add(1024)
 }
 
 /// The members that make the key of a key epoch.

@@ -17,11 +17,13 @@ mod records;
 
 pub use fault::FaultError;
 pub use messages::{
-    AttributedMessage, Content, KeyCertificate, KeyMessage, Participants, Vote, shared_digest,
+    AttributedMessage, Content, KeyCertificate, KeyMessage, Participants, Vote, longest_message,
+    shared_digest,
 };
 
 use crate::configuration::SmootherId;
 use crate::error::ShareError;
+use crate::messages::encode;
 use crate::threshold::dealing::{Dealer, Dealing};
 use crate::threshold::{KeyShare, Member, SharedKey};
 use alpheus_crypto::hash::Digest;
@@ -163,6 +165,11 @@ impl KeyMaker {
     /// signature is ignored. Poll next.
     pub fn handle(&mut self, signed: &Signed<KeyMessage>, by: SmootherId) {
         let Some(message) = self.participants.open(&(by, signed.clone())) else { return };
+        let long = encode(&message).len() > longest_message(self.participants.members());
+        if long || !message.content.is_well_formed(self.participants.committee()) {
+            self.blame(by, FaultError::Malformed);
+            return;
+        }
         if message.content.is_from_convener() && self.participants.convener(message.attempt) != by {
             self.blame(by, FaultError::NotConvener);
             return;

@@ -50,6 +50,7 @@ fn open_list(
         let message = participants
             .open(signed)
             .filter(|message| message.attempt == attempt)
+            .filter(|message| message.content.is_well_formed(participants.committee()))
             .ok_or(FaultError::List)?;
         if !seen.insert((message.by.0, message.content.kind())) {
             return Err(FaultError::List);

@@ -15,7 +15,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a proof of knowledge of one scalar.
 const PROOF: usize = 2 * Element::LENGTH;
@@ -213,11 +213,12 @@ pub(super) fn grounded(ceremony: &Ceremony, complaints: &[Complaint]) -> BTreeSe
         complaint.ceremony == *ceremony.digest() && ceremony.key(complaint.accuser).is_some()
     };
     let all: BTreeSet<Complaint> = complaints.iter().filter(counts).copied().collect();
-    let of = |accuser: Member| all.iter().filter(move |other| other.accuser == accuser).count();
-    let few = |complaint: &&Complaint| {
-        of(complaint.accuser) < usize::from(ceremony.committee().threshold)
-    };
-    all.iter().filter(few).copied().collect()
+    let mut of: BTreeMap<Member, usize> = BTreeMap::new();
+    all.iter().for_each(|complaint| *of.entry(complaint.accuser).or_default() += 1);
+    let threshold = usize::from(ceremony.committee().threshold);
+    let few =
+        |complaint: &Complaint| of.get(&complaint.accuser).is_none_or(|many| *many < threshold);
+    all.into_iter().filter(few).collect()
 }
 
 /// Fills the place of a share that there is no key for.

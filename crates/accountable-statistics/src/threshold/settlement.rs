@@ -43,7 +43,9 @@ impl Settlement {
         let dealt = by_dealer(ceremony, dealt)?;
         let committee = ceremony.committee();
         let complaints = grounded(ceremony, complaints);
-        let answers = fitting(&dealt, answers);
+        // Whether an answer fits costs much to check: only those to complaints that count are.
+        let asked = answers.iter().filter(|answer| complaints.contains(&answer.complaint));
+        let answers = fitting(&dealt, asked);
         let of = |dealer: Member| complaints.iter().filter(move |c| c.dealer == dealer);
         let qualifies = |dealer: &Member| {
             of(*dealer).count() < usize::from(committee.threshold)
@@ -56,9 +58,8 @@ impl Settlement {
         if left_out.len() >= usize::from(committee.threshold) {
             return Err(SettlementError::TooManyLeftOut(left_out));
         }
-        let answered = answers.into_iter().filter(|(complaint, _)| {
-            qualified.contains_key(&complaint.dealer) && complaints.contains(complaint)
-        });
+        let answered =
+            answers.into_iter().filter(|(complaint, _)| qualified.contains_key(&complaint.dealer));
         let answered: BTreeMap<Complaint, [u8; 32]> = answered.collect();
         let key =
             shared(ceremony, &qualified).map_err(|IdentityError| SettlementError::Vanished)?;
@@ -115,16 +116,16 @@ fn by_dealer<'a>(
 }
 
 /// Answers that fit their dealer's dealing.
-fn fitting(
+fn fitting<'a>(
     dealt: &BTreeMap<Member, &VerifiedDealing>,
-    answers: &[Answer],
+    answers: impl Iterator<Item = &'a Answer>,
 ) -> BTreeMap<Complaint, [u8; 32]> {
     let fits = |answer: &&Answer| {
         let dealt = dealt.get(&answer.complaint.dealer);
         let share = read(&answer.share);
         dealt.zip(share).is_some_and(|(dealt, share)| dealt.fits(answer.complaint.accuser, &share))
     };
-    answers.iter().filter(fits).map(|answer| (answer.complaint, answer.share)).collect()
+    answers.filter(fits).map(|answer| (answer.complaint, answer.share)).collect()
 }
 
 fn read(share: &[u8; 32]) -> Option<SecretScalar> {

@@ -58,6 +58,9 @@ enum RequestKind {
 type Response = Option<Box<Release>>;
 type Done = ((RequestKind, Digest, SmootherId), Result<Response, RequestError>);
 
+/// The size of a smoother's outcomes: of some hundred thousand aggregates.
+const OUTCOMES_BYTES: usize = 16 << 20;
+
 /// Runs for as long as the engine does. The answers of a quorum are enough, so a silent smoother
 /// delays nothing.
 pub async fn run(
@@ -129,7 +132,7 @@ impl ClosingDriver {
             None if due.sits_out => {}
             None => {
                 self.gather(due.name).await;
-                self.ask_releases(due.name);
+                self.ask_releases(due.name, due.slots);
             }
             Some((closing, shown)) => self.show(due.name, &closing, &shown),
         }
@@ -199,12 +202,13 @@ impl ClosingDriver {
     }
 
     /// Requests the release of each smoother that has no request under way.
-    fn ask_releases(&mut self, name: Digest) {
+    fn ask_releases(&mut self, name: Digest, slots: u32) {
         for (by, party) in self.parties.clone() {
             let what = (RequestKind::Release, name, by);
             if self.under_way.insert(what) {
                 self.requests.spawn(async move {
-                    (what, release(&party, &name).await.map(|release| Some(Box::new(release))))
+                    let release = release(&party, &name, slots).await;
+                    (what, release.map(|release| Some(Box::new(release))))
                 });
             }
         }
@@ -226,7 +230,7 @@ impl ClosingDriver {
     async fn outcomes(&self) {
         let mut asked = JoinSet::new();
         for (by, party) in self.parties.clone() {
-            let party = party.within(BRIEF);
+            let party = party.within(BRIEF).up_to(OUTCOMES_BYTES);
             let path = "/v1/outcomes";
             asked.spawn(async move { (by, party.get::<Vec<Signed<Outcome>>>(path).await) });
         }

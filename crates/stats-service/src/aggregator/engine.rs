@@ -21,6 +21,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::engine::{self, Reply};
 use alpheus_node::ledger::FencedLedger;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -60,6 +61,8 @@ pub enum Call {
 pub struct Due {
     /// Its name.
     pub name: Digest,
+    /// The number of its slots.
+    pub slots: u32,
     /// Once it is closed: the closing, and what smoothers are shown of it.
     pub closed: Option<(Signed<Closing>, Arc<ShownUploads>)>,
     /// Whether it may have been closed before this state. Then only smoothers know its outcome.
@@ -150,11 +153,15 @@ impl Engine {
     }
 
     fn hear(&mut self, by: SmootherId, outcomes: &[Signed<Outcome>]) -> Result<(), LedgerError> {
-        for outcome in outcomes {
+        let mut rejected = None;
+        for outcome in first_of_each(outcomes, |name| self.aggregator.knows(name)) {
             match self.aggregator.handle_outcome(outcome, by) {
                 Ok(step) => drop(self.results.publish(&self.aggregator, &mut self.ledger, step)?),
-                Err(why) => tracing::warn!(%why, by = by.0, "rejected an outcome"),
+                Err(why) => rejected = Some(why),
             }
+        }
+        if let Some(why) = rejected {
+            tracing::warn!(%why, by = by.0, "rejected outcomes");
         }
         Ok(())
     }
@@ -236,7 +243,7 @@ impl Engine {
             let name = agreed.name();
             let closed = self.aggregator.closing(&name).zip(self.aggregator.shown(&name));
             let sits_out = closed.is_none() && self.aggregator.sits_out(agreed.release());
-            Due { name, closed, sits_out }
+            Due { name, slots: agreed.slots, closed, sits_out }
         };
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
@@ -260,5 +267,37 @@ impl Engine {
             (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
         });
         rows
+    }
+}
+
+/// The first outcome of each known aggregate: a smoother sends one of each, and a signature costs
+/// time to check.
+fn first_of_each(
+    outcomes: &[Signed<Outcome>],
+    knows: impl Fn(&Digest) -> bool,
+) -> Vec<&Signed<Outcome>> {
+    let mut seen = BTreeSet::new();
+    let first = |outcome: &&Signed<Outcome>| {
+        let name = outcome.dangerous_first::<Digest>().filter(&knows);
+        name.is_some_and(|name| seen.insert(name))
+    };
+    outcomes.iter().filter(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_accountable_statistics::messages::NoResultError;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+
+    #[test]
+    fn one_outcome_of_each_known_aggregate_is_checked() {
+        let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+        let [known, other] = [1, 2].map(|name| Digest([name; 32]));
+        let of =
+            |aggregate| Signed::new(&Outcome { aggregate, result: Err(NoResultError::Late) }, &key);
+        let page: Vec<_> = [other, known, other, known, known].map(of).into();
+        assert_eq!(first_of_each(&page, |name| *name == known), [&page[1]]);
     }
 }

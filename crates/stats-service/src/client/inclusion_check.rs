@@ -38,6 +38,11 @@ pub enum InclusionError {
         "the aggregator does not publish the set that it counted; start this client again later, or send the receipts to the smoothers' operators"
     )]
     NotShown,
+    /// A quorum says that there is no result, and a smoother has signed one.
+    #[error(
+        "a smoother has signed a result, and others say that there is none; start this client again later, or send the receipts to the smoothers' operators"
+    )]
+    Disputed,
     /// Too few smoothers agree on the outcome.
     #[error(
         "too few smoothers say how the aggregate ended; start this client again later, or inform the smoothers' operators"
@@ -156,6 +161,7 @@ impl Contributor {
         let about = format!("{} from {}", agreed.location.as_str(), agreed.start.0 / 1000);
         match ended(&parties, agreed, &self.card.pinned).await {
             None => Ok(CheckResult::NotYet(InclusionError::NoVerdict, many)),
+            Some(Verdict::Disputed) => Ok(CheckResult::NotYet(InclusionError::Disputed, many)),
             Some(Verdict::Without(why)) => {
                 let given = self.contributions(&name);
                 println!("{about}: {why}; {} contributions are in no result", given.kept.len());

@@ -192,6 +192,7 @@ mod tests {
             (InclusionError::LeftOut, "receipts of a quorum"),
             (InclusionError::OtherSet, "another set"),
             (InclusionError::NotShown, "does not publish"),
+            (InclusionError::Disputed, "has signed a result"),
             (InclusionError::NoVerdict, "too few smoothers"),
         ];
         for (why, said) in complaints {

@@ -29,6 +29,7 @@ use alpheus_node::ledger::FencedLedger;
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 #[cfg(test)]
@@ -74,6 +75,8 @@ pub enum Call {
     Close(Box<Signed<Closing>>, Reply<Result<(), ClosingError>>),
     /// A peer has sent messages.
     Messages(SmootherId, Vec<PeerMessage>),
+    /// Answered once the calls before it are done.
+    Done(Reply<()>),
     /// Time has passed.
     Tick,
     /// The process stops.
@@ -84,6 +87,10 @@ pub enum Call {
 pub struct Need {
     /// The aggregate.
     pub aggregate: Digest,
+    /// The number of its slots.
+    pub slots: u32,
+    /// Whether it can be closed by now.
+    pub released: bool,
     /// Whether some slots are not certified here.
     pub uncertified: bool,
     /// Certified slots whose deposit is not here.
@@ -112,6 +119,8 @@ pub struct Engine {
     pub early: Vec<(SmootherId, PeerMessage)>,
     /// Whether early messages may be acceptable now.
     pub recheck_early: bool,
+    /// How many messages of each smoother were rejected.
+    pub rejected: BTreeMap<SmootherId, u64>,
 }
 
 /// The aggregate of this smoother's own outcome.
@@ -213,6 +222,10 @@ impl Engine {
             Call::Messages(by, said) => {
                 said.into_iter().for_each(|said| self.hear(by, said, batch, tasks));
             }
+            Call::Done(reply) => batch.add(Step::default(), |(), _| {
+                // The caller may be gone.
+                let _ = reply.send(());
+            }),
             Call::Tick => self.tick(batch),
             // Handled by `call` and `work`.
             Call::Request(..)
@@ -231,6 +244,7 @@ impl Engine {
         for done in tasks.work(&mut self.smoother, at, &mut self.rng) {
             batch.extend(done.batch);
             self.recheck_early |= done.agreed;
+            done.rejected.into_iter().for_each(|(by, why)| self.reject(by, &why));
             done.left.into_iter().for_each(|left| self.left(left, batch));
         }
     }
@@ -247,7 +261,7 @@ impl Engine {
                 Err(StatementError::Unknown) => self.keep_early(by, said),
                 // Peers that were down still send messages of days deleted here.
                 Err(StatementError::Over) => {}
-                Err(why) => tracing::warn!(%why, by = by.0, "rejected a smoother's message"),
+                Err(why) => self.reject(by, &why),
             },
             Deferred::Certified(certificate, reply) => {
                 let done = self.smoother.handle_certificate(&certificate, self.clock.now());
@@ -256,6 +270,16 @@ impl Engine {
                 }
                 certified(done, reply, batch);
             }
+        }
+    }
+
+    /// Logs a rejected message: the first of a smoother, the second, the fourth, and so on. One that
+    /// sends nothing else does not fill the log.
+    fn reject(&mut self, by: SmootherId, why: &dyn Display) {
+        let many = self.rejected.entry(by).or_default();
+        *many = many.saturating_add(1);
+        if many.is_power_of_two() {
+            tracing::warn!(%why, by = by.0, rejected = *many, "rejected a smoother's message");
         }
     }
 
@@ -309,7 +333,8 @@ impl Engine {
             let uncertified = filled && !(0..agreed.slots).all(certified);
             let lacking =
                 if filled { self.smoother.missing_deposits(&aggregate) } else { Vec::new() };
-            Need { aggregate, uncertified, lacking }
+            let (slots, released) = (agreed.slots, agreed.release() <= now);
+            Need { aggregate, slots, released, uncertified, lacking }
         };
         open.map(need).collect()
     }
@@ -344,13 +369,13 @@ impl Engine {
             PeerMessage::Key(endorsed) => self.learn_key(endorsed, batch),
             PeerMessage::Definition(signed) => {
                 if let Err(why) = self.learn(signed, batch) {
-                    tracing::warn!(%why, by = by.0, "rejected a definition");
+                    self.reject(by, &why);
                 }
             }
             PeerMessage::Receipt(_) | PeerMessage::Ready(_) | PeerMessage::Opening(_) => {
                 match said.unverified_aggregate() {
                     Some(aggregate) => tasks.add(aggregate, Task::Heard(by, said)),
-                    None => tracing::warn!(by = by.0, "a smoother's message is malformed"),
+                    None => self.reject(by, &"it is malformed"),
                 }
             }
         }

@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::{
-    FaultError, KeyMaker, KeyMessage, KeymakingOutput, Participants, Timeouts,
+    FaultError, KeyMaker, KeyMessage, KeymakingOutput, Participants, Timeouts, longest_message,
 };
 use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::smoother::Smoother;
@@ -31,6 +31,8 @@ const DEFINITION: u8 = b'd';
 
 /// The maximum number of messages on keys not begun here, shared equally among smoothers.
 const EARLY: usize = 4096;
+/// Their maximum size in bytes, shared in the same way.
+const EARLY_BYTES: usize = 64 << 20;
 /// Messages on keys up to this many key epochs ahead are accepted: keys are created one day ahead,
 /// and clocks differ.
 const SOON: u64 = 2;
@@ -51,12 +53,16 @@ pub struct KeyStore {
     /// The key epochs whose cards a quorum has signed.
     made: BTreeSet<KeyEpoch>,
     /// Messages on keys that this smoother has not begun to create.
-    early: Vec<(KeyEpoch, SmootherId, Signed<KeyMessage>)>,
+    /// With their sizes.
+    early: Vec<EarlyMessage>,
     /// The latest card of each smoother.
     cards: BTreeMap<KeyEpoch, BTreeMap<SmootherId, (u32, Signed<Card>)>>,
     /// Faults that were logged.
     reported_faults: BTreeSet<(KeyEpoch, SmootherId, FaultError)>,
 }
+
+/// The key epoch, the sender, the size in bytes and the message.
+type EarlyMessage = (KeyEpoch, SmootherId, usize, Signed<KeyMessage>);
 
 /// Records of a ledger.
 pub type Records = Vec<(Vec<u8>, Vec<u8>)>;
@@ -163,18 +169,28 @@ impl KeyStore {
 
     /// Handles a message on the creation of a key.
     pub fn hear(&mut self, by: SmootherId, word: &Signed<KeyMessage>) {
+        let (size, members) = (bytes(word).len(), self.pinned.smoothers.len().max(1));
+        if size > longest_message(members) {
+            return;
+        }
         let opened = self.pinned.key(by).and_then(|key| word.open(key).ok());
         let Some(epoch) = opened.map(|word| word.epoch) else { return };
         match self.making.get_mut(&epoch) {
             Some(maker) => maker.handle(word, by),
             None => {
-                let most = EARLY / self.pinned.smoothers.len().max(1);
-                let of_it = self.early.iter().filter(|(_, of, _)| *of == by).count();
-                if !self.made.contains(&epoch) && self.is_soon(epoch) && of_it < most {
-                    self.early.push((epoch, by, word.clone()));
+                let (many, held) = self.early_of(by);
+                let room = many < EARLY / members && held + size <= EARLY_BYTES / members;
+                if !self.made.contains(&epoch) && self.is_soon(epoch) && room {
+                    self.early.push((epoch, by, size, word.clone()));
                 }
             }
         }
+    }
+
+    /// How many early messages of a smoother are kept, and their bytes.
+    pub(super) fn early_of(&self, by: SmootherId) -> (usize, usize) {
+        let of_it = self.early.iter().filter(|(_, of, ..)| *of == by);
+        of_it.fold((0, 0), |(many, held), (_, _, size, _)| (many + 1, held + size))
     }
 
     /// Handles a smoother's signed card; returns the certificate once a quorum has signed the card of
@@ -196,7 +212,8 @@ impl KeyStore {
 
     /// Whether a key epoch is near enough to be plausible.
     fn is_soon(&self, epoch: KeyEpoch) -> bool {
-        self.running.is_none_or(|running| epoch.0 <= running.0.saturating_add(SOON))
+        let soon = |now: KeyEpoch| now.0.saturating_sub(1)..=now.0.saturating_add(SOON);
+        self.running.is_none_or(|running| soon(running).contains(&epoch.0))
     }
 
     /// Begins keys of the current and the next key epoch, and advances those in creation.
@@ -261,8 +278,8 @@ impl KeyStore {
         let mut maker = maker.inspect_err(|error| tracing::error!(%error, "making a key")).ok()?;
         let (ours, others) = self.early.drain(..).partition(|(of, ..)| *of == epoch);
         self.early = others;
-        let ours: Vec<(KeyEpoch, SmootherId, Signed<KeyMessage>)> = ours;
-        ours.iter().for_each(|(_, by, word)| maker.handle(word, *by));
+        let ours: Vec<EarlyMessage> = ours;
+        ours.iter().for_each(|(_, by, _, word)| maker.handle(word, *by));
         let messages = maker.sent();
         self.making.insert(epoch, maker);
         Some((epoch, Step::new(Vec::new(), KeymakingOutput { messages, key: None })))

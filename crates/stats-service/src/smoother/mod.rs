@@ -165,9 +165,10 @@ fn start(
     mut queues: BTreeMap<SmootherId, Receiver<Waiting>>,
     engine: &Handle<Call>,
 ) {
+    let smoothers = parties.len().saturating_add(1);
     for (by, party) in parties {
         tokio::spawn(peer_sync::run(by, party.clone(), engine.clone()));
-        tokio::spawn(peer_sync::complete(party.clone(), engine.clone()));
+        tokio::spawn(peer_sync::complete(party.clone(), smoothers, engine.clone()));
         if let Some(queue) = queues.remove(&by) {
             tokio::spawn(forward::run(party, queue));
         }
@@ -220,6 +221,7 @@ fn restore(
         rng,
         early,
         recheck_early,
+        rejected: BTreeMap::new(),
     })
 }
 

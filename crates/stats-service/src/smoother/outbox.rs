@@ -11,7 +11,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -37,6 +37,12 @@ pub enum PeerMessage {
 }
 
 impl PeerMessage {
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        postcard::to_allocvec(self).map_or(0, |bytes| bytes.len())
+    }
+
     /// The aggregate that the sender claims it belongs to, for routing.
     #[must_use]
     pub fn unverified_aggregate(&self) -> Option<Digest> {
@@ -71,6 +77,8 @@ pub struct Outbox {
 struct State {
     boot: u64,
     said: BTreeMap<usize, PeerMessage>,
+    /// The receipts among them.
+    receipts: BTreeSet<Digest>,
     next: usize,
     /// The next index at past times, for pruning.
     marks: VecDeque<(Timestamp, usize)>,
@@ -85,11 +93,19 @@ struct State {
 const KEYS: usize = 8;
 /// Messages per page.
 pub const PAGE: usize = 512;
+/// Bytes of messages per page, or those of one message if it is longer.
+pub const PAGE_BYTES: usize = 2 << 20;
 /// How long a peer waits for the next message: a process that stops waits for it.
 const NEWS: Duration = Duration::from_secs(1);
 
 impl State {
+    /// Adds a message, but a receipt only once: a client that sends its deposit again gets the same.
     fn add(&mut self, said: PeerMessage) {
+        if let PeerMessage::Receipt(receipt) = &said
+            && !self.receipts.insert(receipt.entry.digest())
+        {
+            return;
+        }
         self.said.insert(self.next, said);
         self.next = self.next.saturating_add(1);
     }
@@ -102,6 +118,7 @@ impl Outbox {
         let state = State {
             boot,
             said: BTreeMap::new(),
+            receipts: BTreeSet::new(),
             next: 0,
             marks: VecDeque::new(),
             keys: Vec::new(),
@@ -181,8 +198,14 @@ impl Outbox {
     pub fn page(&self, boot: u64, from: usize) -> OutboxPage {
         let state = self.read();
         let from = if boot == state.boot { from.min(state.next) } else { 0 };
+        let mut bytes = 0_usize;
+        let fits = |(at, said): (&usize, &PeerMessage)| {
+            let first = bytes == 0;
+            bytes = bytes.saturating_add(said.size());
+            (first || bytes <= PAGE_BYTES).then(|| (*at, said.clone()))
+        };
         let page: Vec<(usize, PeerMessage)> =
-            state.said.range(from..).take(PAGE).map(|(at, said)| (*at, said.clone())).collect();
+            state.said.range(from..).take(PAGE).map_while(fits).collect();
         let next = page.last().map_or(from, |(at, _)| at.saturating_add(1));
         OutboxPage {
             boot: state.boot,
@@ -201,7 +224,12 @@ impl Outbox {
         }
         while state.marks.front().is_some_and(|(at, _)| now.0.saturating_sub(at.0) >= kept) {
             if let Some((_, first)) = state.marks.pop_front() {
-                state.said = state.said.split_off(&first);
+                let later = state.said.split_off(&first);
+                for said in std::mem::replace(&mut state.said, later).into_values() {
+                    if let PeerMessage::Receipt(receipt) = said {
+                        state.receipts.remove(&receipt.entry.digest());
+                    }
+                }
             }
         }
     }
@@ -249,6 +277,8 @@ mod tests {
     use super::*;
     use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
     use alpheus_accountable_statistics::keymaking::Content;
+    use alpheus_accountable_statistics::messages::Entry;
+    use alpheus_crypto::onetime::OneTimePublic;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
     use std::time::Instant;
@@ -276,6 +306,40 @@ mod tests {
         assert_eq!((rest.messages.len(), rest.next), (10, 610));
         assert_eq!(outbox.page(6, 512).messages.len(), 10, "another start begins at zero");
         assert!(outbox.page(7, 610).messages.is_empty() && outbox.page(7, 610).next == 610);
+    }
+
+    /// Long messages make short pages, which a peer accepts, and a receipt is listed once.
+    #[test]
+    fn pages_are_short_and_receipts_are_listed_once() {
+        let outbox = Outbox::new(7);
+        let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+        let content = Content::Dealing(vec![7; 900_000]);
+        let long = KeyMessage { epoch: KeyEpoch(1), attempt: 0, by: SmootherId(0), content };
+        let long = PeerMessage::Word(Signed::new(&long, &key));
+        (0..5).for_each(|_| outbox.say(long.clone()));
+        let page = outbox.page(7, 0);
+        assert_eq!((page.messages.len(), page.next), (2, 2));
+        assert_eq!(outbox.page(7, 4).messages.len(), 1);
+        let digest = Digest([1; 32]);
+        let entry = Entry {
+            aggregate: digest,
+            key_epoch: KeyEpoch(1),
+            slot: 3,
+            revision: 7,
+            ephemeral: OneTimePublic::from_bytes([9; 32]),
+            content: digest,
+            sealed: digest,
+        };
+        let receipt = Receipt { by: SmootherId(0), entry: Signed::new(&entry, &key) };
+        let receipt = PeerMessage::Receipt(Box::new(receipt));
+        outbox.prune(Timestamp(0), 6400);
+        (0..100).for_each(|_| outbox.say(receipt.clone()));
+        assert_eq!(outbox.page(7, 5).messages.len(), 1);
+        outbox.prune(Timestamp(1000), 6400);
+        outbox.prune(Timestamp(7400), 6400);
+        assert!(outbox.page(7, 5).messages.is_empty());
+        outbox.say(receipt);
+        assert_eq!(outbox.page(7, 5).messages.len(), 1, "it can be listed again later");
     }
 
     #[tokio::test]

@@ -65,6 +65,8 @@ pub struct TaskResults {
     pub batch: Batch,
     /// Tasks for the engine.
     pub left: Vec<Deferred>,
+    /// Messages that were rejected.
+    pub rejected: Vec<(SmootherId, StatementError)>,
     /// Early messages may be acceptable now.
     pub agreed: bool,
 }
@@ -244,7 +246,7 @@ impl ShardWorker<'_> {
             Err(StatementError::Unknown | StatementError::OtherSet) if !self.shard.has_ended() => {
                 self.done.left.push(Deferred::Early(by, said));
             }
-            Err(why) => tracing::warn!(%why, by = by.0, "rejected a smoother's message"),
+            Err(why) => self.done.rejected.push((by, why)),
         }
     }
 }

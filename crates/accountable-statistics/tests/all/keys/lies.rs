@@ -1,10 +1,10 @@
 //! Every lie in a message, with the fault reported for it. The others make the key all the same.
 
-use crate::keys::net::{Net, id, signing};
+use crate::keys::net::{Net, bytes_of, id, signing};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::error::DealingError;
 use alpheus_accountable_statistics::keymaking::{
-    Content, FaultError, KeyCertificate, KeyMessage, Vote, shared_digest,
+    Content, FaultError, KeyCertificate, KeyMessage, Vote, longest_message, shared_digest,
 };
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
@@ -249,6 +249,58 @@ fn a_wrong_answer_is_reported() {
     net.made(400);
     assert!(net.faults().contains(&(id(1), FaultError::Answer)));
     assert_eq!(net.blamed(), [1].into());
+}
+
+/// Verdicts and answers that no honest member sends are dropped when they arrive: they would be kept,
+/// counted and listed. So are messages longer than any honest one. A dealer that a member complains
+/// of twice is not left out for that.
+#[test]
+fn malformed_messages_are_dropped_and_reported() {
+    let all = (0..=u16::MAX).collect::<Vec<u16>>();
+    for dealers in [vec![1, 1], vec![2, 1], vec![4], all] {
+        let lie = move |content: Content| match content {
+            Content::Verdict(_) => Some(Content::Verdict(dealers.clone())),
+            _ => None,
+        };
+        caught(3, FaultError::Malformed, instead(lie));
+    }
+    caught(3, FaultError::Malformed, |_, message| match message.content {
+        Content::Verdict(_) => {
+            let to = |to| KeyMessage { content: Content::Answer(to, [3; 32]), ..message.clone() };
+            [4, 5, u16::MAX].into_iter().map(to).chain([message.clone()]).collect()
+        }
+        _ => vec![message],
+    });
+    let long = |content: Content| match content {
+        Content::Dealing(_) => Some(Content::Dealing(vec![7; 20_000])),
+        _ => None,
+    };
+    caught(3, FaultError::Malformed, instead(long));
+    // In the convener's list, too.
+    let listed = |content: Content| match content {
+        Content::Outcome(mut list) => {
+            let content = Content::Answer(9, [3; 32]);
+            let epoch = alpheus_accountable_statistics::configuration::KeyEpoch(0);
+            let message = KeyMessage { epoch, attempt: 0, by: id(0), content };
+            list.push((id(0), Signed::new(&message, &signing(id(0)))));
+            Some(Content::Outcome(list))
+        }
+        _ => None,
+    };
+    caught(0, FaultError::List, instead(listed));
+}
+
+/// Honest messages of many members, with certificates and answers, are within the bound.
+#[test]
+fn honest_messages_are_within_the_bound() {
+    let mut net = Net::new(10, 4, 16);
+    net.misdeal(1, 2);
+    net.member(0).away = true;
+    net.made(2_000);
+    let longest = net.members.iter().flat_map(|member| member.maker.sent());
+    let longest = longest.map(|message| bytes_of(&message).len()).max().unwrap();
+    assert!(longest * 2 < longest_message(net.members.len()), "{longest}");
+    assert!(net.blamed().is_subset(&[0, 1].into()), "{:?}", net.faults());
 }
 
 /// A complaint without ground costs the accuser its own share's secrecy, and nobody else anything.

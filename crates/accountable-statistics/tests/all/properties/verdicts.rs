@@ -160,3 +160,20 @@ fn an_end_without_a_result_takes_a_quorum() {
     let twice = [late[0].clone(), late[0].clone(), late[1].clone()];
     assert_eq!(world.verdict(&twice), None);
 }
+
+/// A quorum says that there is no result, beside a result that one smoother has signed and that may
+/// be published with another signature.
+#[test]
+fn a_signed_result_beside_a_quorum_without_one_is_a_dispute() {
+    let world = ended(135);
+    let late = |by| world.lie(by, Err(NoResultError::Late));
+    let ends = |result| [late(1), late(2), late(3), (SmootherId(0), result)];
+    let signed = world.lie(0, RESULT).1;
+    assert_eq!(world.verdict(&ends(signed.clone())), Some(Verdict::Disputed));
+    let without = Some(Verdict::Without(NoResultError::Late));
+    // Not signed by this smoother, or about another aggregate.
+    assert_eq!(world.verdict(&ends(world.lie(1, RESULT).1)), without);
+    let elsewhere = Outcome { aggregate: Digest([1; 32]), result: RESULT };
+    let outcome = Signed::new(&elsewhere, &signing(0));
+    assert_eq!(world.verdict(&ends(End { outcome, ..signed })), without);
+}

@@ -346,6 +346,16 @@ async fn an_aggregate_without_a_result_keeps_no_receipts() {
     assert_eq!((summary.complaints, left), (complaints(&[]), 0));
 }
 
+/// A smoother that colludes with the aggregator tells clients that there is no result, and signs it for
+/// readers. The honest one that has opened it shows it to the client, which keeps its receipts.
+#[tokio::test]
+async fn a_signed_result_beside_a_quorum_without_one_keeps_the_receipts() {
+    let mut world = World::new().give(3).opened(|_| true);
+    (1..4).for_each(|by| world.ends(by, Err(NoResultError::Late), None));
+    let (summary, left, _) = world.run().await;
+    assert_eq!((summary.complaints, left), (complaints(&[(InclusionError::Disputed, 1)]), 1));
+}
+
 /// A client is killed with a quorum's receipts and restarts after the end. It checks its
 /// contribution, and does not count it as lost.
 #[tokio::test]

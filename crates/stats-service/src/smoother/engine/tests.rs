@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::testing::TestDeployment;
-use alpheus_accountable_statistics::keymaking::Timeouts;
+use alpheus_accountable_statistics::configuration::KeyEpoch;
+use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Timeouts};
 use alpheus_accountable_statistics::messages::Receipt;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_node::clock::ClockWriter;
@@ -194,4 +195,43 @@ fn certificates_are_listed_from_a_slot_on() {
         part.iter().map(|one| one.dangerous_unverified().unwrap().slot).collect::<Vec<_>>()
     };
     assert_eq!((shown(0), shown(4), shown(9)), (vec![3, 5, 8], vec![5, 8], vec![]));
+}
+
+/// Messages on the creation of keys that this smoother has not begun are kept within each peer's share
+/// of number and bytes, and only of days that can come.
+#[test]
+fn early_key_messages_are_few_short_and_near() {
+    let mut alone = Alone::new();
+    alone.does([Call::Tick]);
+    let running = alone.engine.key_store.pinned().key_epoch(TestDeployment::now()).unwrap();
+    let mut send = |epoch: u64, size: usize, many: usize| {
+        let content = Content::Dealing(vec![7; size]);
+        let word = KeyMessage { epoch: KeyEpoch(epoch), attempt: 0, by: SmootherId(1), content };
+        let word = PeerMessage::Word(alone.place.signed_by(1, &word));
+        alone.does([Call::Messages(SmootherId(1), vec![word; many])]);
+        alone.engine.key_store.early_of(SmootherId(1))
+    };
+    let soon = running.0 + 2;
+    assert_eq!(send(soon, 1 << 20, 1), (0, 0), "longer than any honest one");
+    assert_eq!(send(soon + 1, 9, 1), (0, 0), "too far away");
+    assert_eq!(send(running.0.wrapping_sub(2), 9, 1), (0, 0), "long over");
+    assert_eq!(send(soon, 9, 1).0, 1);
+    let (many, held) = send(soon, 12_000, 2000);
+    assert!(many <= 1024 && held <= 16 << 20, "{many} {held}");
+}
+
+/// A smoother that sends nothing but rejected messages does not fill the log, and the next page waits
+/// for what was sent.
+#[test]
+fn rejected_messages_are_counted() {
+    let mut alone = Alone::new();
+    let agreed = alone.place.agreed(0);
+    alone.learns(&agreed);
+    let forged =
+        Receipt { by: SmootherId(1), entry: alone.place.signed_by(2, &alone.entry(&agreed)) };
+    let forged = PeerMessage::Receipt(Box::new(forged));
+    let (reply, mut answer) = oneshot::channel();
+    alone.does([Call::Messages(SmootherId(1), vec![forged; 300]), Call::Done(reply)]);
+    assert_eq!(alone.engine.rejected, [(SmootherId(1), 300)].into());
+    assert_eq!(answer.try_recv(), Ok(()));
 }
