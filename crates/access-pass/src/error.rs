@@ -99,6 +99,9 @@ pub enum ClientError {
     Exhausted,
 }
 
+/// The version of the pass file that is written and read.
+pub(crate) const FILE_VERSION: u8 = 2;
+
 /// Why a pass file does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
@@ -108,7 +111,7 @@ pub enum FileError {
     /// Another version of the program wrote it.
     #[error(
         "version {0} of the pass file is not supported, only version {version}; use the program that wrote it",
-        version = crate::file::VERSION
+        version = FILE_VERSION
     )]
     Version(u8),
     /// The key file or passphrase is another one, or the file is damaged.

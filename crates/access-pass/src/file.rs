@@ -5,7 +5,7 @@
 //! ```
 //! The locked part is [`Contents`] in postcard, with the head as its name.
 
-use crate::error::FileError;
+use crate::error::{FILE_VERSION, FileError};
 use alpheus_anonymous_credential::ledger::Change;
 use alpheus_crypto::labels;
 use alpheus_crypto::vault::{Hardness, VaultKey};
@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: &[u8; 8] = b"ALPHPASS";
-pub(crate) const VERSION: u8 = 2;
 const HEAD: usize = 8 + 1 + 16 + 4 + 4;
 /// A file that asks for more, in KiB and passes, is probably an attack on this machine's memory.
 const MAX_HARDNESS: Hardness = Hardness { memory: 1 << 20, passes: 64 };
@@ -88,7 +87,7 @@ impl FileKey {
     ) -> Result<Self, FileError> {
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(MAGIC);
-        head[8] = VERSION;
+        head[8] = FILE_VERSION;
         rng.fill_bytes(&mut head[9..25]);
         head[25..29].copy_from_slice(&hardness.memory.to_be_bytes());
         head[29..].copy_from_slice(&hardness.passes.to_be_bytes());
@@ -104,7 +103,7 @@ impl FileKey {
         if !head.starts_with(MAGIC) {
             return Err(FileError::Unreadable);
         }
-        if head[8] != VERSION {
+        if head[8] != FILE_VERSION {
             return Err(FileError::Version(head[8]));
         }
         let key = Self::derive(passphrase, *head)?;

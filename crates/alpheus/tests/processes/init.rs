@@ -166,7 +166,10 @@ fn an_export_of_meters_is_asked_by_its_interval_hour_and_day() {
     }
     let sql = "SELECT AVG(netz) WINDOW TUMBLING (SIZE 20 MINUTES) FROM MReadings";
     let (code, said) = ask(&output, &file, sql);
-    assert!(code == 3 && said.contains("15 MINUTES and 30 MINUTES are"), "{code} {said}");
+    assert!(
+        code == 3 && said.contains("write `SIZE 15 MINUTES` or `SIZE 30 MINUTES`"),
+        "{code} {said}"
+    );
     assert!(said.contains("SIZE 30 MINUTES") && !said.contains("the tick"), "{said}");
     let sql = "SELECT AVG(netz) WINDOW TUMBLING (SIZE 7 DAYS) FROM MReadings";
     assert_eq!(ask(&output, &file, sql).0, 0, "ticks are a day at most");

@@ -179,21 +179,19 @@ impl Engine {
                 let end = self.smoother.end(&name);
                 batch.add(Step::new(Vec::new(), end), |end, _| drop(reply.send(end)));
             }
-            call => self.job_of_servers(call, batch, tasks),
+            call => self.call_of_servers(call, batch, tasks),
         }
     }
 
     /// Handles calls of other smoothers and the aggregator.
-    fn job_of_servers(&mut self, call: Call, batch: &mut Batch, tasks: &mut Tasks) {
+    fn call_of_servers(&mut self, call: Call, batch: &mut Batch, tasks: &mut Tasks) {
         let now = self.clock.now();
         match call {
-            Call::Certified(certificates) => {
-                for certificate in certificates {
-                    if let Some(aggregate) = certificate.dangerous_first() {
-                        tasks.add(aggregate, Task::Certified(Box::new(certificate), None));
-                    }
+            Call::Certified(certificates) => certificates.into_iter().for_each(|certificate| {
+                if let Some(aggregate) = certificate.dangerous_first() {
+                    tasks.add(aggregate, Task::Certified(Box::new(certificate), None));
                 }
-            }
+            }),
             Call::Needs(reply) => drop(reply.send(self.needs(now))),
             Call::Certificates(name, from, reply) => {
                 let part = self.smoother.certificates_from(&name, (from, PAGE_SLOTS));
@@ -222,10 +220,8 @@ impl Engine {
             Call::Messages(by, said) => {
                 said.into_iter().for_each(|said| self.hear(by, said, batch, tasks));
             }
-            Call::Done(reply) => batch.add(Step::default(), |(), _| {
-                // The caller may be gone.
-                let _ = reply.send(());
-            }),
+            // The caller may be gone.
+            Call::Done(reply) => batch.add(Step::default(), |(), _| reply.send(()).unwrap_or(())),
             Call::Tick => self.tick(batch),
             // Handled by `call` and `work`.
             Call::Request(..)

@@ -357,7 +357,7 @@ pub(crate) fn until<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The same; `why` says what there is if it does not come.
-fn until_or<T>(why: impl Fn() -> String, mut found: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until_or<T>(why: impl Fn() -> String, mut found: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(100);
     loop {

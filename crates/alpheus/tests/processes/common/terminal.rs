@@ -1,6 +1,6 @@
 //! A command at a terminal, at which somebody types.
 
-use super::deployment::until;
+use super::deployment::until_or;
 use alpheus_test_support::skip;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -54,7 +54,7 @@ impl Terminal {
             let at = if after.is_empty() { Some(0) } else { said.rfind(after) };
             at.is_some_and(|at| said[at..].contains(prompt)).then_some(())
         };
-        until(prompt, is_there);
+        until_or(|| format!("no `{prompt}`: {:?}", self.said.lock().unwrap()), is_there);
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
