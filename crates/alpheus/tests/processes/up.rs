@@ -93,7 +93,7 @@ fn prompt((server, state): (&str, &Path)) {
         ("", "alpheus> ", "SELECT;\r"),
         ("query-syntax", "alpheus> ", "\\D Household\r"),
         ("did you mean `\\d NAME`?", "alpheus> ", "DESCRIBE Househ\t;\r"),
-        ("power", "alpheus> ", "SHOW SCHEMAS\r"),
+        ("TOPK(power", "alpheus> ", "SHOW SCHEMAS\r"),
         ("SHOW SCHEMAS", "      -> ", END),
     ] {
         terminal.types(after, prompt, keys);
