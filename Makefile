@@ -26,7 +26,7 @@ WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing. Tests
 # contain the walkthroughs, which are not built again as examples.
 OTHERS := --lib --bins --example native --example known_answers --example throughput --test all --test plain --test suite --test vectors
-TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Run without cargo, which would wait for the build of all other tests.
 PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
 export CARGO_TERM_COLOR ?= auto

@@ -4,10 +4,10 @@ Cargo alone knows the path, and `cargo test` would wait for any build that is ru
 """
 
 import json
-import os
+import pathlib
 import sys
 
-name, link = sys.argv[1:]
+name, link = sys.argv[1], pathlib.Path(sys.argv[2])
 found = None
 for line in sys.stdin:
     message = json.loads(line)
@@ -15,5 +15,5 @@ for line in sys.stdin:
         found = message["executable"]
 if not found:
     sys.exit(f"error: cargo built no test program named {name}")
-os.symlink(found, link + ".new")
-os.replace(link + ".new", link)
+link.unlink(missing_ok=True)
+link.symlink_to(found)
