@@ -37,6 +37,14 @@ impl Span {
     pub const fn seconds(n: u64) -> Span {
         Span(n * 1_000_000)
     }
+
+    /// The multiples of `step` next to this length: the last one that is no longer, unless it is 0,
+    /// and the first one that is longer.
+    pub fn multiples_around(self, step: Span) -> impl Iterator<Item = Span> {
+        let below = self.0 - self.0.checked_rem(step.0).unwrap_or(0);
+        let around = [below, below.saturating_add(step.0)];
+        around.into_iter().filter(|length| *length > 0).map(Span)
+    }
 }
 
 /// A window of event time. Its boundaries are at `start` and `end`. It contains all events

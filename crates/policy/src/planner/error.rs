@@ -433,10 +433,9 @@ struct Neighbours(Span, Span, &'static str);
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Neighbours(Span(asked), Span(step), word) = *self;
-        let below = asked - asked.checked_rem(step).unwrap_or(0);
-        let around = [below, below.saturating_add(step)].into_iter().filter(|length| *length > 0);
-        let around = around.map(|length| format!("{word} {}", QuerySpan(Span(length))));
+        let Neighbours(asked, step, word) = *self;
+        let around = asked.multiples_around(step);
+        let around = around.map(|length| format!("{word} {}", QuerySpan(length)));
         write!(f, "; write {}", OneOf(&around.collect::<Vec<_>>()))
     }
 }

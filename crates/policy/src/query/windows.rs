@@ -124,7 +124,7 @@ fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
     match size.0.is_multiple_of(step.0) && size.0 / step.0 <= MAX_STEPS {
         true => Ok(size),
         false => {
-            let nearest = whole_sizes(step.0, size.0);
+            let nearest = whole_sizes(step, size);
             Err(QueryError::new(at, SyntaxError::NotWhole { nearest }))
         }
     }
@@ -132,16 +132,14 @@ fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
 
 /// The sizes next to one that is no whole number of steps, or of too many; then also a step that
 /// makes the size whole.
-fn whole_sizes(step: u64, size: u64) -> Vec<String> {
-    let said = |what, length| format!("{what} {}", QuerySpan(Span(length)));
-    let steps = size / step;
-    if steps >= MAX_STEPS {
-        let whole = |many: &u64| size.is_multiple_of(*many) && (size / many).is_multiple_of(1_000);
-        let longer = (1..=MAX_STEPS).rev().find(whole).map(|many| said("STEP", size / many));
-        return std::iter::once(said("SIZE", step * MAX_STEPS)).chain(longer).collect();
+fn whole_sizes(step: Span, size: Span) -> Vec<String> {
+    let said = |what, length| format!("{what} {}", QuerySpan(length));
+    if size.0 / step.0 < MAX_STEPS {
+        return size.multiples_around(step).map(|length| said("SIZE", length)).collect();
     }
-    let around = [steps, steps + 1].into_iter().filter(|steps| *steps > 0);
-    around.map(|steps| said("SIZE", step * steps)).collect()
+    let whole = |many: &u64| size.0.is_multiple_of(*many) && (size.0 / many).is_multiple_of(1_000);
+    let longer = (1..=MAX_STEPS).rev().find(whole).map(|many| said("STEP", Span(size.0 / many)));
+    std::iter::once(said("SIZE", Span(step.0 * MAX_STEPS))).chain(longer).collect()
 }
 
 /// A length of time.

@@ -212,12 +212,8 @@ impl Device {
 
 /// The multiples of a tick next to a length, as the flag takes them.
 fn neighbours(length: Span, tick: Span) -> String {
-    let below = Span(length.0 - length.0.checked_rem(tick.0).unwrap_or(0));
-    let above = Span(below.0.saturating_add(tick.0));
-    match below.0 {
-        0 => format!("`--whole-windows {above}`"),
-        _ => format!("`--whole-windows {below}` or `--whole-windows {above}`"),
-    }
+    let around = length.multiples_around(tick).map(|span| format!("`--whole-windows {span}`"));
+    around.collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]
