@@ -87,13 +87,13 @@ def refused_in_a_copy(act):
 
 
 def readings():
-    """Twelve owners' readings, a column of each, over ten minutes."""
+    """Twelve owners' readings, a column of each, over twenty minutes."""
     start = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
     table = {"meter": [], "when": [], "power": []}
     for turn in range(20):
         for meter in range(12):
             table["meter"].append(f"house-{meter}")
-            table["when"].append(start + timedelta(seconds=30 * turn + meter / 4))
+            table["when"].append(start + timedelta(seconds=60 * turn + meter / 4))
             table["power"].append(100 + 10 * meter + turn)
     return table
 
