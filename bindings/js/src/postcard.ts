@@ -74,9 +74,14 @@ export class Reader {
   }
 
   raw(length: number): Bytes {
+    this.skip(length);
+    return new Uint8Array(this.from.subarray(this.at - length, this.at));
+  }
+
+  /** Passes over bytes, without a copy of them. */
+  skip(length: number): void {
     if (length > this.from.length - this.at) throw new PostcardError('the bytes end too early');
     this.at += length;
-    return new Uint8Array(this.from.subarray(this.at - length, this.at));
   }
 
   octet(): number {
@@ -97,10 +102,10 @@ export class Reader {
     throw new PostcardError('a number is too long');
   }
 
-  /** A number that counts something in these bytes. */
+  /** A number that counts something in the bytes that follow. */
   size(): number {
     const found = this.number();
-    if (found > BigInt(this.from.length)) throw new PostcardError('a length is too large');
+    if (found > BigInt(this.from.length - this.at)) throw new PostcardError('a length is too large');
     return Number(found);
   }
 
@@ -119,6 +124,9 @@ export class Reader {
   }
 
   list<T>(read: () => T): T[] {
-    return Array.from({ length: this.size() }, read);
+    const found: T[] = [];
+    // Room is made for what is there, not for what a number says.
+    for (let left = this.size(); left > 0; left--) found.push(read());
+    return found;
   }
 }

@@ -2,7 +2,7 @@
 // the plaintext's sums.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import { readDevice, schemaFromYaml, Stream } from 'alpheus';
 import { createRelay, mutualTls, readDeviceFiles } from 'alpheus/node';
 import { hasChromium, launch, openPage } from './support/browser.js';
 import { bundled } from './support/bundle.js';
-import { hasBinary, startService } from './support/service.js';
+import { BINARY, hasBinary, startService } from './support/service.js';
 import { startSite } from './support/site.js';
 
 const noBinary = !hasBinary && 'the program is not built: cargo build --package alpheus';
@@ -20,10 +20,10 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The same event in each second, so that every whole window has the same sums.
 const SENDS = `
-async ({ alpheus, yaml, files, url, value, seconds }) => {
+async ({ alpheus, yaml, files, url, name, value, seconds }) => {
   const { fetchTransport, readDevice, schemaFromYaml, Stream } = alpheus;
   const schema = schemaFromYaml(yaml);
-  const stream = await Stream.open({ schema, device: await readDevice(files, schema), transport: fetchTransport({ url }) });
+  const stream = await Stream.open({ schema, device: await readDevice(files, schema), transport: fetchTransport({ url, headers: { 'x-device': name } }) });
   for (let second = 0; second < seconds; second++) {
     await new Promise((resolve) => setTimeout(resolve, Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200));
     await stream.add({ reading: value, share: 0.25 });
@@ -64,7 +64,7 @@ async function inPage(service, browser, site, value) {
   const status = await page.evaluate(async () => {
     const { alpheus, given } = globalThis;
     const schema = alpheus.schemaFromYaml(given.yaml);
-    const transport = alpheus.fetchTransport({ url: given.url });
+    const transport = alpheus.fetchTransport({ url: given.url, headers: { 'x-device': 'page' } });
     const stream = await alpheus.Stream.open({ schema, device: await alpheus.readDevice(given.files, schema), transport });
     for (let second = 0; second < given.seconds; second++) {
       await new Promise((resolve) => setTimeout(resolve, Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200));
@@ -96,29 +96,17 @@ async function atTheEdge(service, site, value) {
   const script = service.path('edge.js');
   const code = await bundled(`import * as alpheus from 'alpheus'; (${SENDS})({ alpheus, ...given }).then(finish, (failed) => finish({ failed: String(failed) }));`, 'iife');
   await writeFile(script, code);
-  const given = { yaml: service.schema, files: await filesOf(service, 'edge'), url: `${site.url}/alpheus`, value, seconds: SECONDS };
+  const given = { yaml: service.schema, files: await filesOf(service, 'edge'), url: `${site.url}/alpheus`, name: 'edge', value, seconds: SECONDS };
   const args = ['--disallow-code-generation-from-strings', fileURLToPath(new URL('support/edge.js', import.meta.url)), script, JSON.stringify(given)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   return JSON.parse(stdout);
 }
 
-// A relay that asks the service as the device whose stream it is. Introductions say no stream: each asks for itself.
+// A relay that asks the service as the device that a header names; a real site knows by its own session.
 function relayOf(service, names) {
-  const transports = Object.fromEntries(names.map((name) => [name, transportOf(service, name)]));
-  const byStream = Object.fromEntries(names.map((name) => [service.streams[name], name]));
-  const handler = createRelay({
-    prefix: '/alpheus',
-    authorize: async (request, streams) => {
-      if (streams.length > 0) return transports[byStream[streams[0]]];
-      return { post: introduce };
-    },
-  });
-  // Which device it is stands in its certificate; a real site knows by its own login.
-  async function introduce(path, body, signal) {
-    const name = names.find((each) => Buffer.from(body).includes(Buffer.from(each)));
-    return transports[name].post(path, body, signal);
-  }
-  return { handler, close: () => Object.values(transports).forEach((each) => each.close()) };
+  const devices = new Map(names.map((name) => [name, { service: transportOf(service, name), streams: [service.streams[name]] }]));
+  const handler = createRelay({ prefix: '/alpheus', authorize: async (request) => devices.get(request.headers['x-device']) });
+  return { handler, close: () => devices.forEach((device) => device.service.close()) };
 }
 
 test('rows are the plaintext’s sums, wherever it is sent from', { skip: noBinary || (!hasChromium && 'there is no Chromium') }, async () => {
@@ -151,6 +139,20 @@ test('rows are the plaintext’s sums, wherever it is sent from', { skip: noBina
   }
 });
 
+// Whatever the environment says, a peer that another authority certified is not asked.
+async function onlyTheServiceIsAsked(service) {
+  await promisify(execFile)(BINARY, ['ca', 'init', 'other'], { cwd: service.folder });
+  for (const name of ['tls.pem', 'tls.key']) await copyFile(service.path(`pki/node/${name}`), service.path(`other/${name}`));
+  const transport = mutualTls({ server: service.url, identity: service.path('other') });
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  try {
+    await assert.rejects(transport.post('/v1/events', new Uint8Array(1), AbortSignal.timeout(60_000)), { code: /CERT|ISSUER|SIGNATURE|UNABLE/ });
+  } finally {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    transport.close();
+  }
+}
+
 test('rows are the plaintext’s sums with a frame for each event', { skip: noBinary }, async () => {
   const service = await startService(['node'], { frames: 'frames: events' });
   try {
@@ -158,6 +160,7 @@ test('rows are the plaintext’s sums with a frame for each event', { skip: noBi
     assert.deepEqual([status.events, status.lost, status.refusals, status.state], [SECONDS, 0, [], 'closed']);
     const row = await service.until('whole window', (rows) => rows.find((each) => each.population === 1 && each.count_reading === 2));
     assert.deepEqual([row.status, row.sum_reading, row.sum_share], ['ok', '14', '0.50']);
+    await onlyTheServiceIsAsked(service);
   } finally {
     await service.stop();
   }

@@ -1,7 +1,7 @@
 // The README's code, in a project of its own that has installed what is published.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,29 +69,39 @@ test('its code runs in a clean project', { skip: (!hasBinary && 'the program is 
     await run(process.execPath, [tsc, ...strict, '--typeRoots', join(ROOT, 'node_modules/@types'), 'types.ts'], { cwd: clean.folder });
 
     const inNode = run(process.execPath, ['node.mjs'], { cwd: clean.folder });
-    const streams = JSON.stringify({ eve: { stream: service.streams.phone, identity: 'pki/phone' } });
-    relay = spawn(process.execPath, ['relay.mjs'], { cwd: clean.folder, env: { ...process.env, STREAMS: streams }, stdio: 'inherit' });
+    // The relay has what it needs for TLS, and no key of the device or its stream.
+    await mkdir(join(clean.folder, 'eve'));
+    for (const name of ['tls.pem', 'tls.key', 'ca.pem']) await copyFile(service.path(`pki/phone/${name}`), join(clean.folder, 'eve', name));
+    const SESSIONS = JSON.stringify([['c0ffee', 'eve']]);
+    const DEVICES = JSON.stringify([['eve', { streams: [service.streams.phone], folder: 'eve' }]]);
+    relay = spawn(process.execPath, ['relay.mjs'], { cwd: clean.folder, env: { ...process.env, SESSIONS, DEVICES }, stdio: 'inherit' });
     const bundle = await build({ entryPoints: [join(clean.folder, 'page.mjs')], bundle: true, write: false, format: 'esm', platform: 'browser', target: 'es2022' });
     browser = await launch();
     const page = await browser.newPage();
     const site = `http://localhost:${port}`;
     const serve = (path, body, contentType) => page.route(site + path, (route) => route.fulfill({ body, contentType }));
-    await serve('/', '<!doctype html><title>new</title><script type="module" src="/bundle.js"></script>', 'text/html');
+    await page.context().addCookies([{ name: 'session', value: 'c0ffee', url: site }]);
+    await serve('/', '<!doctype html><title>new</title><input type="file" multiple><script type="module" src="/bundle.js"></script>', 'text/html');
     await serve('/bundle.js', bundle.outputFiles[0].text, 'text/javascript');
     await serve('/schema.yaml', service.schema, 'text/plain');
-    await serve('/enrol/watch.device', await readFile(service.path('phone.device'), 'utf8'), 'text/plain');
-    for (const name of ['deployment.json', 'device.txt', 'device.seed']) {
-      await serve(`/enrol/${name}`, await readFile(service.path(`pki/phone/${name}`), 'utf8'), 'text/plain');
-    }
+    const chosen = [['watch.device', 'phone.device'], ...['deployment.json', 'device.txt', 'device.seed'].map((name) => [name, `pki/phone/${name}`])];
+    const files = await Promise.all(chosen.map(async ([name, path]) => ({ name, mimeType: 'text/plain', buffer: await readFile(service.path(path)) })));
     // The second time it has its keys from the database.
     for (let visit = 0; visit < 2; visit++) {
       await page.goto(`${site}/`);
-      await page.waitForFunction(() => document.title === 'sent 1');
-      await page.unroute(`${site}/enrol/watch.device`);
+      // Chosen again until the page listens.
+      const sent = page.waitForFunction(() => document.title === 'sent 1', undefined, { timeout: 120_000 });
+      let done = visit > 0;
+      sent.then(() => (done = true), () => (done = true));
+      while (!done) {
+        await page.setInputFiles('input', files);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+      await sent;
     }
     const { stdout } = await inNode;
     assert.match(stdout, /state: 'closed'[^]*events: 1,[^]*lost: 0,/);
-    const refused = await fetch(`${site}/alpheus/v1/device`, { method: 'POST', headers: { 'x-user': 'mallory' }, body: new Uint8Array(3) });
+    const refused = await fetch(`${site}/alpheus/v1/device`, { method: 'POST', headers: { 'content-type': 'application/octet-stream', cookie: 'session=bad' }, body: new Uint8Array(3) });
     assert.equal(refused.status, 403);
   } finally {
     await browser?.close();

@@ -31,7 +31,7 @@ test('a page that Vite has built sends what a live service opens', { skip: (!has
   const folder = await mkdtemp(join(tmpdir(), 'alpheus-vite-'));
   const service = await startService(['page']);
   const transport = mutualTls({ server: service.url, identity: service.path('pki/page') });
-  const relay = createRelay({ prefix: '/alpheus', authorize: async () => transport });
+  const relay = createRelay({ prefix: '/alpheus', authorize: async () => ({ service: transport, streams: [service.streams.page] }) });
   let browser;
   let server;
   try {

@@ -1,6 +1,7 @@
 /**
- * Symmetric keys as handles of WebCrypto. A handle cannot be exported: neither code in the page nor a log gets at the
- * key. Derivation, pads and MACs run in the platform.
+ * Symmetric keys as handles of WebCrypto, whose bytes are in no text, JSON or log. In a browser the handle of a secret
+ * cannot be exported, but code that has it can derive from it what this package derives. In Node, code of the process
+ * can also export it. Derivation, pads and MACs run in the platform.
  */
 import { atOnce, crypto } from '#platform';
 import type { Bytes } from '../bytes.js';
@@ -37,8 +38,9 @@ export async function deriveBytes(
 
 /** A key for MACs, derived in the same way. */
 export async function deriveTagKey(secret: CryptoKey, label: string, ...parts: readonly Uint8Array[]): Promise<TagKey> {
+  if (atOnce !== undefined) return new TagKey(await derived(secret, 32, label, parts, atOnce.hmac));
   const shape = { name: 'HMAC', hash: 'SHA-256', length: 256 };
-  return new TagKey(await crypto.subtle.deriveKey(hkdf(label, parts), secret, shape, false, ['sign']));
+  return new TagKey(withHandle(await crypto.subtle.deriveKey(hkdf(label, parts), secret, shape, false, ['sign'])));
 }
 
 /** A key for key streams, derived in the same way. */
@@ -47,47 +49,74 @@ export async function deriveStreamKey(
   label: string,
   ...parts: readonly Uint8Array[]
 ): Promise<StreamKey> {
+  if (atOnce !== undefined) return new StreamKey(await derived(secret, 16, label, parts, atOnce.counterMode));
   const shape = { name: 'AES-CTR', length: 128 };
-  return new StreamKey(await crypto.subtle.deriveKey(hkdf(label, parts), secret, shape, false, ['encrypt']));
+  const handle = await crypto.subtle.deriveKey(hkdf(label, parts), secret, shape, false, ['encrypt']);
+  return new StreamKey(inCounterMode(handle));
+}
+
+/** Derives the bytes of a key, and wipes them once the platform has it. */
+async function derived<T>(
+  secret: CryptoKey,
+  length: number,
+  label: string,
+  parts: readonly Uint8Array[],
+  of: (key: Bytes) => T,
+): Promise<T> {
+  const key = await deriveBytes(secret, length, label, ...parts);
+  try {
+    return of(key);
+  } finally {
+    key.fill(0);
+  }
+}
+
+type Sign = (data: Bytes) => Bytes | Promise<ArrayBuffer>;
+type Fill = (counter: Bytes, zeros: Bytes, bits: number) => ArrayBuffer | Promise<ArrayBuffer>;
+
+function withHandle(key: CryptoKey): Sign {
+  return (data) => crypto.subtle.sign('HMAC', key, data);
+}
+
+function inCounterMode(key: CryptoKey): Fill {
+  return (counter, zeros, bits) => crypto.subtle.encrypt({ name: 'AES-CTR', counter, length: bits }, key, zeros);
 }
 
 /** HMAC-SHA256, cut to 16 bytes. */
 export class TagKey {
-  readonly #key: CryptoKey;
-  readonly #atOnce: ((data: Bytes) => Bytes) | undefined;
+  readonly #sign: Sign;
 
-  constructor(key: CryptoKey) {
-    this.#key = key;
-    this.#atOnce = atOnce?.hmac(key);
+  /** @internal */
+  constructor(sign: Sign) {
+    this.#sign = sign;
   }
 
   /** From bytes, which may be wiped afterwards. */
   static async of(key: Bytes): Promise<TagKey> {
+    if (atOnce !== undefined) return new TagKey(atOnce.hmac(key));
     const shape = { name: 'HMAC', hash: 'SHA-256' };
-    return new TagKey(await crypto.subtle.importKey('raw', key, shape, false, ['sign']));
+    return new TagKey(withHandle(await crypto.subtle.importKey('raw', key, shape, false, ['sign'])));
   }
 
   /** The tag of a label and parts. */
   async tag(label: string, ...parts: readonly Uint8Array[]): Promise<Bytes> {
-    const data = delimited(label, ...parts);
-    const whole = this.#atOnce?.(data) ?? new Uint8Array(await crypto.subtle.sign('HMAC', this.#key, data));
-    return whole.slice(0, TAG);
+    return new Uint8Array(await this.#sign(delimited(label, ...parts))).slice(0, TAG);
   }
 }
 
 /** AES-128 in counter mode. */
 export class StreamKey {
-  readonly #key: CryptoKey;
-  readonly #atOnce: ((counter: Bytes, zeros: Bytes) => ArrayBuffer) | undefined;
+  readonly #fill: Fill;
 
-  constructor(key: CryptoKey) {
-    this.#key = key;
-    this.#atOnce = atOnce?.counterMode(key);
+  /** @internal */
+  constructor(fill: Fill) {
+    this.#fill = fill;
   }
 
   /** From 16 bytes, which may be wiped afterwards. */
   static async of(key: Bytes): Promise<StreamKey> {
-    return new StreamKey(await crypto.subtle.importKey('raw', key, 'AES-CTR', false, ['encrypt']));
+    if (atOnce !== undefined) return new StreamKey(atOnce.counterMode(key));
+    return new StreamKey(inCounterMode(await crypto.subtle.importKey('raw', key, 'AES-CTR', false, ['encrypt'])));
   }
 
   /**
@@ -96,8 +125,6 @@ export class StreamKey {
    * @param length bytes, at most 64 KiB
    */
   async fill(counter: Bytes, length: number, bits: number): Promise<ArrayBuffer> {
-    const zeros = ZEROS.subarray(0, length);
-    const made = this.#atOnce?.(counter, zeros);
-    return made ?? crypto.subtle.encrypt({ name: 'AES-CTR', counter, length: bits }, this.#key, zeros);
+    return this.#fill(counter, ZEROS.subarray(0, length), bits);
   }
 }

@@ -10,6 +10,7 @@ const WORDS = {
   OutOfBounds: "`{0}` is outside its bounds {1}; correct the source or widen the schema's bounds",
   TooLong: '`{0}` is longer than {1} bytes',
   WrongLength: 'an event has {1} values in the order of the attributes; there is another number of them',
+  Twice: '`{0}` is given twice: names are compared without case, and `-` equals `_`',
   Unknown: 'the schema has no attribute with one of the given names; its attributes are {1}',
 } as const;
 
@@ -39,10 +40,14 @@ export function exact(value: bigint): number | bigint {
 export function rowOf(schema: Schema, event: Readonly<Record<string, Input>>): Value[] {
   const row: Value[] = new Array<Value>(schema.attributes.length).fill(undefined);
   const names = namesOf(schema);
+  const given = new Set<number>();
   for (const [name, value] of Object.entries(event)) {
     const position = names.get(name) ?? names.get(folded(name));
     if (position === undefined) throw new EncodeError('Unknown', '', schema.attributes.map((a) => a.name).join(', '));
-    row[position] = valueOf(schema.attributes[position] as Attribute, value);
+    const attribute = schema.attributes[position] as Attribute;
+    if (given.has(position)) throw new EncodeError('Twice', attribute.name);
+    given.add(position);
+    row[position] = valueOf(attribute, value);
   }
   return row;
 }

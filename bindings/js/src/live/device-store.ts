@@ -1,5 +1,6 @@
 /**
- * A device in the browser's database (IndexedDB): its keys as handles that nothing can export, and public facts. No
+ * A device in the browser's database (IndexedDB): its keys as handles that no script can export, and public facts. A script
+ * of the origin can use them. No
  * state of a session is kept, so a copy of a profile, or an older one, uses no pad twice.
  */
 import { type Bytes, isEqual } from '../bytes.js';
@@ -30,7 +31,7 @@ interface Stored {
     | undefined;
 }
 
-/** Stores a device under a name. Afterwards the files that it came from can be dropped. */
+/** Stores a device under a name. It resolves once the database has it. Afterwards the files that it came from can be dropped. */
 export async function storeDevice(name: string, device: Device): Promise<void> {
   const { identity } = device;
   const key = identity?.key.handle;
@@ -79,7 +80,7 @@ export async function loadDevice(name: string, schema: Schema): Promise<Device |
   };
 }
 
-/** Deletes a device from the database. Its keys are then nowhere in this browser. */
+/** Deletes a device from the database. A stream that is open keeps its keys, and the browser's files may keep old content. */
 export async function forgetDevice(name: string): Promise<void> {
   await inStore('readwrite', (store) => store.delete(name));
 }
@@ -96,7 +97,13 @@ async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore
   opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
   const database = await done(opening);
   try {
-    return await done(work(database.transaction(STORE, mode).objectStore(STORE)));
+    const transaction = database.transaction(STORE, mode);
+    const complete = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+    });
+    const [found] = await Promise.all([done(work(transaction.objectStore(STORE))), complete]);
+    return found;
   } finally {
     database.close();
   }

@@ -2,12 +2,12 @@
  * Frames that the service has not confirmed, and the loop that delivers them. In memory only: what a page that goes
  * away has not delivered is lost with its session, which is never resumed. Frames are ciphertext.
  */
-import type { Bytes } from '../bytes.js';
+import { type Bytes, readU64 } from '../bytes.js';
 import type { Random } from '../encode/encoder.js';
 import { PostcardError } from '../postcard.js';
 import { StreamError } from './errors.js';
 import type { Answer, Transport } from './transport.js';
-import { decodeReceipt, encodeUploads, heals, type Receipt, type RefusedFrame, type Upload } from './wire.js';
+import { decodeReceipt, encodeUploads, heals, type Receipt, type RefusedFrame, shortName, type Upload } from './wire.js';
 
 /** Most bytes of frames in an upload, unless one frame is larger, and that wait in all. */
 const UPLOAD = 256 << 10;
@@ -16,12 +16,19 @@ const WAITING = 32 << 20;
 const PAUSE = { least: 100, most: 10_000 };
 /** How long an answer may take. */
 const PATIENCE = 30_000;
+/** Rules by which the service refuses a device for good. Any other refusal may be of something on the way to it. */
+const FINAL = new Set(['certificate', 'revoked', 'role', 'malformed', 'introduction', 'size']);
 
 /** A frame on its way. */
 interface Waiting {
   readonly frame: Bytes;
-  readonly arrived: (lost?: unknown) => void;
+  readonly session: bigint;
+  readonly arrived: (counts: boolean) => void;
+  readonly failed: (reason: unknown) => void;
 }
+
+/** An upload, and how many of the frames that wait it holds. */
+type Sending = Upload & { readonly count: number };
 
 /** What the outbox tells its stream. */
 export interface OutboxEvents {
@@ -29,6 +36,8 @@ export interface OutboxEvents {
   refused(frames: readonly RefusedFrame[]): void;
   /** The service was reached, or was not. */
   reached(yes: boolean): void;
+  /** Something between here and the service refused a request, with this HTTP status. It is asked again. */
+  denied(status: number): void;
   /** Nothing is sent any more. */
   failed(reason: StreamError): void;
 }
@@ -50,7 +59,7 @@ export class Outbox {
   private name: Bytes;
   private number = 1n;
   /** The upload on its way. A repeated upload has the same number and content. */
-  private upload: (Upload & { readonly count: number }) | undefined;
+  private upload: Sending | undefined;
   private introduced = false;
   private running = false;
   private pause = PAUSE.least;
@@ -72,14 +81,16 @@ export class Outbox {
     return this.waiting.length;
   }
 
-  /** Adds a frame. The promise is of its being durable at the service. */
-  put(frame: Bytes): Promise<void> {
+  /**
+   * Adds a frame. The promise is of its being durable at the service. It gives whether the frame counts there: not if
+   * the service refused a frame of its session in that upload.
+   */
+  put(frame: Bytes): Promise<boolean> {
     if (this.failure !== undefined) return Promise.reject(this.failure);
     if (this.bytes + frame.length > WAITING) return Promise.reject(new StreamError('Full'));
     this.bytes += frame.length;
-    const done = new Promise<void>((resolve, reject) => {
-      this.waiting.push({ frame, arrived: (lost) => (lost === undefined ? resolve() : reject(lost)) });
-    });
+    const session = readU64(frame.subarray(1), true);
+    const done = new Promise<boolean>((arrived, failed) => this.waiting.push({ frame, session, arrived, failed }));
     // Nobody may be waiting for this frame.
     done.catch(() => undefined);
     if (!this.running) void this.run();
@@ -90,7 +101,7 @@ export class Outbox {
   close(reason = new StreamError('Closed')): void {
     this.failure ??= reason;
     this.stop.abort();
-    for (const { arrived } of this.waiting.splice(0)) arrived(this.failure);
+    for (const { failed } of this.waiting.splice(0)) failed(this.failure);
   }
 
   private async run(): Promise<void> {
@@ -125,12 +136,12 @@ export class Outbox {
       throw refused instanceof PostcardError ? new StreamError('BadAnswer') : refused;
     }
     if (receipt.refused.some(heals)) this.introduced = false;
-    await this.settle(upload, receipt);
     if (receipt.refused.length > 0) this.setup.events.refused(receipt.refused);
+    await this.settle(upload, receipt);
   }
 
   /** The oldest frames. */
-  private next(): Upload & { readonly count: number } {
+  private next(): Sending {
     const frames: Bytes[] = [];
     let bytes = 0;
     for (const { frame } of this.waiting) {
@@ -156,11 +167,14 @@ export class Outbox {
       this.stop.signal.removeEventListener('abort', abort);
     }
     if (answer.status === 200) return answer.body;
-    if (answer.status >= 500 || answer.status === 408 || answer.status === 429) throw new Error('again, later');
-    throw new StreamError('Refused', answer.status, ruleOf(answer.body));
+    const [isLate, rule] = [answer.status >= 500 || answer.status === 408 || answer.status === 429, ruleOf(answer.body)];
+    if (!isLate && FINAL.has(rule)) throw new StreamError('Refused', answer.status, rule);
+    // It may be a relay whose login has expired, or a proxy.
+    if (!isLate) this.setup.events.denied(answer.status);
+    throw new Error('again, later');
   }
 
-  private async settle(upload: Upload & { readonly count: number }, receipt: Receipt): Promise<void> {
+  private async settle(upload: Sending, receipt: Receipt): Promise<void> {
     const [status] = receipt.uploads;
     if (status === undefined) throw new StreamError('BadAnswer');
     const forked =
@@ -169,6 +183,7 @@ export class Outbox {
     if (forked) {
       // The service's state is an older copy. What waits is sent under a new name.
       [this.name, this.number, this.upload] = [this.drawn(16), 1n, undefined];
+      await this.rest();
       return;
     }
     if (status.kind === 'withdrawn') throw new StreamError('Withdrawn');
@@ -181,9 +196,11 @@ export class Outbox {
     this.pause = PAUSE.least;
     this.setup.events.reached(true);
     [this.upload, this.number] = [undefined, this.number + 1n];
-    for (const { frame, arrived } of this.waiting.splice(0, upload.count)) {
+    const refused = new Set(receipt.refused.map(({ session }) => session));
+    for (const { frame, session, arrived } of this.waiting.splice(0, upload.count)) {
       this.bytes -= frame.length;
-      arrived(status.kind === 'malformed' ? new StreamError('BadAnswer') : undefined);
+      // Which of a session's frames were refused is not said.
+      arrived(status.kind !== 'malformed' && !refused.has(session));
     }
   }
 
@@ -209,7 +226,7 @@ export class Outbox {
 function ruleOf(body: Bytes): string {
   try {
     const { rule } = JSON.parse(new TextDecoder().decode(body)) as { rule?: unknown };
-    return typeof rule === 'string' ? rule.slice(0, 64).replace(/[^a-z0-9-]/gi, '') : 'no rule';
+    return typeof rule === 'string' ? shortName(rule) : 'no rule';
   } catch {
     return 'no rule';
   }

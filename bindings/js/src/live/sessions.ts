@@ -1,17 +1,18 @@
 /** Both kinds of sessions in one form, with the delivery of their frames. */
 import { crypto } from '#platform';
-import type { Bytes } from '../bytes.js';
+import { type Bytes, isEqual } from '../bytes.js';
 import type { Device } from '../identity/device.js';
 import { DeviceError } from '../identity/device.js';
 import { layoutOf } from '../layout/build.js';
+import { schemaId } from '../schema/id.js';
 import type { Schema } from '../schema/model.js';
 import { type Encoding, Producer, type Session } from '../stream/producer.js';
 import { blocksOf } from '../tick/blocks.js';
 import type { Previous } from '../tick/frame.js';
 import { TickProducer, type TickSession } from '../tick/producer.js';
 
-/** Delivers a frame. The promise is of its being durable at the service. */
-export type Deliver = (frame: Bytes) => Promise<void>;
+/** Delivers a frame. The promise is of its being durable at the service, and gives whether it counts there. */
+export type Deliver = (frame: Bytes) => Promise<boolean>;
 
 /** An online stream. */
 export interface AnySession {
@@ -23,8 +24,13 @@ export interface AnySession {
   sleepUntil(now: number): Promise<void>;
   close(at: number): Promise<void>;
   abandon(): void;
-  /** Resolves once all frames that were made so far are durable; rejects if one is lost. */
-  delivered(): Promise<void>;
+  /** Resolves once all frames that it was asked for are made; also if one cannot be. */
+  made(): Promise<void>;
+  /**
+   * Resolves once all frames that were made so far are durable, with how many of them the service refused; rejects if
+   * one is lost.
+   */
+  delivered(): Promise<number>;
 }
 
 /** Opens sessions at ticks, one after the other. */
@@ -32,8 +38,9 @@ export interface Opener {
   open(at: number, deliver: Deliver): Promise<AnySession>;
 }
 
-/** What opens a device's sessions. */
+/** What opens a device's sessions. A service that has another schema of the stream would read noise. */
 export async function openerOf(schema: Schema, device: Device): Promise<Opener> {
+  if (!isEqual(schemaId(schema), device.schema)) throw new DeviceError('OtherSchema');
   const random = (out: Bytes): void => void crypto.getRandomValues(out);
   const { master, stream } = device;
   const layout = layoutOf(schema);
@@ -101,17 +108,17 @@ class Remembering {
   }
 }
 
-type Plain = Omit<AnySession, 'delivered' | 'sleepUntil'> & Partial<Pick<AnySession, 'sleepUntil'>>;
+type Plain = Omit<AnySession, 'made' | 'delivered' | 'sleepUntil'> & Partial<Pick<AnySession, 'sleepUntil'>>;
 
 /** A session whose frames are delivered. */
 async function opened(
   deliver: Deliver,
   open: (sink: (frame: Bytes) => void) => Promise<Session | Remembering>,
 ): Promise<AnySession> {
-  let last: Promise<void> = Promise.resolve();
+  let last: Promise<number> = Promise.resolve(0);
   const session: Plain = await open((frame) => {
     const arrived = deliver(frame);
-    last = Promise.all([last, arrived]).then(() => undefined);
+    last = Promise.all([last, arrived]).then(([refused, counts]) => refused + Number(!counts));
     // Somebody may ask later.
     last.catch(() => undefined);
   });
@@ -140,6 +147,7 @@ async function opened(
     sleepUntil: (now) => noted(session.sleepUntil?.(now) ?? session.advance(now)),
     close: (at) => noted(session.close(at)),
     abandon: () => session.abandon(),
+    made: () => made.catch(() => undefined),
     // Frames are delivered only after they are made.
     delivered: () => made.then(() => last),
   };

@@ -2,7 +2,7 @@
 import { crypto } from '#platform';
 import { type Bytes, toHex } from '../bytes.js';
 import { Encoder } from '../encode/encoder.js';
-import { type Input, rowOf } from '../encode/row.js';
+import { checkRow, type Input, rowOf, type Value } from '../encode/row.js';
 import type { Device } from '../identity/device.js';
 import type { Schema } from '../schema/model.js';
 import { StreamError } from './errors.js';
@@ -31,10 +31,15 @@ export interface StreamOptions {
   readonly schema: Schema;
   readonly device: Device;
   readonly transport: Transport;
-  /** Whether to wait until another tab has closed the stream, instead of refusing. */
+  /** Whether to wait until another tab has closed the stream, instead of refusing. Where there are no Web Locks, as in Node, nobody waits. */
   readonly wait?: boolean;
-  /** Called whenever {@link Stream.status} has changed. */
+  /** Called whenever {@link Stream.status} has changed. What it throws is reported, and changes nothing. */
   readonly onStatus?: (status: StreamStatus) => void;
+  /**
+   * Called when something on the way to the service refuses, with its HTTP status: 401 or 403 of a relay whose login
+   * has expired, for example. Frames wait, and are sent again: log in again meanwhile.
+   */
+  readonly onRefused?: (status: number) => void;
   /** Takes the place of the platform's clocks. */
   readonly clock?: Clock;
 }
@@ -49,7 +54,7 @@ export interface StreamStatus {
   readonly session: string | undefined;
   /** Events that were added. */
   readonly events: number;
-  /** Events that are in no window, because their session ended before their tick was delivered. */
+  /** Events that are in no window: their session ended before their tick was delivered, or the service refused its frame. */
   readonly lost: number;
   /** Frames that wait for the service. */
   readonly waiting: number;
@@ -75,7 +80,7 @@ const MAX_PENDING = 10_000;
 
 /** An event that waits for a session. */
 interface Pending {
-  readonly event: Readonly<Record<string, Input>>;
+  readonly row: readonly Value[];
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -99,8 +104,17 @@ export class Stream {
   private opensAt = 0;
   private opening = false;
   private seen: { now: number; steady: number };
-  /** How many of the events that were added are known to be delivered, or lost. */
-  private settled = 0;
+  /** Events of the open tick, and of ticks whose frames are on their way. */
+  private counted = { open: 0, sent: 0 };
+  /** Resolves once the fate of all borders so far is known. */
+  private arrivals: Promise<void> = Promise.resolve();
+  /** Resolves once the sessions before the running one have made their last frames. */
+  private retired: Promise<void> = Promise.resolve();
+  /** Frames of sessions that the service refused. */
+  private readonly refused = new WeakMap<AnySession, number>();
+  /** How many lost events were reported to callers. */
+  private reported = 0;
+  private over = false;
   private failure: StreamError | undefined;
   #session: AnySession | undefined;
 
@@ -121,6 +135,7 @@ export class Stream {
       events: {
         refused: (frames) => this.onRefused(frames),
         reached: (yes) => this.onReached(yes),
+        denied: (status) => report(() => options.onRefused?.(status)),
         failed: (reason) => this.fail(reason),
       },
     });
@@ -161,82 +176,99 @@ export class Stream {
   }
 
   /**
-   * Adds an event to the open tick. While a session is opening, it waits, and gets the time of that tick.
+   * Adds an event to the open tick. While a session is opening, it waits, and gets the time of that tick. The event is
+   * read and checked at once: it may be changed afterwards.
    *
    * @param event values by the names of attributes
    * @throws EncodeError if the event is not as the schema declares; it then leaves no trace
    */
   async add(event: Readonly<Record<string, Input>>): Promise<void> {
     if (this.state === 'closed' || this.state === 'failed') throw this.failure ?? new StreamError('Closed');
+    const row = rowOf(this.options.schema, event);
     this.look();
     if (this.#session !== undefined && this.state === 'open') {
-      this.encode(this.#session, event);
+      this.encode(this.#session, row);
       return;
     }
+    checkRow(this.options.schema.attributes, row);
     if (this.pending.length >= MAX_PENDING) throw new StreamError('Full');
-    await new Promise<void>((resolve, reject) => this.pending.push({ event, resolve, reject }));
+    await new Promise<void>((resolve, reject) => this.pending.push({ row, resolve, reject }));
   }
 
-  private encode(session: AnySession, event: Readonly<Record<string, Input>>): void {
-    const row = rowOf(this.options.schema, event);
+  private encode(session: AnySession, row: readonly Value[]): void {
     const { tick } = this.options.schema;
     const at = after(this.clock.now(), session.last, tick);
-    if (at >= session.nextBorder) this.followBorders(session, session.advance(at));
+    if (at >= session.nextBorder) this.follow(session, session.advance(at));
     const random = (out: Bytes): void => void crypto.getRandomValues(out);
     const made = session.event(at, (vector) => this.encoder.encode(row, random, vector));
     this.counts.events++;
-    if (made !== undefined) this.follow(session, made, () => undefined);
+    this.counted.open++;
+    made?.catch(() => this.replace(session));
   }
 
-  /** Resolves once the events that were added are durable at the service, after the end of their tick. */
+  /**
+   * Resolves once the events that were added are durable at the service and count there, after the end of their tick.
+   * With a frame for each event the service tells of a frame that it refuses only with the next upload.
+   *
+   * @throws StreamError `Lost` if events that were added since the last such error are in no window
+   */
   async flush(): Promise<void> {
+    while (this.state === 'opening') await this.sleep(this.opensAt);
     const session = this.#session;
-    if (session === undefined) throw new StreamError(this.state === 'closed' ? 'Closed' : 'Lost');
+    if (session === undefined) throw this.failure ?? new StreamError('Closed');
     const border = session.nextBorder;
-    const { events } = this.counts;
     while (this.#session === session && session.nextBorder <= border) await this.sleep(border);
-    try {
-      await session.delivered();
-    } catch (refused) {
-      throw this.failure ?? (refused instanceof StreamError ? refused : new StreamError('Lost'));
-    }
-    if (this.#session !== session && this.state !== 'closed') throw new StreamError('Lost');
-    this.settled = Math.max(this.settled, events);
+    await this.arrivals;
+    this.tellLost();
+  }
+
+  private tellLost(): void {
+    if (this.failure !== undefined) throw this.failure;
+    const { lost } = this.counts;
+    const more = lost > this.reported;
+    this.reported = lost;
+    if (more) throw new StreamError('Lost');
   }
 
   /**
    * Ends the session properly at the end of its tick, waits until everything is delivered, and gives the stream free.
+   * Events that wait for a session to open are refused with `Closed`.
    *
    * @param patience milliseconds after the end of the tick; then what waits is lost
-   * @throws StreamError `Lost` if something was
+   * @throws StreamError `Lost` if events are in no window and no `flush` said so, or if frames were left
    */
   async close(patience = 30_000): Promise<void> {
     if (this.state === 'closed' || this.state === 'failed') return;
-    const session = this.#session;
-    const isOpen = session !== undefined && this.state === 'open';
+    const session = this.state === 'open' ? this.#session : undefined;
     this.move('closed');
     clearTimeout(this.timer);
     for (const { reject } of this.pending.splice(0)) reject(new StreamError('Closed'));
+    let left = 0;
     try {
-      if (isOpen) await this.finish(session, patience);
+      if (session !== undefined) await this.finish(session);
+      await this.drain(patience);
+      left = this.outbox.length;
     } finally {
       this.abandonAll();
     }
+    this.tellLost();
+    if (left > 0) throw new StreamError('Lost');
   }
 
-  private async finish(session: AnySession, patience: number): Promise<void> {
+  private async finish(session: AnySession): Promise<void> {
     const border = session.nextBorder;
     // A clock that is set back meanwhile does not hold it up.
     const most = this.clock.steady() + Math.max(border - this.clock.now(), 0);
-    while (this.clock.now() < border && this.clock.steady() < most) await this.sleep(border);
+    while (!this.over && this.clock.now() < border && this.clock.steady() < most) await this.sleep(border);
+    if (!this.over) this.follow(session, session.close(border));
+  }
+
+  /** Waits until the fate of all that was sent is known, and no longer than this. */
+  private async drain(patience: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new StreamError('Lost')), patience);
-    });
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patience)));
     try {
-      const delivered = session.close(border).then(() => session.delivered());
-      await Promise.race([delivered, late]);
-      this.settled = this.counts.events;
+      await Promise.race([Promise.all([this.retired, this.arrivals]), late]);
     } finally {
       clearTimeout(timer);
     }
@@ -249,8 +281,12 @@ export class Stream {
 
   private abandonAll(): void {
     clearTimeout(this.timer);
+    this.#session?.abandon();
+    this.#session = undefined;
+    // Whatever arrives from here on, nobody learns of it.
+    if (!this.over) this.counts.lost += this.counted.open + this.counted.sent;
+    this.over = true;
     if (this.state !== 'failed') this.move('closed');
-    this.drop();
     for (const { reject } of this.pending.splice(0)) reject(new StreamError('Closed'));
     this.outbox.close();
     this.lock.release();
@@ -269,15 +305,17 @@ export class Stream {
   }
 
   private tell(): void {
-    this.options.onStatus?.(this.status);
+    report(() => this.options.onStatus?.(this.status));
   }
 
-  /** Drops the session as it is. */
+  /** Ends the session. Its open tick is lost. The frames of its complete ticks are made, and sent. */
   private drop(): void {
-    this.counts.lost += this.counts.events - this.settled;
-    this.settled = this.counts.events;
-    this.#session?.abandon();
+    const session = this.#session;
+    if (session === undefined) return;
     this.#session = undefined;
+    this.counts.lost += this.counted.open;
+    this.counted.open = 0;
+    this.retired = Promise.all([this.retired, session.made()]).then(() => session.abandon());
   }
 
   /** Opens a session at the next tick. */
@@ -317,19 +355,21 @@ export class Stream {
     if (this.state !== 'open' || session === undefined) return;
     if (back > STEPPED_BACK || forward > LONG_SLEEP || now - session.nextBorder > LONG_SLEEP) {
       // What is complete is sent; no time is ever used again.
-      if (back <= STEPPED_BACK) this.followBorders(session, session.advance(session.nextBorder));
+      if (back <= STEPPED_BACK) this.follow(session, session.advance(session.nextBorder));
       this.plan(now);
       return;
     }
     const { tick } = this.options.schema;
     const passed = Math.floor((now - session.nextBorder) / tick);
-    if (passed >= ASLEEP) this.followBorders(session, session.sleepUntil(now));
-    else if (passed >= 0) this.followBorders(session, session.advance(now));
+    if (passed >= ASLEEP) this.follow(session, session.sleepUntil(now));
+    else if (passed >= 0) this.follow(session, session.advance(now));
   }
 
   private async begin(): Promise<void> {
     this.opening = true;
     try {
+      await this.retired;
+      if (this.state !== 'opening') return;
       const at = this.opensAt;
       // The tick may lie before now by what a timer was late.
       const session = await this.opener.open(at, (frame) => this.outbox.put(frame));
@@ -341,16 +381,16 @@ export class Stream {
       this.counts.sessions++;
       this.move('open');
       for (const resolve of this.ready.splice(0)) resolve();
-      for (const { event, resolve, reject } of this.pending.splice(0)) {
+      for (const { row, resolve, reject } of this.pending.splice(0)) {
         try {
-          this.encode(session, event);
+          this.encode(session, row);
           resolve();
         } catch (refused) {
           reject(refused);
         }
       }
     } catch {
-      // The platform's cryptography failed, or the outbox is full: once more, at another tick.
+      // The platform's cryptography failed, or the outbox is full: again, at another tick.
       if (this.state === 'opening') this.plan(this.clock.now() + 1);
     } finally {
       this.opening = false;
@@ -358,22 +398,38 @@ export class Stream {
     }
   }
 
-  /** Follows borders: once they are delivered, so are all events that were added before. */
-  private followBorders(session: AnySession, made: Promise<void>): void {
-    const events = this.counts.events;
-    this.follow(session, made, () => {
-      this.settled = Math.max(this.settled, events);
+  /**
+   * Follows the borders that a session has reached, until it is known whether the events before them count. If another
+   * frame that was on its way at the same time was refused, they count as lost too.
+   */
+  private follow(session: AnySession, made: Promise<void>): void {
+    const events = this.counted.open;
+    this.counted.open = 0;
+    this.counted.sent += events;
+    const known = (counts: boolean): void => {
+      if (this.over) return;
+      this.counted.sent -= events;
+      if (!counts) this.counts.lost += events;
       this.tell();
-    });
+    };
+    const before = this.refused.get(session) ?? 0;
+    const delivered = made.then(() => session.delivered());
+    const arrived = delivered.then(
+      (refused) => {
+        this.refused.set(session, Math.max(this.refused.get(session) ?? 0, refused));
+        known(refused <= before);
+      },
+      () => {
+        known(false);
+        this.replace(session);
+      },
+    );
+    this.arrivals = Promise.all([this.arrivals, arrived]).then(() => undefined);
   }
 
-  /** Follows what a session makes: if a frame cannot be made or delivered, another session opens. */
-  private follow(session: AnySession, made: Promise<void>, delivered: () => void): void {
-    const isCurrent = (): boolean => this.#session === session;
-    const lost = (): void => {
-      if (isCurrent() && this.state === 'open') this.plan(this.clock.now());
-    };
-    made.then(() => session.delivered()).then(() => isCurrent() && delivered(), lost);
+  /** A frame of the session cannot be made or delivered: another session opens. */
+  private replace(session: AnySession): void {
+    if (this.#session === session && this.state === 'open') this.plan(this.clock.now());
   }
 
   private onReached(yes: boolean): void {
@@ -402,4 +458,14 @@ export class Stream {
 function after(wanted: number, last: number, tick: number): number {
   const at = Math.max(wanted, last + 1);
   return at % tick === 0 ? at + 1 : at;
+}
+
+/** Calls what an application gave. Its errors are reported as those of other handlers are, and change nothing here. */
+function report(call: () => void): void {
+  try {
+    call();
+  } catch (failed) {
+    if (typeof reportError === 'function') reportError(failed);
+    else console.error(failed);
+  }
 }

@@ -10,7 +10,7 @@ export interface Answer {
 /**
  * Carries requests to a service, which answers devices over mutual TLS only. In Node that is `mutualTls` of
  * `alpheus/node`. A browser cannot show a certificate by `fetch`: there it is {@link fetchTransport} to a relay
- * (`createRelay` of `alpheus/node`), which sees what the service sees, ciphertext.
+ * (`createRelay` of `alpheus/node`), which then sees what the service sees, ciphertext.
  */
 export interface Transport {
   /** Sends a body to a path of the service. Rejects if there is no answer. */

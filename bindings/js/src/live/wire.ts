@@ -57,16 +57,26 @@ export function encodeUploads(uploads: readonly Upload[]): Bytes {
   return out.bytes();
 }
 
-/** The streams that such a body is about: a relay looks at them. */
+/** Fewest bytes of a frame, as the service has it, and most uploads of one request: a device sends one. */
+const LEAST_FRAME = 25;
+const MOST_UPLOADS = 64;
+
+/** The streams that such a body is about: a relay looks at them. Frames are passed over: nothing of them is kept. */
 export function streamsOf(body: Bytes): Bytes[] {
   const reader = new Reader(body);
-  const found = reader.list(() => {
-    const stream = reader.raw(16);
-    reader.raw(16);
+  const count = reader.size();
+  if (count > MOST_UPLOADS) throw new PostcardError('there are too many uploads');
+  const found: Bytes[] = [];
+  while (found.length < count) {
+    found.push(reader.raw(16));
+    reader.skip(16);
     reader.number();
-    reader.list(() => reader.sized());
-    return stream;
-  });
+    for (let left = reader.size(); left > 0; left--) {
+      const length = reader.size();
+      if (length < LEAST_FRAME) throw new PostcardError('a frame is too short to be one');
+      reader.skip(length);
+    }
+  }
   if (!reader.isAtEnd) throw new PostcardError('there is more after the uploads');
   return found;
 }
@@ -96,8 +106,13 @@ export function decodeReceipt(body: Bytes, stream: Bytes): Receipt {
     const own = isEqual(reader.raw(16), stream);
     const session = reader.number();
     const reason = Number(reader.number());
-    return { own, session, reason: REASONS[reason] ?? reader.text() };
+    return { own, session, reason: REASONS[reason] ?? shortName(reader.text()) };
   });
   if (!reader.isAtEnd) throw new PostcardError('there is more after the receipt');
   return { uploads, refused: refused.filter(({ own }) => own) };
+}
+
+/** A rule or reason that the service names, as far as it is a short name: no other text of a peer is shown. */
+export function shortName(text: string): string {
+  return text.slice(0, 64).replace(/[^a-z0-9-]/gi, '');
 }

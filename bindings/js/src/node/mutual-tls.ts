@@ -32,7 +32,9 @@ export function mutualTls(options: MutualTlsOptions): Transport & { close(): voi
     close: () => agent.destroy(),
     post(path, body, signal) {
       const identity = { cert: read('tls.pem'), key: read('tls.key'), ca: read('ca.pem') };
-      const tls = { ...identity, minVersion: 'TLSv1.3' as const, checkServerIdentity: checkService };
+      // Said here, NODE_TLS_REJECT_UNAUTHORIZED does not undo it.
+      const strict = { minVersion: 'TLSv1.3' as const, rejectUnauthorized: true, checkServerIdentity: checkService };
+      const tls = { ...identity, ...strict };
       return ask(new URL(path, base), { ...tls, agent, signal, method: 'POST' }, body);
     },
   };

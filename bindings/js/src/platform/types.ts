@@ -1,10 +1,10 @@
 /** What platforms have in common. */
 import type { Bytes } from '../bytes.js';
 
-/** Cryptography with WebCrypto's keys that does not make its caller wait. */
+/** Cryptography that does not make its caller wait. Keys are copied out of JavaScript's memory; their bytes may be wiped. */
 export interface AtOnce {
   /** HMAC-SHA256. */
-  hmac(key: CryptoKey): (data: Bytes) => Bytes;
+  hmac(key: Bytes): (data: Bytes) => Bytes;
   /** AES-128 in counter mode, over zeros. */
-  counterMode(key: CryptoKey): (counter: Bytes, zeros: Bytes) => ArrayBuffer;
+  counterMode(key: Bytes): (counter: Bytes, zeros: Bytes) => ArrayBuffer;
 }

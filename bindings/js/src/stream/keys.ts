@@ -13,7 +13,7 @@ const COUNT_LABEL = 'alpheus/tick/count/v2';
 /** Bits that number a block within its vector. */
 const BLOCK_BITS = 12;
 
-/** A stream's secret as a handle, which opens what the stream sends. It cannot be exported, printed or serialised. */
+/** A stream's secret as a handle, which opens what the stream sends. It is in no text and no JSON. A browser exports it to no script. */
 export class MasterSecret {
   readonly #key: CryptoKey;
 
@@ -79,6 +79,10 @@ export class StreamKeys {
     if (this.#day?.day !== day) {
       const key = deriveStreamKey(this.#master, DAY_LABEL, this.stream, this.schema, u64(day));
       this.#day = { day, key };
+      // A platform that fails once is asked again.
+      key.catch(() => {
+        if (this.#day?.key === key) this.#day = undefined;
+      });
     }
     return this.#day.key;
   }

@@ -49,7 +49,13 @@ export class Producer {
     admit(start, at, tick, this.state);
     Object.assign(this.state, { opened: true, online: true });
     const session = new Session(this.keys, { tick, words }, sink, () => (this.state.online = false));
-    await session.begin(numberOf(random), at);
+    try {
+      await session.begin(numberOf(random), at);
+    } catch (failed) {
+      // The platform's cryptography failed: another session may open.
+      session.abandon();
+      throw failed;
+    }
     return session;
   }
 }

@@ -64,7 +64,13 @@ export class TickProducer {
     admit(start, at, this.setup.tick, this.state);
     Object.assign(this.state, { opened: true, online: true });
     const session = new TickSession(this, sink, () => (this.state.online = false));
-    await session.open(numberOf(this.setup.random), at, previous);
+    try {
+      await session.open(numberOf(this.setup.random), at, previous);
+    } catch (failed) {
+      // The platform's cryptography failed: another session may open.
+      session.abandon();
+      throw failed;
+    }
     return session;
   }
 

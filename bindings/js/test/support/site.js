@@ -33,7 +33,7 @@ addEventListener('message', (event) => event.waitUntil((async () => {
     const { yaml, files, value, seconds } = event.data;
     const schema = schemaFromYaml(yaml);
     const stream = await Stream.open({
-      schema, device: await readDevice(files, schema), transport: fetchTransport({ url: location.origin + '/alpheus' }),
+      schema, device: await readDevice(files, schema), transport: fetchTransport({ url: location.origin + '/alpheus', headers: { 'x-device': 'worker' } }),
     });
     for (let second = 0; second < seconds; second++) {
       await new Promise((resolve) => setTimeout(resolve, Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200));
