@@ -3,13 +3,32 @@
 
 #![expect(clippy::expect_used, reason = "a test's way to fail")]
 
+mod bodies;
 mod messages;
 mod mutate;
 mod statistics;
 
+// Only so that the linker finds what libFuzzer would call.
+#[cfg(feature = "libfuzzer")]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| alpheus_fuzz::named(data));
+
 use alpheus_crypto::group::Element;
 use alpheus_policy::schema::Schema;
 use std::path::{Path, PathBuf};
+
+/// The longest input that a fuzzer starts with: longer ones make each of its steps slow.
+const LONGEST: usize = 16 << 10;
+
+/// Writes the seeds into a folder of `ALPHEUS_FUZZ_SEEDS`, for `make fuzz`, if there is that.
+fn written(name: &str, seeds: &[Vec<u8>]) -> bool {
+    let Some(folder) = std::env::var_os("ALPHEUS_FUZZ_SEEDS") else { return false };
+    let folder = Path::new(&folder).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (at, seed) in seeds.iter().filter(|seed| seed.len() <= LONGEST).enumerate() {
+        std::fs::write(folder.join(at.to_string()), seed).expect("space");
+    }
+    true
+}
 
 /// Runs `check` over the seeds, their prefixes and mutations.
 fn run(check: fn(&[u8]), seeds: &[Vec<u8>]) {
@@ -48,7 +67,9 @@ macro_rules! plain {
         fn $name() {
             let mut seeds: Vec<Vec<u8>> = files(concat!("fuzz/seeds/", stringify!($name)), "");
             $(seeds.extend($seeds);)+
-            run(alpheus_fuzz::$name, &seeds);
+            if !written(stringify!($name), &seeds) {
+                run(alpheus_fuzz::$name, &seeds);
+            }
         }
     };
 }
@@ -71,6 +92,11 @@ plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(receipt, vectors("receipts", "receipt"));
 plain!(bounded, vectors("bounded", "encoded"));
 plain!(job_message, vectors("jvm-job", "encoded"));
+plain!(stream_bodies, bodies::of_streams());
+plain!(table_bodies, bodies::of_tables());
+plain!(peer_bodies, bodies::of_peers(), messages::one_of_each());
+plain!(certificate, vec![vec![0x30, 3, 2, 1, 0]]);
+plain!(rows, files("crates/input/tests", ".parquet"), bodies::lines());
 plain!(board, vectors("anonymous-board", "row two three payload word parts answers"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
