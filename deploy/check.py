@@ -21,6 +21,9 @@ ROOT = HERE.parent
 CHART = HERE / "helm" / "alpheus"
 # The service and hosts of controllers.
 STREAMS = HERE / "helm" / "alpheus-streams"
+# Where the commands at the head of compose files write keys: one folder each for those who run, and the authority's.
+IDENTITIES = pathlib.PurePosixPath("conf/identity")
+SECRETS = ("deploy/pki", "deploy/conf/identity", "pki")
 # The version of Kubernetes whose schemas objects are held to.
 KUBERNETES = "1.31"
 
@@ -34,7 +37,7 @@ SERVICE_KEYS = {
 }
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 KINDS = {
-    "ConfigMap": "v1", "Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1",
+    "ConfigMap": "v1", "Deployment": "apps/v1", "NetworkPolicy": "networking.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1",
     "RoleBinding": "rbac.authorization.k8s.io/v1", "Service": "v1", "ServiceAccount": "v1", "StatefulSet": "apps/v1",
 }
 # Without these a restarted job begins without its state.
@@ -125,6 +128,7 @@ def compose(path):
                 fault(where, f"port {port} is not on loopback alone")
         for volume in service.get("volumes", []):
             mounted(path, where, volume.split(":")[0], volumes)
+            its_own(where, name, volume.split(":")[0], service)
             kept(where, volume, service)
         if "build" in service and not (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).is_file():
             fault(where, "its Containerfile is not there")
@@ -155,9 +159,29 @@ def kept(where, volume, service):
         fault(where, f"its user may not write into {target}: the image does not create it")
 
 
+def its_own(where, name, source, service):
+    """A process sees its own identity and no other's; all workers are one party."""
+    folder = pathlib.PurePosixPath(source)
+    is_all = folder in (pathlib.PurePosixPath("conf"), IDENTITIES, *IDENTITIES.parents)
+    if service.get("image") == "alpheus" and source.startswith(".") and is_all:
+        fault(where, f"sees the keys of others: {source}")
+    if IDENTITIES in folder.parents and folder.name != name.split("-")[0]:
+        fault(where, f"sees the keys of another: {source}")
+
+
+def kept_out():
+    """No key of a deployment comes into an image or into the repository."""
+    for name in (".dockerignore", ".gitignore"):
+        lines = {line.strip("/") for line in (ROOT / name).read_text().split()}
+        for folder in SECRETS:
+            if folder not in lines:
+                fault(name, f"{folder} is not left out, and has keys")
+
+
 def mounted(path, where, source, volumes):
     """A volume is declared, or its folder exists."""
-    if source.startswith(".") and not (path.parent / source).exists():
+    # Identities are made by the commands at the head of the file.
+    if source.startswith(".") and "conf/identity/" not in source and not (path.parent / source).exists():
         fault(where, f"no folder {source}")
     if not source.startswith((".", "/")) and source not in volumes:
         fault(where, f"no volume {source}")
@@ -214,6 +238,7 @@ def chart(texts):
             if each["kind"] in ("StatefulSet", "Deployment"):
                 pods(each, config)
                 comes_again(each, objects)
+                is_closed(each, objects)
         if "job.properties" not in config["data"]:
             fault("helm", "the job has no settings")
 
@@ -252,6 +277,9 @@ def many(workers):
     if "emptyDir" not in next(each for each in spec["volumes"] if each["name"] == "identity"):
         fault("helm", f"{name}: keys that a group may read")
     settings(name, main["env"])
+    projected = [own["secret"]["name"] for each in spec["volumes"] for own in each.get("projected", {}).get("sources", [])]
+    if any("service" in secret for secret in projected):
+        fault("helm", f"{name}: a worker has the service's own keys: {projected}")
 
 
 def one(owner, objects):
@@ -311,6 +339,8 @@ def pods(owner, config):
     wanted = owner["spec"]["selector"]["matchLabels"]
     if not wanted.items() <= template["metadata"]["labels"].items():
         fault("helm", f"{owner['kind']} does not select its own pods")
+    if template["spec"]["securityContext"].get("seccompProfile") != {"type": "RuntimeDefault"}:
+        fault("helm", f"{owner['kind']} {owner['metadata']['name']} may make any system call")
     volumes = {each["name"]: each for each in template["spec"]["volumes"]}
     claims = {claim["metadata"]["name"] for claim in owner["spec"].get("volumeClaimTemplates", [])}
     for container in template["spec"]["containers"]:
@@ -333,6 +363,22 @@ def comes_again(owner, objects):
         fault("helm", f"{owner['kind']}'s account may do nothing")
     for missing in sorted(NEEDED_TO_COME_AGAIN - set(flink_settings(spec["containers"][0]["env"]))):
         fault("helm", f"{owner['kind']} lacks {missing}: a job that comes again would begin without its state")
+
+
+def is_closed(owner, objects):
+    """Only the release's own pods reach Flink's ports, nobody gives it other jobs, and a pod that hangs is noticed."""
+    labels = owner["spec"]["template"]["metadata"]["labels"]
+    policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
+    own = [each for each in policies if each["podSelector"]["matchLabels"].items() <= labels.items()]
+    peers = [peer for each in own for rule in each["ingress"] for peer in rule["from"]]
+    if not peers or any(peer.keys() != {"podSelector"} or not peer["podSelector"].get("matchLabels") for peer in peers):
+        fault("helm", f"{owner['kind']}: any pod reaches its ports")
+    main = owner["spec"]["template"]["spec"]["containers"][0]
+    if not {"livenessProbe", "readinessProbe"} <= main.keys():
+        fault("helm", f"{owner['kind']}: nobody notices if it hangs")
+    flink = flink_settings(main["env"])
+    if flink.get("web.submit.enable") is not False or flink.get("web.cancel.enable") is not False:
+        fault("helm", f"{owner['kind']}: who reaches its web page may run other programs in it")
 
 
 def named(kind, objects):
@@ -359,6 +405,7 @@ def main():
         containerfile(path)
     for path in sorted(HERE.glob("compose*.yaml")):
         compose(path)
+    kept_out()
     subprocess.run(["sh", "-n", str(HERE / "conf" / "topics.sh")], check=True)
     brackets()
     texts = rendered()

@@ -98,11 +98,12 @@ fn schema_text(name: &str, metadata: &str, attributes: &str, names: &[String]) -
     format!(
         "# A draft by `alpheus otlp import` from captured metrics. import.json lists what became of each part.\n\
          name: {name}\nversion: 1\ntick: 10s\n\
-         # Bounds on owners, and on events of one owner in a window.\n\
+         # Bounds on owners, and on events of one owner in a window: each export is one or more, so a window longer than an\n\
+         # hour needs more.\n\
          capacity: {{ population: 10000, events: 1000 }}\n{metadata}streamAttributes:\n{attributes}\
          streamPolicyOptions:\n  \
          # Only in a crowd. A restart of the receiver may take a minute.\n  \
-         - {{ name: crowd, option: aggregate, clients: [100, 1000], window: [1min, 1hr, 1d], missingTicks: 6, attributes: [{}] }}\n  \
+         - {{ name: crowd, option: aggregate, clients: [100, 1000], window: [1min, 1hr], missingTicks: 6, attributes: [{}] }}\n  \
          - {{ name: private, option: private }}\n",
         names.join(", ")
     )
@@ -188,6 +189,12 @@ impl Writer {
                 self.leave(&at, metric, "it has more than 8 values; points are added up over it");
             } else if key.is_empty() {
                 self.leave(&at, metric, "it has no name; points are added up over it");
+            } else if may_name_persons(key, values.iter().map(String::as_str)) {
+                self.leave(
+                    &at,
+                    metric,
+                    "it may name persons, and a schema is public; points are added up over it",
+                );
             } else {
                 self.carry(&at, metric, "tells series apart: each value seen has attributes of its own, and all others have `other`");
                 keys.push(key.clone());
@@ -313,6 +320,43 @@ impl Writer {
         let text = if text.is_empty() { text } else { format!("metadataAttributes:\n{text}") };
         (text, names)
     }
+}
+
+/// Words of keys whose values are of persons or of what stands for them.
+const PERSONS: &[&str] = &[
+    "account",
+    "client",
+    "customer",
+    "device",
+    "email",
+    "employee",
+    "enduser",
+    "guest",
+    "ip",
+    "mail",
+    "member",
+    "msisdn",
+    "owner",
+    "patient",
+    "peer",
+    "person",
+    "phone",
+    "session",
+    "subscriber",
+    "tenant",
+    "user",
+    "userid",
+    "username",
+    "visitor",
+];
+
+/// Whether the values of a key may name persons. They would stand in the schema.
+fn may_name_persons<'a>(key: &str, mut values: impl Iterator<Item = &'a str>) -> bool {
+    let lower = key.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| PERSONS.contains(&word.strip_suffix('s').unwrap_or(word)))
+        || PERSONS.iter().any(|word| word.len() > 3 && lower.starts_with(word))
+        || values.any(|value| value.contains('@'))
 }
 
 fn shape(own: &MetricSurvey) -> Result<Shape, &'static str> {

@@ -6,26 +6,39 @@
 //! | `series/<digest>` | what is known of a series |
 //! | `event/<number>` | an event that no durable border has followed |
 //! | `next` | the number of the next event |
+//! | `begun` | when the receiver began, and until when it has forgotten series |
 
 use crate::mapping::{Compiled, Shape, Target};
 use crate::message::{ExportRequest, KeyValue, Metric, ResourceMetrics, ScopeMetrics};
 use crate::point::{Flow, Point, PointError, amounts, by_key, points};
-use crate::series::{SeriesState, added};
+use crate::series::{Horizon, SeriesState, added};
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Bytes, Error, Space, Store};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prost::Message as _;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const SERIES: &[u8] = b"series/";
 const EVENTS: &[u8] = b"event/";
 const NEXT: &[u8] = b"next";
+const BEGUN: &[u8] = b"begun";
+/// A series without a point for so many days is forgotten.
+const SERIES_DAYS: u64 = 30;
+/// Series that are looked at at once, to forget old ones.
+const SERIES_AT_ONCE: usize = 1024;
 /// Events that may wait; then exporters are asked to come back.
 const MAX_WAITING: u64 = 10_000;
+/// How far a program's clock may be ahead of this machine's, which is usually the same.
+const AHEAD: Span = Span::seconds(3600);
+/// Requests that are in memory at once.
+const DOORS: usize = 4;
 /// Events that are read at once.
 const AT_ONCE: usize = 256;
 
@@ -67,25 +80,54 @@ struct Inner {
     store: Arc<dyn Store>,
     space: Space,
     mapping: Compiled,
-    next: Mutex<u64>,
+    next: Mutex<Next>,
     arrived: Condvar,
+    doors: Arc<Semaphore>,
     points: Counter,
     refused: Family<Reason, Counter>,
 }
 
+/// What the next request begins with.
+struct Next {
+    /// The number of the next event.
+    number: u64,
+    horizon: Horizon,
+    /// The day on which old series were forgotten last.
+    day: u64,
+}
+
 impl Intake {
-    /// Opens it as it was left.
+    /// Opens it as it was left. What series had added up before it was opened first is not counted.
     ///
     /// # Errors
     /// The store's error.
-    pub fn open(store: Arc<dyn Store>, mapping: Compiled) -> Result<Intake, Error> {
+    pub fn open(store: Arc<dyn Store>, mapping: Compiled, now: Timestamp) -> Result<Intake, Error> {
         let space = Space::new("otlp")?;
         store.ensure_space(&space)?;
         let stored = store.get(&space, NEXT)?;
         let next = stored.and_then(|bytes| bytes.as_ref().try_into().ok()).map(u64::from_be_bytes);
         let (points, refused) = Default::default();
-        let (next, arrived) = (Mutex::new(next.unwrap_or(1)), Condvar::new());
-        Ok(Intake(Arc::new(Inner { store, space, mapping, next, arrived, points, refused })))
+        let horizon = match store.get(&space, BEGUN)?.map(|bytes| horizon_of(&bytes)) {
+            Some(horizon) => horizon,
+            None => {
+                let horizon = Horizon { begun: nanoseconds(now), forgotten: 0 };
+                let mut batch = Batch::new();
+                batch.put(&space, BEGUN, bytes_of(horizon))?;
+                store.commit(batch)?;
+                horizon
+            }
+        };
+        let next = Next { number: next.unwrap_or(1), horizon, day: 0 };
+        let (next, arrived) = (Mutex::new(next), Condvar::new());
+        let doors = Arc::new(Semaphore::new(DOORS));
+        let inner = Inner { store, space, mapping, next, arrived, doors, points, refused };
+        Ok(Intake(Arc::new(inner)))
+    }
+
+    /// A place for a request that is in memory; none if there are enough.
+    #[must_use]
+    pub fn door(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.doors).try_acquire_owned().ok()
     }
 
     /// Counts points as `alpheus_otlp_points` and `alpheus_otlp_points_refused`.
@@ -98,20 +140,28 @@ impl Intake {
         });
     }
 
-    /// Takes a request: its points are durable when this returns.
+    /// Takes a request at a time: its points are durable when this returns.
     ///
     /// # Errors
     /// [`IntakeError`]; then nothing of it was taken.
-    pub fn take(&self, request: &ExportRequest) -> Result<Outcome, IntakeError> {
+    pub fn take(&self, request: &ExportRequest, now: Timestamp) -> Result<Outcome, IntakeError> {
         let inner = &self.0;
         let mut next = inner.next.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = inner.store.scan(&inner.space, EVENTS, Bound::Unbounded, 1)?;
-        let oldest = oldest.first().and_then(|(key, _)| number_of(key)).unwrap_or(*next);
-        if *next - oldest >= MAX_WAITING {
+        let oldest = oldest.first().and_then(|(key, _)| number_of(key)).unwrap_or(next.number);
+        if next.number - oldest >= MAX_WAITING {
             return Err(IntakeError::Full);
+        }
+        let day = now.0 / Span::DAY.0;
+        if next.day != day {
+            next.horizon = inner.forget_series(next.horizon, day)?;
+            next.day = day;
         }
         let mut work = Work {
             inner,
+            horizon: next.horizon,
+            day,
+            latest: nanoseconds(now.plus(AHEAD)),
             known: HashMap::new(),
             sums: BTreeMap::new(),
             moments: Vec::new(),
@@ -129,7 +179,7 @@ impl Intake {
         for (key, known) in known {
             batch.put(&inner.space, key, postcard::to_allocvec(&known).unwrap_or_default())?;
         }
-        let mut number = *next;
+        let mut number = next.number;
         for event in events(sums, moments) {
             let bytes = postcard::to_allocvec(&event).unwrap_or_default();
             batch.put(&inner.space, key_of(number), bytes)?;
@@ -137,7 +187,7 @@ impl Intake {
         }
         batch.put(&inner.space, NEXT, number.to_be_bytes().to_vec())?;
         inner.store.commit(batch)?;
-        *next = number;
+        next.number = number;
         inner.points.inc_by(taken.taken);
         drop(next);
         inner.arrived.notify_all();
@@ -175,6 +225,48 @@ impl Intake {
     }
 }
 
+impl Inner {
+    /// Forgets series that have had no point for [`SERIES_DAYS`].
+    fn forget_series(&self, horizon: Horizon, day: u64) -> Result<Horizon, Error> {
+        let Some(last) = day.checked_sub(SERIES_DAYS) else { return Ok(horizon) };
+        let (mut from, mut horizon) = (Bound::Unbounded, horizon);
+        loop {
+            let start = from.as_ref().map(|key: &Bytes| &key[..]);
+            let found = self.store.scan(&self.space, SERIES, start, SERIES_AT_ONCE)?;
+            let Some((end, _)) = found.last() else { return Ok(horizon) };
+            from = Bound::Excluded(end.clone());
+            let is_old = |bytes: &Bytes| {
+                postcard::from_bytes::<SeriesState>(bytes).is_ok_and(|known| known.day < last)
+            };
+            let mut batch = Batch::new();
+            for (key, _) in found.iter().filter(|(_, known)| is_old(known)) {
+                batch.delete(&self.space, key.to_vec())?;
+            }
+            if !batch.is_empty() {
+                // What they counted is not counted again.
+                let time = Timestamp(last.saturating_mul(Span::DAY.0));
+                horizon.forgotten = horizon.forgotten.max(nanoseconds(time));
+                batch.put(&self.space, BEGUN, bytes_of(horizon))?;
+                self.store.commit(batch)?;
+            }
+        }
+    }
+}
+
+fn nanoseconds(time: Timestamp) -> u64 {
+    time.0.saturating_mul(1000)
+}
+
+fn bytes_of(horizon: Horizon) -> Vec<u8> {
+    [horizon.begun.to_be_bytes(), horizon.forgotten.to_be_bytes()].concat()
+}
+
+fn horizon_of(bytes: &[u8]) -> Horizon {
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_be_bytes(*word));
+    Horizon { begun: word(0), forgotten: word(1) }
+}
+
 fn key_of(number: u64) -> Vec<u8> {
     [EVENTS, &number.to_be_bytes()].concat()
 }
@@ -186,6 +278,10 @@ fn number_of(key: &[u8]) -> Option<u64> {
 /// What one request changes.
 struct Work<'a> {
     inner: &'a Inner,
+    horizon: Horizon,
+    day: u64,
+    /// The latest time that a point may have.
+    latest: u64,
     known: HashMap<Vec<u8>, SeriesState>,
     sums: BTreeMap<u16, (i128, Target)>,
     moments: Vec<(u16, i64)>,
@@ -220,6 +316,7 @@ impl Work<'_> {
             let of = by_key(point.attributes);
             let targets = compiled.targets(&of);
             let identity = identity((resource, scope, metric), &of, &compiled.shape, targets);
+            let identity = typed(identity, resource, scope, point.attributes);
             let step = match flow {
                 Ok(flow) => self.point(identity, (flow, &compiled.shape), point, targets)?,
                 Err(why) => Err(why),
@@ -251,11 +348,22 @@ impl Work<'_> {
             }
         };
         let step = amounts(shape, point.content).and_then(|amounts| {
-            added(known, (flow, shape), (point.start, point.time), &amounts, targets)
+            // After it, none of its series would count until then.
+            if point.time > self.latest {
+                return Err(PointError::Future);
+            }
+            let (times, of) = ((point.start, point.time), (targets, self.horizon));
+            added(known, (flow, shape), times, &amounts, of)
         });
-        let (known, added) = match step {
+        let (mut known, added) = match step {
             Ok(Some(step)) => step,
             Ok(None) => return Ok(Ok(())),
+            Err(why) => return Ok(Err(why)),
+        };
+        known.day = self.day;
+        self.known.insert(key, known);
+        let added = match added {
+            Ok(added) => added,
             Err(why) => return Ok(Err(why)),
         };
         for (part, value) in added {
@@ -267,7 +375,6 @@ impl Work<'_> {
                 sum.0 += i128::from(value);
             }
         }
-        self.known.insert(key, known);
         Ok(Ok(()))
     }
 
@@ -299,6 +406,30 @@ fn identity(
     let shape = serde_json::to_string(shape).unwrap_or_default();
     let parts = (of_resource, of_scope, &metric.name, of, shape, positions);
     Sha256::new().chain_update(postcard::to_allocvec(&parts).unwrap_or_default())
+}
+
+/// Tells values apart whose texts are the same, such as the number 1 from the text "1".
+fn typed(
+    identity: Sha256,
+    resource: &ResourceMetrics,
+    scope: &ScopeMetrics,
+    of: &[KeyValue],
+) -> Sha256 {
+    let of_resource = resource.resource.as_ref().map(|own| own.attributes.as_slice());
+    let of_scope = scope.scope.as_ref().map(|own| own.attributes.as_slice());
+    let groups = [of_resource.unwrap_or_default(), of_scope.unwrap_or_default(), of];
+    let mut identity = identity;
+    for (group, own) in (0_u8..).zip(groups) {
+        let is_text = |own: &KeyValue| own.value.as_ref().is_none_or(|v| v.string_value.is_some());
+        let mut others: Vec<_> =
+            own.iter().filter(|own| !is_text(own)).map(KeyValue::encode_to_vec).collect();
+        others.sort();
+        for bytes in others {
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            identity.update([&[group], &length.to_be_bytes()[..], &bytes].concat());
+        }
+    }
+    identity
 }
 
 /// Events with these sums and moments, each within its bounds.

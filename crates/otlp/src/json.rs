@@ -19,6 +19,11 @@ enum Written {
     Nothing(()),
 }
 
+/// Bytes, as the text that JSON has for them. They only tell series apart.
+pub(crate) fn bytes<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<u8>>, D::Error> {
+    Ok(Option::<String>::deserialize(input)?.map(String::into_bytes))
+}
+
 const NO_NUMBER: &str = "not a number";
 
 impl Written {

@@ -13,6 +13,7 @@
 //! What arrives lies in the receiver's state in the clear until it is encrypted, and what is known
 //! of cumulative series for as long as they run. The state belongs to the device.
 
+mod bounded;
 pub mod capture;
 pub mod draft;
 pub mod import;

@@ -1,7 +1,7 @@
 //! The messages of OTLP metrics, as far as they are read here. Other fields are skipped, in
 //! Protobuf as in JSON. Names and numbers are those of `opentelemetry/proto/metrics/v1`.
 
-use crate::json::{real, reals, signed, temporality, whole, wholes};
+use crate::json::{bytes, real, reals, signed, temporality, whole, wholes};
 use serde::Deserialize;
 
 pub use crate::json::{CUMULATIVE, DELTA};
@@ -317,7 +317,7 @@ pub struct KeyValue {
     pub value: Option<AnyValue>,
 }
 
-/// The value of an attribute. Lists, maps and bytes count as one.
+/// The value of an attribute. Lists, maps and bytes tell series apart and are no texts.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AnyValue {
@@ -335,6 +335,34 @@ pub struct AnyValue {
     #[prost(double, optional, tag = "4")]
     #[serde(deserialize_with = "real")]
     pub double_value: Option<f64>,
+    /// A list.
+    #[prost(message, optional, tag = "5")]
+    pub array_value: Option<ArrayValue>,
+    /// A map.
+    #[prost(message, optional, tag = "6")]
+    pub kvlist_value: Option<KeyValueList>,
+    /// Bytes; in JSON the text that stands for them.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    #[serde(deserialize_with = "bytes")]
+    pub bytes_value: Option<Vec<u8>>,
+}
+
+/// A list of values.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ArrayValue {
+    /// The values.
+    #[prost(message, repeated, tag = "1")]
+    pub values: Vec<AnyValue>,
+}
+
+/// A map of values.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KeyValueList {
+    /// The entries.
+    #[prost(message, repeated, tag = "1")]
+    pub values: Vec<KeyValue>,
 }
 
 impl AnyValue {

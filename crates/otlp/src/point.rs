@@ -37,6 +37,9 @@ pub enum PointError {
     /// A number that is none, or does not fit.
     #[error("a number is not finite, or does not fit into 64 bits")]
     NoNumber,
+    /// Its clock is wrong.
+    #[error("its time is more than an hour ahead of this machine's clock")]
+    Future,
     /// Out of the schema's bounds.
     #[error("a value is outside the bounds of its attribute; widen them in the schema")]
     OutOfBounds,
@@ -53,6 +56,7 @@ impl PointError {
             PointError::Temporality => "no-temporality",
             PointError::Malformed => "malformed",
             PointError::NoNumber => "no-number",
+            PointError::Future => "future",
             PointError::OutOfBounds => "out-of-bounds",
         }
     }

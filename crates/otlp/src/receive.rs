@@ -2,8 +2,9 @@
 
 use crate::intake::{Event, Intake};
 use crate::mapping::{Compiled, Mapping};
-use crate::receiver::{MetricsService, NotLoopbackError, router};
+use crate::receiver::{MetricsService, NotLoopbackError, PATIENCE, router};
 use alpheus_input::rows::Cell;
+use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
@@ -59,7 +60,7 @@ pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
     let device = Device::open(&args.device, globals)?;
     let compiled = Compiled::of(&mapping, device.schema()).blame_input(&path)?;
     let attributes = device.schema().attributes.len();
-    let intake = Intake::open(device.store(), compiled).blame(Category::Io)?;
+    let intake = Intake::open(device.store(), compiled, clock::now()).blame(Category::Io)?;
     intake.register(&globals.metrics);
     let (settings, grpc) = (globals.settings(Vec::new())?, Door::bind(args.grpc)?);
     let (ended, broken) = (Arc::new(AtomicBool::new(false)), Trigger::new());
@@ -109,7 +110,7 @@ impl Door {
     async fn serve(self, intake: Intake, mut stopping: Shutdown) {
         let served = async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let server = tonic::transport::Server::builder();
+            let server = tonic::transport::Server::builder().timeout(PATIENCE);
             let incoming = TcpIncoming::from(listener);
             let service = MetricsService(intake);
             let end = async move { stopping.stopping().await };

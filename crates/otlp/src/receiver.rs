@@ -1,25 +1,28 @@
 //! The doors: OTLP over HTTP in Protobuf and JSON, and over gRPC. Both are on this machine alone,
 //! since what comes in is not encrypted yet.
 
+use crate::bounded::{self, BoundError};
 use crate::intake::{Intake, IntakeError, Outcome};
 use crate::message::{ExportRequest, ExportResponse, PartialSuccess};
+use alpheus_node::clock;
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::State;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use flate2::read::GzDecoder;
 use prost::Message;
+use prost::bytes::Buf;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tonic::body::Body;
-use tonic::codec::CompressionEncoding;
+use std::time::Duration;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder};
 use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
@@ -28,6 +31,8 @@ use tower_service::Service;
 const MAX_BYTES: usize = 16 << 20;
 const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
+/// How long a request may take to arrive.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Seconds after which an exporter should come back.
 const LATER: &str = "1";
 
@@ -49,6 +54,10 @@ enum RequestError {
     Encoding,
     #[error("larger than 16 MiB; export smaller batches")]
     TooLarge,
+    #[error("more than half a million points and attributes; export smaller batches")]
+    TooMany,
+    #[error("the request did not arrive in time")]
+    Slow,
 }
 
 /// The answer of OTLP over HTTP to what failed.
@@ -66,17 +75,30 @@ const UNAVAILABLE: i32 = 14;
 
 /// The routes of OTLP over HTTP.
 pub fn router(intake: Intake) -> Router {
-    let limit = DefaultBodyLimit::max(MAX_BYTES);
-    Router::new().route("/v1/metrics", post(export)).layer(limit).with_state(intake)
+    Router::new().route("/v1/metrics", post(export)).with_state(intake)
 }
 
-async fn export(State(intake): State<Intake>, headers: HeaderMap, body: Bytes) -> Response {
+async fn export(
+    State(intake): State<Intake>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let said = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // HTTP/2 names it in the address.
+    if !is_of_this_machine(uri.authority().map_or(said(HOST), |named| named.as_str())) {
+        return (StatusCode::FORBIDDEN, "send to localhost").into_response();
+    }
     let kind = said(CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
     let is_json = kind.eq_ignore_ascii_case(JSON);
     let is_known = is_json || kind.eq_ignore_ascii_case(PROTOBUF);
+    // Bodies are read only while few are in memory.
+    let Some(_door) = intake.door() else {
+        let why = "too many requests at once; send it again later".to_owned();
+        return failed(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, why, is_json);
+    };
     let read = if is_known {
-        unpacked(said(CONTENT_ENCODING), &body)
+        received(body).await.and_then(|body| unpacked(said(CONTENT_ENCODING), &body))
     } else {
         Err(RequestError::ContentType)
     };
@@ -85,7 +107,8 @@ async fn export(State(intake): State<Intake>, headers: HeaderMap, body: Bytes) -
         Err(why) => {
             let status = match why {
                 RequestError::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                RequestError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+                RequestError::TooLarge | RequestError::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
+                RequestError::Slow => StatusCode::REQUEST_TIMEOUT,
                 _ => StatusCode::BAD_REQUEST,
             };
             return failed(status, INVALID, why.to_string(), is_json);
@@ -95,6 +118,22 @@ async fn export(State(intake): State<Intake>, headers: HeaderMap, body: Bytes) -
         Ok(response) => answer(StatusCode::OK, &response, is_json),
         Err(why) => failed(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, why, is_json),
     }
+}
+
+/// Whether a request names this machine. A page in a browser may point its own name at this address.
+fn is_of_this_machine(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The whole body.
+async fn received(body: Body) -> Result<Bytes, RequestError> {
+    let read = tokio::time::timeout(PATIENCE, to_bytes(body, MAX_BYTES)).await;
+    // It is either too long, or does not arrive.
+    read.map_err(|_| RequestError::Slow)?.map_err(|_| RequestError::TooLarge)
 }
 
 fn unpacked(encoding: &str, body: &Bytes) -> Result<Vec<u8>, RequestError> {
@@ -113,16 +152,16 @@ fn unpacked(encoding: &str, body: &Bytes) -> Result<Vec<u8>, RequestError> {
 
 /// Reads a request in Protobuf or JSON.
 fn parse(body: &[u8], is_json: bool) -> Result<ExportRequest, RequestError> {
-    if is_json {
-        serde_json::from_slice(body).map_err(|_| RequestError::Malformed)
-    } else {
-        ExportRequest::decode(body).map_err(|_| RequestError::Malformed)
-    }
+    let read = if is_json { bounded::json(body) } else { bounded::protobuf(body) };
+    read.map_err(|why| match why {
+        BoundError::Malformed => RequestError::Malformed,
+        BoundError::TooMany => RequestError::TooMany,
+    })
 }
 
 /// Takes a request on a thread that may wait for the disk.
 async fn taken(intake: Intake, request: ExportRequest) -> Result<ExportResponse, String> {
-    let work = tokio::task::spawn_blocking(move || intake.take(&request));
+    let work = tokio::task::spawn_blocking(move || intake.take(&request, clock::now()));
     match work.await {
         Ok(Ok(taken)) => Ok(response(taken)),
         Ok(Err(error @ IntakeError::Full)) => Err(error.to_string()),
@@ -175,8 +214,8 @@ impl NamedService for MetricsService {
 
 type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-impl Service<axum::http::Request<Body>> for MetricsService {
-    type Response = axum::http::Response<Body>;
+impl Service<axum::http::Request<tonic::body::Body>> for MetricsService {
+    type Response = axum::http::Response<tonic::body::Body>;
     type Error = Infallible;
     type Future = Answer<Self::Response, Infallible>;
 
@@ -184,7 +223,7 @@ impl Service<axum::http::Request<Body>> for MetricsService {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: axum::http::Request<Body>) -> Self::Future {
+    fn call(&mut self, request: axum::http::Request<tonic::body::Body>) -> Self::Future {
         let path = request.uri().path();
         let method = path.strip_prefix('/').and_then(|path| path.strip_prefix(Self::NAME));
         if method != Some("/Export") {
@@ -193,12 +232,51 @@ impl Service<axum::http::Request<Body>> for MetricsService {
         }
         let export = Export(self.0.clone());
         Box::pin(async move {
-            let codec = ProstCodec::<ExportResponse, ExportRequest>::default();
+            let Some(_door) = export.0.door() else {
+                let why = "too many requests at once; send it again later";
+                return Ok(tonic::Status::unavailable(why).into_http());
+            };
+            let codec = BoundedCodec::default();
             let mut door = Grpc::new(codec)
                 .accept_compressed(CompressionEncoding::Gzip)
                 .max_decoding_message_size(MAX_BYTES);
             Ok(door.unary(export, request).await)
         })
+    }
+}
+
+/// Reads requests that take little memory, and writes answers.
+#[derive(Default)]
+struct BoundedCodec(ProstCodec<ExportResponse, ExportRequest>);
+
+struct BoundedDecoder;
+
+impl Codec for BoundedCodec {
+    type Encode = ExportResponse;
+    type Decode = ExportRequest;
+    type Encoder = <ProstCodec<ExportResponse, ExportRequest> as Codec>::Encoder;
+    type Decoder = BoundedDecoder;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> BoundedDecoder {
+        BoundedDecoder
+    }
+}
+
+impl Decoder for BoundedDecoder {
+    type Item = ExportRequest;
+    type Error = tonic::Status;
+
+    fn decode(
+        &mut self,
+        source: &mut DecodeBuf<'_>,
+    ) -> Result<Option<ExportRequest>, tonic::Status> {
+        let bytes = source.copy_to_bytes(source.remaining());
+        let read = parse(&bytes, false);
+        read.map(Some).map_err(|why| tonic::Status::invalid_argument(why.to_string()))
     }
 }
 
@@ -213,5 +291,35 @@ impl UnaryService<ExportRequest> for Export {
         Box::pin(
             async move { work.await.map(tonic::Response::new).map_err(tonic::Status::unavailable) },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_to_this_machine_are_taken() {
+        for host in [
+            "localhost",
+            "localhost:4318",
+            "LocalHost:1",
+            "127.0.0.1:4318",
+            "[::1]:4318",
+            "127.0.0.2",
+            "[::1]",
+        ] {
+            assert!(is_of_this_machine(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:4318",
+            "localhost.evil.example",
+            "10.0.0.1:4318",
+            "[2001:db8::1]:4318",
+        ] {
+            assert!(!is_of_this_machine(host), "{host}");
+        }
     }
 }

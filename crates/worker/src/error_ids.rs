@@ -13,8 +13,15 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
             WorkerError::Store(error) => store(error),
             WorkerError::Join(error) => node::of(error).unwrap_or(ErrorId::IoFailed),
             WorkerError::Lost => ErrorId::IoFailed,
-            WorkerError::Name(_) | WorkerError::Keys { .. } => ErrorId::SettingWrong,
-            WorkerError::Journal { .. } | WorkerError::Behind { .. } | WorkerError::State { .. } => {
+            WorkerError::Name(_)
+            | WorkerError::Keys { .. }
+            | WorkerError::Version { .. }
+            | WorkerError::Clock(_) => ErrorId::SettingWrong,
+            WorkerError::Journal { .. }
+            | WorkerError::Behind { .. }
+            | WorkerError::Mark { .. }
+            | WorkerError::Missing { .. }
+            | WorkerError::State { .. } => {
                 ErrorId::StateDamaged
             }
         },

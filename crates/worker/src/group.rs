@@ -1,27 +1,27 @@
 //! A process's share of the group's work: lanes and joiners, while their partitions are its own.
 
+mod joiners;
 mod recovery;
 mod saying;
 
-use crate::instruction::{Instruction, Instructions};
-use crate::joiner::Joiner;
+use crate::clock::ClockError;
+use crate::instruction::{InstructionRecord, Instructions, ReadError};
 use crate::journal;
 use crate::lane::{Lane, Outcome, Pace};
 use crate::meter::Meter;
-use crate::part::Part;
-use alpheus_encrypted_stream::job::{JobMessage, Token};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::ServiceError;
 use alpheus_node::service::heartbeat::Heart;
-use alpheus_stream_runtime::storage::{Topics, read_on};
+use alpheus_stream_runtime::storage::Topics;
 use alpheus_time::Timestamp;
 use alpheus_transport::{
     Batch, Error, FetchedRecords, Group as GroupName, Limits, NameError, Offset, Ownership,
-    Partition, Record, Store, Topic, partition_for_key,
+    Partition, Record, Store, Topic,
 };
+use joiners::{JoinerRecovery, OwnJoiner};
 use recovery::{Arrival, Recovered, Recovery};
-use saying::{append, set_positions};
+use saying::set_positions;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,6 +58,20 @@ pub enum WorkerError {
         /// The partition.
         partition: u32,
     },
+    /// Steps are another program's.
+    #[error(
+        "version {theirs} of this program took steps of partition {partition} that are in no snapshot, and this is version {}: start a worker of version {theirs}, and stop it in order, which makes one",
+        journal::PROGRAM
+    )]
+    Version {
+        /// The partition.
+        partition: u32,
+        /// The version that took the steps.
+        theirs: String,
+    },
+    /// The clock is wrong.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
     /// A snapshot cannot be read.
     #[error(
         "the last snapshot in the journal of partition {partition} is not of this schema and version; give the worker the service's schema, or delete the topic worker-journal and the group's offsets: windows that have begun are then left out"
@@ -74,6 +88,26 @@ pub enum WorkerError {
         /// The partition.
         partition: u32,
     },
+    /// Records that somebody has read cannot be read here.
+    #[error(
+        "{partition} has no record from {from} to {to} any more, which others have read: something deletes records there that are still needed; see retention.ms of the topic"
+    )]
+    Missing {
+        /// The partition.
+        partition: Partition,
+        /// The first record that is missing.
+        from: Offset,
+        /// What was to be read before.
+        to: Offset,
+    },
+    /// A mark is of another version.
+    #[error(
+        "the last mark in partition {partition} of worker-parts is of another version of this program; stop all workers, then start those of one version"
+    )]
+    Mark {
+        /// The partition.
+        partition: u32,
+    },
     /// A journal ends before the group's offset.
     #[error(
         "the journal of partition {partition} ends before the group's offset; records were deleted: delete the topic worker-journal and the group's offsets: windows that have begun are then left out"
@@ -82,6 +116,17 @@ pub enum WorkerError {
         /// The partition.
         partition: u32,
     },
+}
+
+impl From<ReadError> for WorkerError {
+    fn from(error: ReadError) -> WorkerError {
+        match error {
+            ReadError::Store(error) => WorkerError::Store(error),
+            ReadError::Missing { partition, from, to } => {
+                WorkerError::Missing { partition, from, to }
+            }
+        }
+    }
 }
 
 /// The names in the cluster.
@@ -133,12 +178,6 @@ struct OwnLane {
     dirty: bool,
     /// What another process did not finish to say: how many messages of it were said.
     unsaid: Option<(Outcome, u64)>,
-}
-
-struct OwnJoiner {
-    joiner: Joiner,
-    parts: Offset,
-    instructions: Offset,
 }
 
 /// The work of one process.
@@ -204,10 +243,19 @@ impl Group {
     pub fn change(&mut self, change: Ownership) -> Result<(), WorkerError> {
         match change {
             Ownership::Gained(partitions) => {
-                let parts = &self.work.names.parts;
-                self.arriving.extend(partitions.into_iter().map(|partition| {
+                let (parts, of) = (&self.work.names.parts, self.work.names.topics.partitions);
+                let (own, beyond) =
+                    partitions.into_iter().partition::<Vec<_>, _>(|it| it.index < of);
+                self.meter.beyond.inc_by(beyond.len() as u64);
+                for partition in beyond {
+                    tracing::error!(
+                        %partition, of,
+                        "partitions were added to events: nobody reads this one, and streams that are in it now are left out; take another prefix"
+                    );
+                }
+                self.arriving.extend(own.into_iter().map(|partition| {
                     match partition.topic == *parts {
-                        true => Arrival::Joiner(partition.index),
+                        true => Arrival::Joiner(Box::new(JoinerRecovery::new(partition.index, of))),
                         false => Arrival::Lane(Box::new(Recovery::new(partition.index))),
                     }
                 }));
@@ -216,6 +264,8 @@ impl Group {
                 let events = self.work.names.topics.events.clone();
                 let leaves = |number| partitions.contains(&events.partition(number));
                 self.save(leaves)?;
+                let parts = self.work.names.parts.clone();
+                self.mark(|number, _| partitions.contains(&parts.partition(number)))?;
                 self.lose(&partitions);
             }
             // What was to be committed was about them too.
@@ -225,13 +275,15 @@ impl Group {
     }
 
     /// Takes over for a while. Returns whether anything is left to be taken over.
-    fn arrive(&mut self) -> Result<bool, WorkerError> {
+    fn arrive(&mut self, now: Timestamp) -> Result<bool, WorkerError> {
         let until = Instant::now() + SLICE;
         for _ in 0..self.arriving.len() {
             match self.arriving.pop_front() {
-                Some(Arrival::Joiner(number)) => {
-                    let joiner = self.recover_joiner(number)?;
-                    self.joiners.insert(number, joiner);
+                Some(Arrival::Joiner(mut recovery)) => {
+                    match self.recover_joiner(&mut recovery, now, until)? {
+                        Some(joiner) => drop(self.joiners.insert(recovery.number, joiner)),
+                        None => self.arriving.push_back(Arrival::Joiner(recovery)),
+                    }
                 }
                 Some(Arrival::Lane(mut recovery)) => match self.recover(&mut recovery, until)? {
                     Some(recovered) => self.own(recovery.number, recovered),
@@ -279,7 +331,7 @@ impl Group {
     pub fn turn(&mut self, now: Timestamp) -> Result<bool, WorkerError> {
         self.heart.beat();
         self.instructions.update(self.store.as_ref())?;
-        let mut busy = self.arrive()?;
+        let mut busy = self.arrive(now)?;
         let numbers: Vec<u32> = self.lanes.keys().copied().collect();
         for number in numbers {
             if let Some(mut own) = self.lanes.remove(&number) {
@@ -295,6 +347,7 @@ impl Group {
         if !self.batch.is_empty() && self.committed.elapsed() >= self.work.commit {
             self.commit()?;
             self.save_if_worth()?;
+            self.mark(|_, own| own.is_due())?;
         }
         Ok(busy)
     }
@@ -323,7 +376,7 @@ impl Group {
         let (next, records) = (fetched.next_offset(), fetched.collect::<Vec<Record>>());
         let (from, to) = (Offset(before.instructions), self.instructions.next());
         if from < to {
-            let each = &mut |instruction: &Instruction| lane.instruct(instruction);
+            let each = &mut |received: &InstructionRecord| lane.instruct(&received.instruction);
             self.instructions.between(self.store.as_ref(), (from, to), each)?;
             lane.instructed(to);
         }
@@ -352,41 +405,6 @@ impl Group {
             self.progress(number, own, now)?;
         }
         Ok(moved || !is_all)
-    }
-
-    /// Takes parts and answers, and writes the sums that are whole.
-    fn join_up(&mut self, now: Timestamp) -> Result<(), WorkerError> {
-        let Names { topics, parts, .. } = &self.work.names;
-        let (store, job) = (self.store.as_ref(), &topics.job);
-        for (number, position) in (0_u32..).zip(&mut self.tokens) {
-            read_on(store, &job.tokens.partition(number), position, |fetched| {
-                for token in fetched.filter_map(|record| Token::from_bytes(&record.value).ok()) {
-                    self.joiners.values_mut().for_each(|own| own.joiner.answer(token.clone()));
-                }
-                Ok::<(), Error>(())
-            })?;
-        }
-        let sums = store.partitions(&job.sums)?.unwrap_or(1);
-        let to = self.instructions.next();
-        for (number, own) in &mut self.joiners {
-            let joiner = &mut own.joiner;
-            let each = &mut |instruction: &Instruction| joiner.instruct(instruction);
-            self.instructions.between(store, (own.instructions, to), each)?;
-            own.instructions = to;
-            read_on(store, &parts.partition(*number), &mut own.parts, |fetched| {
-                for record in fetched {
-                    let part = Part::from_bytes(&record.value);
-                    part.into_iter().for_each(|part| own.joiner.take(record.offset, part));
-                }
-                Ok::<(), Error>(())
-            })?;
-            for (key, value) in own.joiner.sums() {
-                let to = job.sums.partition(partition_for_key(key.as_bytes(), sums));
-                append(&mut self.batch, &to, now, (key.as_bytes(), &value))?;
-                self.meter.sums.inc();
-            }
-        }
-        Ok(())
     }
 
     /// Commits what was said, with how far everything was read. It counts only while the process is in
@@ -424,12 +442,7 @@ impl Group {
         if due.is_empty() {
             return Ok(());
         }
-        self.save(|number| due.contains(&number))?;
-        for (number, own) in &self.joiners {
-            let needed = own.joiner.needed().unwrap_or(own.parts);
-            self.store.truncate_before(&self.work.names.parts.partition(*number), needed)?;
-        }
-        Ok(())
+        self.save(|number| due.contains(&number))
     }
 
     /// Commits, and saves these lanes.
@@ -460,7 +473,8 @@ impl Group {
     /// # Errors
     /// [`WorkerError`]; then others go on from what was committed.
     pub fn end(&mut self) -> Result<(), WorkerError> {
-        self.save(|_| true)
+        self.save(|_| true)?;
+        self.mark(|_, _| true)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use alpheus_encrypted_stream::job::{DeviceNote, JobMessage, Join, Opening, PlanEnd, PlanView};
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_transport::{Error, Limits, Offset, Partition, Store};
+use alpheus_time::Timestamp;
+use alpheus_transport::{Error, Limits, Offset, Partition, Record, Store};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -51,6 +52,48 @@ impl Instruction {
     }
 }
 
+/// Why instructions cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Some of them are not there.
+    #[error("{partition} has no record from {from} to {to} any more")]
+    Missing {
+        /// The partition.
+        partition: Partition,
+        /// The first record that is missing.
+        from: Offset,
+        /// What was to be read before.
+        to: Offset,
+    },
+}
+
+/// An instruction in its topic.
+#[derive(Clone, Debug)]
+pub struct InstructionRecord {
+    /// Where it is.
+    pub offset: Offset,
+    /// Its record's time: of an opening set that of its window's end.
+    pub at: Timestamp,
+    /// What it says.
+    pub instruction: Instruction,
+}
+
+impl InstructionRecord {
+    /// Reads a record; none if it is not an instruction, which is logged.
+    #[must_use]
+    pub fn read(record: &Record) -> Option<InstructionRecord> {
+        let (offset, at) = (record.offset, Timestamp(record.timestamp));
+        let instruction = Instruction::read(&record.value);
+        if instruction.is_none() {
+            tracing::warn!(%offset, "not an instruction");
+        }
+        Some(InstructionRecord { offset, at, instruction: instruction? })
+    }
+}
+
 /// The topic of instructions, as far as it was read. What all lanes have in their snapshots is read again
 /// when somebody needs it.
 pub struct Instructions {
@@ -59,7 +102,7 @@ pub struct Instructions {
     from: Offset,
     /// Where the next one will be.
     next: Offset,
-    kept: VecDeque<(Offset, Instruction)>,
+    kept: VecDeque<InstructionRecord>,
 }
 
 impl Instructions {
@@ -83,17 +126,20 @@ impl Instructions {
     /// # Errors
     /// The store's error.
     pub fn update(&mut self, store: &dyn Store) -> Result<(), Error> {
-        let (mut new, start) = (Vec::new(), self.next);
-        self.next = read(store, &self.topic, start, None, &mut |at, instruction| {
-            new.push((at, instruction));
-        })?;
-        self.kept.extend(new);
-        Ok(())
+        loop {
+            let fetched = store.read(&self.topic, self.next, Limits::default())?;
+            let next = fetched.next_offset();
+            if next == self.next {
+                return Ok(());
+            }
+            self.kept.extend(fetched.filter_map(|record| InstructionRecord::read(&record)));
+            self.next = next;
+        }
     }
 
     /// Forgets those before an offset.
     pub fn forget_before(&mut self, before: Offset) {
-        while self.kept.front().is_some_and(|(at, _)| *at < before) {
+        while self.kept.front().is_some_and(|received| received.offset < before) {
             self.kept.pop_front();
         }
         self.from = self.from.max(before.min(self.next));
@@ -102,46 +148,51 @@ impl Instructions {
     /// Gives those from `from` to `to`, in order.
     ///
     /// # Errors
-    /// The store's error.
+    /// The store's error. [`ReadError::Missing`] if not all of them are there.
     pub fn between(
         &self,
         store: &dyn Store,
         (from, to): (Offset, Offset),
-        each: &mut dyn FnMut(&Instruction),
-    ) -> Result<(), Error> {
-        if from < self.from && from < to {
-            let end = self.from.min(to);
-            read(store, &self.topic, from, Some(end), &mut |_, instruction| each(&instruction))?;
+        each: &mut dyn FnMut(&InstructionRecord),
+    ) -> Result<(), ReadError> {
+        if to > self.next {
+            let (partition, from) = (self.topic.clone(), self.next);
+            return Err(ReadError::Missing { partition, from, to });
         }
-        let begin = self.kept.partition_point(|(at, _)| *at < from);
-        let kept = self.kept.range(begin..).take_while(|(at, _)| *at < to);
-        kept.for_each(|(_, instruction)| each(instruction));
+        let (mut at, end) = (from, self.from.min(to));
+        while at < end {
+            at = self.slice(store, (at, end), each)?;
+        }
+        let begin = self.kept.partition_point(|received| received.offset < from);
+        self.kept.range(begin..).take_while(|received| received.offset < to).for_each(each);
         Ok(())
     }
-}
 
-/// Reads instructions from an offset to another, or to the end. Returns where it ended.
-fn read(
-    store: &dyn Store,
-    topic: &Partition,
-    from: Offset,
-    to: Option<Offset>,
-    each: &mut dyn FnMut(Offset, Instruction),
-) -> Result<Offset, Error> {
-    let mut at = from.max(if to.is_some() { store.bounds(topic)?.start } else { from });
-    while to.is_none_or(|to| at < to) {
-        let fetched = store.read(topic, at, Limits::default())?;
+    /// Reads some of those from `from` to `to` from the topic. Returns where the next one is.
+    ///
+    /// # Errors
+    /// As [`Instructions::between`].
+    pub fn slice(
+        &self,
+        store: &dyn Store,
+        (from, to): (Offset, Offset),
+        each: &mut dyn FnMut(&InstructionRecord),
+    ) -> Result<Offset, ReadError> {
+        let start = store.bounds(&self.topic)?.start;
+        let missing = || ReadError::Missing { partition: self.topic.clone(), from, to };
+        // Nobody may delete them: who passed one over would sum something else.
+        if from < start {
+            return Err(missing());
+        }
+        let fetched = store.read(&self.topic, from, Limits::default())?;
         let next = fetched.next_offset();
-        if next == at {
-            break;
+        if next == from && from < to {
+            return Err(missing());
         }
-        for record in fetched.filter(|record| to.is_none_or(|to| record.offset < to)) {
-            match Instruction::read(&record.value) {
-                Some(instruction) => each(record.offset, instruction),
-                None => tracing::warn!(offset = %record.offset, "not an instruction"),
-            }
-        }
-        at = next;
+        let before = fetched.filter(|record| record.offset < to);
+        before
+            .filter_map(|record| InstructionRecord::read(&record))
+            .for_each(|received| each(&received));
+        Ok(next.min(to))
     }
-    Ok(at)
 }

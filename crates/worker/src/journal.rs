@@ -6,7 +6,9 @@ use alpheus_transport::{Batch, Bytes, Error, Limits, NewRecord, Offset, Partitio
 use serde::{Deserialize, Serialize};
 
 /// Version of the entries.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The program that takes steps. Another one may take them differently.
+pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// A snapshot is cut into pieces of so many bytes: records have a limit.
 const PIECE: usize = 8 << 20;
 /// Pieces are committed in batches of about so many bytes.
@@ -15,8 +17,8 @@ const MAX_BATCH: usize = 32 << 20;
 /// An entry.
 #[derive(Debug, Serialize, Deserialize)]
 enum Entry<'a> {
-    /// What a step rested on.
-    Step(Step),
+    /// What a step rested on, and the version of the program that took it.
+    Step(Step, &'a str),
     /// A piece of a snapshot, and how many there are.
     Piece {
         number: u32,
@@ -26,6 +28,8 @@ enum Entry<'a> {
     },
     /// So much of what the last step has to say was said: it is too long for one transaction.
     Said(Prefix),
+    /// Nothing: somebody asks the brokers for their time.
+    Clock,
 }
 
 /// How much was said of what a step has to say: the first messages of it.
@@ -46,6 +50,8 @@ pub struct History {
     pub steps: Vec<Step>,
     /// How much the last of them has said; none if it is everything.
     pub said: Option<Prefix>,
+    /// The version of another program that took one of them.
+    pub other: Option<String>,
     /// The snapshot that is being read.
     pieces: Vec<u8>,
     next: u32,
@@ -73,7 +79,11 @@ impl History {
             return Err(EntryError);
         }
         match postcard::from_bytes(entry).map_err(|_| EntryError)? {
-            Entry::Step(step) => {
+            Entry::Clock => {}
+            Entry::Step(step, program) => {
+                if program != PROGRAM {
+                    self.other = Some(program.to_owned());
+                }
                 self.steps.push(step);
                 self.said = None;
             }
@@ -89,6 +99,7 @@ impl History {
                 if self.next == of {
                     self.snapshot = Some(std::mem::take(&mut self.pieces));
                     self.steps.clear();
+                    self.other = None;
                     self.said = None;
                     self.next = 0;
                 }
@@ -128,7 +139,29 @@ pub fn read(
 /// # Errors
 /// None in practice: it is short.
 pub fn note(batch: &mut Batch, journal: &Partition, step: Step) -> Result<(), Error> {
-    batch.append(journal, &NewRecord { value: &encoded(&Entry::Step(step)), ..Default::default() })
+    note_as(batch, journal, step, PROGRAM)
+}
+
+/// Adds a step that a program of this version took.
+///
+/// # Errors
+/// None in practice: it is short.
+pub fn note_as(
+    batch: &mut Batch,
+    journal: &Partition,
+    step: Step,
+    program: &str,
+) -> Result<(), Error> {
+    let value = encoded(&Entry::Step(step, program));
+    batch.append(journal, &NewRecord { value: &value, ..Default::default() })
+}
+
+/// Adds an entry that says nothing: with it the brokers say their time.
+///
+/// # Errors
+/// None in practice: it is short.
+pub fn ask_the_time(batch: &mut Batch, journal: &Partition) -> Result<(), Error> {
+    batch.append(journal, &NewRecord { value: &encoded(&Entry::Clock), ..Default::default() })
 }
 
 /// Adds how much of a step was said.

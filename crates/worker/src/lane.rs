@@ -26,6 +26,8 @@ const AT_A_TIME: usize = 64;
 const OPENING: usize = 64;
 /// So many streams may be in a lane before it admits none that no plan has named.
 const MAX_STREAMS: usize = 1 << 20;
+/// A window whose opening set, or sum, has not come for so long after its end is given up.
+pub(crate) const PATIENCE: Span = Span(7 * Span::DAY.0);
 /// How often a lane that nothing moves says how far it is, at most.
 const COARSE: u64 = 10;
 

@@ -6,8 +6,9 @@
 //! - [`part`]: the sum over one partition's streams,
 //! - [`lane`]: the sums of one partition, in the transformer,
 //! - [`journal`]: how a lane goes on in another process,
-//! - [`joiner`]: adds up partitions' parts, and controllers' answers,
+//! - [`joiner`]: adds up partitions' parts, and controllers' answers, and leaves marks of how far,
 //! - [`group`]: a process's lanes and joiners, while they are its own,
+//! - [`clock`]: a worker's time, beside the brokers',
 //! - [`worker`]: the command,
 //! - [`error_ids`]: the ids of errors.
 //!
@@ -23,6 +24,7 @@
 //! A worker sees what the job sees: ciphertexts, times, counts and masked answers. It holds no key to
 //! data.
 
+pub mod clock;
 pub mod error_ids;
 pub mod group;
 pub mod instruction;

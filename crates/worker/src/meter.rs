@@ -15,6 +15,8 @@ pub struct Meter {
     pub(crate) sums: Counter,
     pub(crate) commits: Counter,
     pub(crate) repeated: Counter,
+    pub(crate) given_up: Counter,
+    pub(crate) beyond: Counter,
     pub(crate) joined: Counter,
 }
 
@@ -30,6 +32,12 @@ impl Meter {
                 ("worker_frames_refused", "Frames that became dead letters", &self.refused),
                 ("worker_windows_closed", "Windows closed, by partition and plan", &self.closed),
                 ("worker_sums", "Sums of windows written", &self.sums),
+                ("worker_windows_given_up", "Windows whose sums never became whole", &self.given_up),
+                (
+                    "worker_partitions_beyond",
+                    "Partitions given to this process that were added to events and that nobody reads",
+                    &self.beyond,
+                ),
                 ("worker_commits", "Transactions", &self.commits),
                 ("worker_steps_repeated", "Steps of another process repeated", &self.repeated),
                 ("worker_joins", "How often the process has joined its group", &self.joined),

@@ -1,7 +1,9 @@
 //! `alpheus worker`: takes part in a group until it is asked to stop. After an error it joins again:
 //! what was not committed is done again, by itself or by others.
 
+use crate::clock::{ClockError, WorkerClock};
 use crate::group::{Group, Names, Work, WorkerError};
+use crate::journal;
 use crate::lane::Pace;
 use crate::meter::Meter;
 use alpheus_encrypted_stream::transformer::Shape;
@@ -21,7 +23,7 @@ use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::ingest_keys;
 use alpheus_time::Span;
-use alpheus_transport::{Membership, Ownership, Sequence, Store};
+use alpheus_transport::{Batch, Membership, Ownership, Sequence, Store};
 use rand_core::Rng;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -46,6 +48,8 @@ const COMMIT: Duration = Duration::from_millis(200);
 const WAIT: Duration = Duration::from_millis(500);
 /// How long it waits for the service's topics before it looks again.
 const TOPICS: Duration = Duration::from_secs(1);
+/// How long it waits for a clock to be set before it asks the brokers again.
+const CLOCKS: Duration = Duration::from_secs(5);
 /// How long the brokers wait for an undecided transaction before they end it. Until then nobody reads on.
 const TRANSACTION_SECONDS: u64 = 15;
 /// It gives up after so many failures in a row, each within so long of joining.
@@ -208,21 +212,23 @@ impl Worker {
         *joined = true;
         let Some(partitions) = self.wait_for_topics(store.as_ref(), &names)? else { return Ok(()) };
         let names = Names::new(partitions)?;
-        for topic in [&names.journals, &names.parts] {
-            store.ensure_topic(topic, partitions).map_err(WorkerError::from)?;
-        }
+        store.ensure_stamped_topic(&names.journals, partitions).map_err(WorkerError::from)?;
+        store.ensure_topic(&names.parts, partitions).map_err(WorkerError::from)?;
+        let Some(clock) = self.agree_on_time((store.as_ref(), member.as_ref()), &names)? else {
+            return Ok(());
+        };
         let ingest = self.identity.as_ref();
         let ingest =
             ingest.map(|folder| ingest_keys::server_check(folder, &self.schema)).transpose()?;
         let (pace, shape) = (self.pace, self.shape);
-        let work = Work { names, shape, pace, commit: COMMIT };
+        let work = Work { names: names.clone(), shape, pace, commit: COMMIT };
         let counted = (self.meter.clone(), self.heart.clone());
         let group = Group::open(store.clone(), work, ingest, counted)?;
         member.subscribe(&group.shared()).map_err(WorkerError::from)?;
         self.meter.joined.inc();
         self.part.set(State::Ready);
         eprintln!("taking part in the group");
-        Ok(self.work(&store, member.as_ref(), group)?)
+        Ok(self.work(&store, member.as_ref(), (group, clock), &names)?)
     }
 
     /// Waits until the service has made its topics. How many partitions that of events has; none if the
@@ -244,7 +250,10 @@ impl Worker {
                 }
             }
             match (missing, store.partitions(&names.topics.events)?) {
-                (None, Some(partitions)) => return Ok(Some(partitions)),
+                // If partitions were added since, the journals say how many count.
+                (None, Some(events)) => {
+                    return Ok(Some(store.partitions(&names.journals)?.unwrap_or(events)));
+                }
                 (missing, _) => {
                     if !std::mem::replace(&mut said, true) {
                         let topic = missing.unwrap_or(&names.topics.events);
@@ -257,11 +266,40 @@ impl Worker {
         Ok(None)
     }
 
+    /// Waits until the machine's clock and the brokers' are near. None if the process is asked to stop.
+    fn agree_on_time(
+        &self,
+        (store, member): (&dyn Store, &dyn Membership),
+        names: &Names,
+    ) -> Result<Option<WorkerClock>, WorkerError> {
+        let (mut clock, mut said) = (WorkerClock::new(self.pace.skew), None);
+        while !self.stop.is_stopping() {
+            self.heart.beat();
+            let asked = said.is_some_and(|at: Instant| at.elapsed() < CLOCKS);
+            if !asked {
+                ask_the_time((store, member), names, &mut clock)?;
+                match clock.read(clock::now(), Instant::now()) {
+                    Ok(_) => return Ok(Some(clock)),
+                    Err(ClockError::Unknown) => return Err(ClockError::Unknown.into()),
+                    Err(error) => {
+                        self.part.set(State::Failed);
+                        if said.replace(Instant::now()).is_none() {
+                            tracing::error!(%error, "waits outside of the group");
+                        }
+                    }
+                }
+            }
+            std::thread::sleep(COMMIT);
+        }
+        Ok(None)
+    }
+
     fn work(
         &self,
         store: &Arc<dyn Store>,
         member: &dyn Membership,
-        mut group: Group,
+        (mut group, mut clock): (Group, WorkerClock),
+        names: &Names,
     ) -> Result<(), WorkerError> {
         let mut seen = Sequence::default();
         while !self.stop.is_stopping() {
@@ -274,12 +312,29 @@ impl Worker {
             if let Some(error) = failed {
                 return Err(error);
             }
-            if !group.turn(clock::now())? {
+            clock.hear(member.time());
+            if clock.is_to_ask(Instant::now()) {
+                ask_the_time((store.as_ref(), member), names, &mut clock)?;
+            }
+            if !group.turn(clock.read(clock::now(), Instant::now())?)? {
                 seen = store.wait(seen, if group.has_results() { COMMIT } else { WAIT })?;
             }
         }
         group.end()
     }
+}
+
+/// The brokers say their time with a record that they take.
+fn ask_the_time(
+    (store, member): (&dyn Store, &dyn Membership),
+    names: &Names,
+    clock: &mut WorkerClock,
+) -> Result<(), WorkerError> {
+    let mut batch = Batch::new();
+    journal::ask_the_time(&mut batch, &names.journals.partition(0))?;
+    store.commit(batch)?;
+    clock.hear(member.time());
+    Ok(())
 }
 
 /// Why a worker does not go on.

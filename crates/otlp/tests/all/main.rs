@@ -8,13 +8,16 @@ use alpheus_otlp::intake::{Intake, Outcome};
 use alpheus_otlp::mapping::{Compiled, Shape};
 use alpheus_otlp::message::ExportRequest;
 use alpheus_policy::schema::Schema;
-use alpheus_transport::Store;
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
+use alpheus_transport::{Space, Store};
 use prost::Message;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// After all that was captured.
+const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
 const CAPTURED: &str = include_str!("../../../../fuzz/seeds/metrics/all_kinds.json");
 
 fn drafted(text: &str) -> Result<Draft, DraftError> {
@@ -29,7 +32,7 @@ fn open(store: &Arc<dyn Store>) -> (Intake, Vec<String>) {
     let schema = Schema::from_yaml(&draft.schema).unwrap();
     let compiled = Compiled::of(&draft.mapping, &schema).unwrap();
     let names = schema.attributes.iter().map(|own| own.name.clone()).collect();
-    (Intake::open(Arc::clone(store), compiled).unwrap(), names)
+    (Intake::open(Arc::clone(store), compiled, Timestamp(0)).unwrap(), names)
 }
 
 /// What all waiting events add up to.
@@ -99,6 +102,52 @@ fn a_key_with_many_values_is_added_up_over() {
 }
 
 #[test]
+fn values_that_may_name_persons_do_not_stand_in_the_schema() {
+    for (key, value) in
+        [("user.id", "alice"), ("customerId", "alice"), ("who", "alice@example.com")]
+    {
+        let text = CAPTURED.replace(r#""kind""#, &format!(r#""{key}""#)).replace("book", value);
+        let draft = drafted(&text).unwrap();
+        assert!(!draft.schema.contains("alice"), "{key}: {}", draft.schema);
+        assert!(draft.not_carried.iter().any(|own| own.why.contains("may name persons")), "{key}");
+    }
+}
+
+#[test]
+fn values_of_other_types_with_the_same_text_are_other_series() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let values = [
+        r#"{"stringValue": "1"}"#,
+        r#"{"intValue": "1"}"#,
+        r#"{"doubleValue": 1}"#,
+        r#"{"arrayValue": {"values": [{"intValue": "1"}]}}"#,
+        r#"{"arrayValue": {"values": [{"intValue": "2"}]}}"#,
+        r#"{"kvlistValue": {"values": [{"key": "a", "value": {"intValue": "1"}}]}}"#,
+        r#"{"bytesValue": "AQ=="}"#,
+        r#"{"bytesValue": "Ag=="}"#,
+    ];
+    for value in values {
+        let taken = intake.take(&request(&format!(
+            r#"{{"name": "orders", "sum": {{"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": [{{"startTimeUnixNano": "1", "timeUnixNano": "10", "asInt": "1", "attributes": [{{"key": "kind", "value": {value}}}]}}]}}}}"#
+        )), NOW);
+        assert_eq!(taken.unwrap().refused, 0, "{value}");
+    }
+    assert_eq!(totals(&intake, &names)["orders_other"], 8);
+}
+
+#[test]
+fn a_total_that_was_refused_does_not_silence_its_series() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let take = |time, value| intake.take(&orders(1, time, "book", value), NOW).unwrap().refused;
+    assert_eq!(take(10, i64::MAX), 1);
+    assert_eq!((take(20, i64::MAX), totals(&intake, &names).is_empty()), (0, true));
+    assert_eq!(take(30, 5), 0);
+    assert_eq!(totals(&intake, &names)["orders_book"], 5);
+}
+
+#[test]
 fn a_captured_file_is_json_or_protobuf() {
     let parsed = requests(CAPTURED.as_bytes()).unwrap();
     assert_eq!(requests(&parsed[0].encode_to_vec()).unwrap(), parsed);
@@ -115,7 +164,7 @@ fn what_comes_again_adds_nothing_also_after_a_restart() {
     let store = machine.open().unwrap();
     let (intake, names) = open(&store);
     let all = requests(CAPTURED.as_bytes()).unwrap();
-    let first = intake.take(&all[0]).unwrap();
+    let first = intake.take(&all[0], NOW).unwrap();
     assert_eq!((first.taken, first.refused), (4, 1), "a summary is refused: {first:?}");
     let expected = [
         ("latency_count", 3),
@@ -133,7 +182,7 @@ fn what_comes_again_adds_nothing_also_after_a_restart() {
     assert_eq!(totals(&intake, &names), expected);
     drop(intake);
     let (intake, names) = open(&store);
-    assert_eq!(intake.take(&all[0]).unwrap().taken, 4);
+    assert_eq!(intake.take(&all[0], NOW).unwrap().taken, 4);
     assert_eq!(totals(&intake, &names), expected);
 }
 
@@ -141,7 +190,7 @@ fn what_comes_again_adds_nothing_also_after_a_restart() {
 fn totals_become_differences_by_series_and_start() {
     let store = Machine::new().open().unwrap();
     let (intake, names) = open(&store);
-    let take = |request: ExportRequest| intake.take(&request).unwrap();
+    let take = |request: ExportRequest| intake.take(&request, NOW).unwrap();
     for (start, time, kind, value) in [
         (1, 10, "book", 5),
         (1, 20, "book", 9),
@@ -164,7 +213,7 @@ fn totals_become_differences_by_series_and_start() {
 fn what_cannot_be_counted_is_refused_with_the_reason() {
     let store = Machine::new().open().unwrap();
     let (intake, names) = open(&store);
-    let take = |metric: &str| intake.take(&request(metric)).unwrap();
+    let take = |metric: &str| intake.take(&request(metric), NOW).unwrap();
     for (metric, why) in [
         (r#"{"name": "new", "gauge": {"dataPoints": [{"asInt": "1"}]}}"#, "no such metric"),
         (r#"{"name": "orders", "gauge": {"dataPoints": [{"asInt": "1"}]}}"#, "another kind"),
@@ -193,8 +242,83 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
 fn what_is_too_much_for_one_event_is_split() {
     let store = Machine::new().open().unwrap();
     let (intake, names) = open(&store);
-    intake.take(&orders(1, 10, "book", 2_000_000_000_000)).unwrap();
+    intake.take(&orders(1, 10, "book", 2_000_000_000_000), NOW).unwrap();
     let events = intake.after(0, Duration::ZERO).unwrap();
     assert_eq!(events.len(), 3);
     assert_eq!(totals(&intake, &names)["orders_book"], 2_000_000_000_000);
+}
+
+#[test]
+fn a_program_that_ran_before_the_receiver_counts_from_then_on() {
+    let store = Machine::new().open().unwrap();
+    let draft = drafted(CAPTURED).unwrap();
+    let schema = Schema::from_yaml(&draft.schema).unwrap();
+    let names: Vec<_> = schema.attributes.iter().map(|own| own.name.clone()).collect();
+    let open = |now| {
+        let compiled = Compiled::of(&draft.mapping, &schema).unwrap();
+        Intake::open(Arc::clone(&store), compiled, now).unwrap()
+    };
+    let second = |seconds: u64| seconds * 1_000_000_000;
+    let intake = open(Timestamp(100_000_000));
+    for (start, time, value) in [(50, 110, 1000), (50, 120, 1003), (105, 120, 20)] {
+        intake.take(&orders(second(start), second(time), "book", value), NOW).unwrap();
+    }
+    assert_eq!(totals(&intake, &names)["orders_book"], 23);
+    // When it began, is known after a restart.
+    let intake = open(Timestamp(500_000_000));
+    intake.take(&orders(second(200), second(510), "book", 7), NOW).unwrap();
+    assert_eq!(totals(&intake, &names)["orders_book"], 30);
+}
+
+#[test]
+fn series_without_points_are_forgotten_and_not_counted_again() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let day = |day: u64| Timestamp(day * Span::DAY.0);
+    let nano = |day: u64| day * Span::DAY.0 * 1000;
+    let take = |at, start, time, kind, value| {
+        intake.take(&orders(nano(start), nano(time), kind, value), day(at)).unwrap();
+    };
+    let series = || {
+        let space = Space::new("otlp").unwrap();
+        store.scan(&space, b"series/", std::ops::Bound::Unbounded, 100).unwrap().len()
+    };
+    take(1, 1, 1, "tape", 2);
+    // A total needs its time to be after its start.
+    take(2, 1, 2, "book", 5);
+    assert_eq!(series(), 2);
+    take(30, 1, 30, "tape", 3);
+    assert_eq!(series(), 2);
+    take(33, 1, 33, "tape", 4);
+    assert_eq!(series(), 1, "books had no point for more than a month");
+    let before = totals(&intake, &names);
+    assert_eq!((before["orders_book"], before["orders_other"]), (5, 4));
+    // The same request again, and the next total: what was counted is not counted again.
+    take(34, 1, 2, "book", 5);
+    take(34, 1, 34, "book", 9);
+    take(35, 1, 35, "book", 10);
+    assert_eq!(totals(&intake, &names)["orders_book"], 6);
+}
+
+#[test]
+fn few_requests_are_in_memory_at_once() {
+    let store = Machine::new().open().unwrap();
+    let (intake, _) = open(&store);
+    let doors: Vec<_> = (0..10).map(|_| intake.door()).collect();
+    assert_eq!(doors.iter().flatten().count(), 4);
+    drop(doors);
+    assert!(intake.door().is_some());
+}
+
+#[test]
+fn a_point_of_a_wrong_clock_does_not_silence_its_series() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let now = NOW.0 * 1000;
+    let hour = 3_600_000_000_000;
+    let take = |time, value| intake.take(&orders(1, time, "book", value), NOW).unwrap();
+    let refused = take(now + hour + 1, 5);
+    assert_eq!((refused.refused, refused.message.contains("an hour ahead")), (1, true));
+    assert_eq!((take(now, 7).refused, take(now + hour, 8).refused), (0, 0));
+    assert_eq!(totals(&intake, &names)["orders_book"], 8);
 }

@@ -1,15 +1,12 @@
 //! Takes partitions over: from a journal's last snapshot, and the steps after it.
 
-use super::{Group, OwnJoiner, WorkerError, fetch};
-use crate::instruction::Instruction;
-use crate::joiner::Joiner;
+use super::joiners::JoinerRecovery;
+use super::{Group, WorkerError, fetch};
+use crate::instruction::InstructionRecord;
 use crate::journal::{self, History, Prefix};
 use crate::lane::{Lane, Outcome, Step};
-use crate::part::Part;
-use alpheus_encrypted_stream::job::{JobMessage, Token, WindowSum};
-use alpheus_stream_runtime::storage::read_on;
 use alpheus_time::Timestamp;
-use alpheus_transport::{Error, Limits, Offset, Record, Store, Topic};
+use alpheus_transport::{Offset, Record};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -19,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// A partition that is being taken over.
 pub(super) enum Arrival {
-    Joiner(u32),
+    Joiner(Box<JoinerRecovery>),
     Lane(Box<Recovery>),
 }
 
@@ -27,7 +24,7 @@ impl Arrival {
     /// Whether it is this partition, of parts or of events.
     pub(super) fn is(&self, of_parts: bool, index: u32) -> bool {
         match self {
-            Arrival::Joiner(number) => of_parts && *number == index,
+            Arrival::Joiner(recovery) => of_parts && recovery.number == index,
             Arrival::Lane(recovery) => !of_parts && recovery.number == index,
         }
     }
@@ -123,6 +120,10 @@ impl Group {
         let Some(reading) = &mut recovery.journal else { return Ok(None) };
         let read = journal::read(store, &journal, &mut reading.position, &mut reading.history)?;
         read.map_err(|_| WorkerError::Journal { partition: number })?;
+        if let Some(theirs) = &reading.history.other {
+            let (partition, theirs) = (number, theirs.clone());
+            return Err(WorkerError::Version { partition, theirs });
+        }
         let lane = self.restored(number, &reading.history)?;
         let last = reading.history.last().unwrap_or(lane.step().number);
         if reading.committed.is_none_or(|committed| last >= committed.0) {
@@ -158,7 +159,7 @@ impl Group {
         let begin = Offset(lane.step().events);
         let (from, to) = (lane.step().instructions, step.instructions);
         if from < to {
-            let each = &mut |instruction: &Instruction| lane.instruct(instruction);
+            let each = &mut |received: &InstructionRecord| lane.instruct(&received.instruction);
             let span = (Offset(from), Offset(to));
             self.instructions.between(self.store.as_ref(), span, each)?;
             lane.instructed(Offset(to));
@@ -169,8 +170,9 @@ impl Group {
             waiting.extend(fetched);
             self.heart.beat();
             if next == *read {
-                // Nothing is left of it.
-                break;
+                // Frames may be deleted before they are summed, but none that a step has taken is to come.
+                let (from, to) = (*read, Offset(step.events));
+                return Err(WorkerError::Missing { partition: events, from, to });
             }
             *read = next;
         }
@@ -190,62 +192,4 @@ impl Group {
         self.meter.repeated.inc();
         Ok(outcome)
     }
-
-    /// The joiner of a partition of parts, with everything that is kept of its windows.
-    pub(super) fn recover_joiner(&mut self, number: u32) -> Result<OwnJoiner, WorkerError> {
-        let names = &self.work.names;
-        let (store, job) = (self.store.as_ref(), &names.topics.job);
-        let mut joiner = Joiner::new(number, names.topics.partitions);
-        for sum in written(store, &job.sums)? {
-            joiner.written(sum.plan, sum.start);
-        }
-        self.instructions.update(store)?;
-        let to = self.instructions.next();
-        let each = &mut |instruction: &Instruction| joiner.instruct(instruction);
-        self.instructions.between(store, (Offset(0), to), each)?;
-        for (partition, end) in (0_u32..).zip(&self.tokens) {
-            let tokens = job.tokens.partition(partition);
-            let mut at = store.bounds(&tokens)?.start;
-            while at < *end {
-                let fetched = store.read(&tokens, at, Limits::default())?;
-                let next = fetched.next_offset();
-                let before = fetched.filter(|record| record.offset < *end);
-                let tokens = before.filter_map(|record| Token::from_bytes(&record.value).ok());
-                tokens.for_each(|token| joiner.answer(token));
-                if next == at {
-                    break;
-                }
-                at = next;
-            }
-        }
-        let parts = names.parts.partition(number);
-        let mut position = store.bounds(&parts)?.start;
-        loop {
-            let fetched = store.read(&parts, position, Limits::default())?;
-            let next = fetched.next_offset();
-            for record in fetched {
-                let part = Part::from_bytes(&record.value);
-                part.into_iter().for_each(|part| joiner.take(record.offset, part));
-            }
-            if next == position {
-                break;
-            }
-            position = next;
-        }
-        Ok(OwnJoiner { joiner, parts: position, instructions: to })
-    }
-}
-
-/// The sums of windows that are in the topic of sums.
-fn written(store: &dyn Store, sums: &Topic) -> Result<Vec<WindowSum>, Error> {
-    let mut found = Vec::new();
-    for number in 0..store.partitions(sums)?.unwrap_or(0) {
-        let partition = sums.partition(number);
-        let mut position = store.bounds(&partition)?.start;
-        read_on(store, &partition, &mut position, |fetched| {
-            found.extend(fetched.filter_map(|it| WindowSum::from_bytes(&it.value).ok()));
-            Ok::<(), Error>(())
-        })?;
-    }
-    Ok(found)
 }

@@ -3,7 +3,7 @@
 //! Streams join a plan one by one, and a plan of the transformer has its streams from the start. So those
 //! that join in one step are a cohort: a plan of its own there, with the same windows.
 
-use super::Outcome;
+use super::{Outcome, PATIENCE};
 use crate::part::{Part, add};
 use alpheus_encrypted_stream::job::{
     JobMessage, Opening, PlanView, SetDigest, Summary, Tally, TickSegments,
@@ -11,13 +11,10 @@ use alpheus_encrypted_stream::job::{
 use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_time::{Span, Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A window whose opening set has not come for so long after its end is given up.
-const PATIENCE: Span = Span(7 * Span::DAY.0);
 
 /// A plan.
 pub(super) struct LanePlan {

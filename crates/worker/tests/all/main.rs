@@ -1,5 +1,6 @@
 //! Tests of parts, of what joins them, and of journals.
 
+mod joiners;
 mod takeover;
 
 use alpheus_encrypted_stream::job::{JobMessage, Opening, SetDigest, Tally, Token, WindowSum};
@@ -7,8 +8,8 @@ use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::Timestamp;
 use alpheus_transport::simulated::Machine;
 use alpheus_transport::{Batch, NewRecord, Offset, Topic};
-use alpheus_worker::instruction::Instruction;
-use alpheus_worker::joiner::Joiner;
+use alpheus_worker::instruction::{Instruction, InstructionRecord};
+use alpheus_worker::joiner::{Joiner, Positions};
 use alpheus_worker::journal::{self, EntryError, History};
 use alpheus_worker::lane::Step;
 use alpheus_worker::part::Part;
@@ -17,9 +18,9 @@ use std::sync::Arc;
 const PLAN: PlanId = PlanId([3; 32]);
 const START: Timestamp = Timestamp(20);
 
-fn set(streams: &[u8]) -> Instruction {
+fn set(streams: &[u8]) -> InstructionRecord {
     let ids = streams.iter().map(|at| StreamId([*at; 16]));
-    Instruction::Opening(Arc::new(Opening {
+    let instruction = Instruction::Opening(Arc::new(Opening {
         plan: PLAN,
         start: START,
         streams: streams.iter().map(|at| (*at).into()).collect(),
@@ -28,7 +29,8 @@ fn set(streams: &[u8]) -> Instruction {
         token_digest: SetDigest::of_controllers(&PLAN, START, &[0, 1]),
         masked: true,
         rows: 2,
-    }))
+    }));
+    InstructionRecord { offset: Offset(3), at: START, instruction }
 }
 
 fn part(lane: u32, streams: &[u8], rows: [u64; 2]) -> Part {
@@ -42,34 +44,40 @@ fn token(controller: u32, opens: bool, rows: Vec<u64>) -> Token {
     Token { plan: PLAN, start: START, controller, opens, rows }
 }
 
+/// The first part that a successor reads, if eight were read.
+fn needed(joiner: &mut Joiner) -> u64 {
+    let read = Positions { parts: Offset(8), ..Positions::default() };
+    joiner.mark(&read).positions().parts.0
+}
+
 #[test]
 fn a_window_is_whole_once_with_exactly_its_set() {
     let mut joiner = Joiner::new(0, 1);
-    joiner.take(Offset(4), part(0, &[1, 2], [10, 20]));
+    joiner.take(Offset(4), START, part(0, &[1, 2], [10, 20]));
     joiner.instruct(&set(&[1, 2, 5]));
-    joiner.answer(token(0, false, vec![1, 1]));
-    joiner.answer(token(0, true, vec![0, u64::MAX]));
-    joiner.answer(token(1, false, vec![5]));
-    joiner.answer(token(1, true, vec![1, 1]));
+    joiner.answer((0, Offset(9)), START, &token(0, false, vec![1, 1]));
+    joiner.answer((0, Offset(9)), START, &token(0, true, vec![0, u64::MAX]));
+    joiner.answer((0, Offset(9)), START, &token(1, false, vec![5]));
+    joiner.answer((0, Offset(9)), START, &token(1, true, vec![1, 1]));
     // The same again, and another partition's that is not all of it.
-    joiner.take(Offset(5), part(0, &[1, 2], [10, 20]));
-    joiner.take(Offset(6), part(1, &[5], [1, 2]));
+    joiner.take(Offset(5), START, part(0, &[1, 2], [10, 20]));
+    joiner.take(Offset(6), START, part(1, &[5], [1, 2]));
     assert_eq!(joiner.sums(), [], "an answer has the wrong length, and the first one counts");
     let mut joiner = Joiner::new(0, 1);
     for (controller, rows) in [(0, vec![1, 1]), (1, vec![5, 5])] {
-        joiner.answer(token(controller, false, rows.clone()));
-        joiner.answer(token(controller, true, vec![1, 1]));
+        joiner.answer((0, Offset(9)), START, &token(controller, false, rows.clone()));
+        joiner.answer((0, Offset(9)), START, &token(controller, true, vec![1, 1]));
     }
     joiner.instruct(&set(&[1, 2, 5]));
-    joiner.take(Offset(4), part(0, &[1, 2], [10, 20]));
-    assert_eq!((joiner.sums(), joiner.needed()), (vec![], Some(Offset(4))));
-    joiner.take(Offset(6), part(1, &[5], [1, 2]));
+    joiner.take(Offset(4), START, part(0, &[1, 2], [10, 20]));
+    assert_eq!((joiner.sums(), needed(&mut joiner)), (vec![], 4));
+    joiner.take(Offset(6), START, part(1, &[5], [1, 2]));
     let sums = joiner.sums();
     let sum = WindowSum::from_bytes(&sums[0].1).unwrap();
     assert_eq!((sum.ciphertexts, sum.tokens), (vec![11, 22], vec![4, 4]));
     assert_eq!((sum.streams.count, sum.controllers.count), (3, 2));
-    joiner.take(Offset(7), part(1, &[5], [1, 2]));
-    assert_eq!((joiner.sums(), joiner.needed()), (vec![], None));
+    joiner.take(Offset(7), START, part(1, &[5], [1, 2]));
+    assert_eq!((joiner.sums(), needed(&mut joiner)), (vec![], 8));
 }
 
 #[test]
@@ -77,12 +85,23 @@ fn another_stream_in_a_part_keeps_the_window_shut() {
     let mut joiner = Joiner::new(0, 1);
     joiner.instruct(&set(&[1, 2]));
     for controller in [0, 1] {
-        joiner.answer(token(controller, false, vec![1, 1]));
-        joiner.answer(token(controller, true, vec![1, 1]));
+        joiner.answer((0, Offset(9)), START, &token(controller, false, vec![1, 1]));
+        joiner.answer((0, Offset(9)), START, &token(controller, true, vec![1, 1]));
     }
-    joiner.take(Offset(0), part(0, &[1, 3], [10, 20]));
+    joiner.take(Offset(0), START, part(0, &[1, 3], [10, 20]));
+    assert_eq!(joiner.sums(), []);
+    // So does one with another number of rows.
+    let mut joiner = Joiner::new(0, 1);
+    joiner.instruct(&set(&[1, 2]));
+    for controller in [0, 1] {
+        joiner.answer((0, Offset(9)), START, &token(controller, false, vec![1, 1]));
+        joiner.answer((0, Offset(9)), START, &token(controller, true, vec![1, 1]));
+    }
+    let short = Part { rows: vec![10], ..part(0, &[1, 2], [10, 20]) };
+    joiner.take(Offset(0), START, short);
     assert_eq!(joiner.sums(), []);
 }
+
 #[test]
 fn parts_are_read_back_and_other_bytes_are_none() {
     let streams = Tally { count: 3, digest: SetDigest([1, 2, 3, u64::MAX]) };

@@ -24,9 +24,9 @@ use std::time::Duration;
 /// Bytes that a store of these tests takes at once. A step has more to say.
 const LIMIT: usize = 12 << 20;
 const STREAMS: u32 = 100_000;
-const NOW: Timestamp = Timestamp(1_000_000_000);
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
 
-fn names() -> Names {
+pub(crate) fn names() -> Names {
     Names::new(1).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn view() -> PlanView {
 }
 
 /// A store with the topics of a group of one partition.
-fn store() -> Arc<dyn Store> {
+pub(crate) fn store() -> Arc<dyn Store> {
     let store = Machine::new().with_max_staged(LIMIT).open().unwrap();
     let Names { topics, journals, parts, .. } = names();
     let job = &topics.job;
@@ -84,18 +84,23 @@ fn shape() -> Shape {
     }
 }
 
-fn group(store: &Arc<dyn Store>) -> Group {
+/// A process without partitions.
+pub(crate) fn group_of(store: &Arc<dyn Store>) -> Group {
     let pace = Pace { disorder: Span(0), idle: Span::seconds(60), skew: Span::seconds(60) };
     let work = Work { names: names(), shape: shape(), pace, commit: Duration::ZERO };
     let counted = (Meter::default(), Heart::watched(&Health::new(), "worker"));
-    let mut group = Group::open(Arc::clone(store), work, None, counted).unwrap();
+    Group::open(Arc::clone(store), work, None, counted).unwrap()
+}
+
+fn group(store: &Arc<dyn Store>) -> Group {
+    let mut group = group_of(store);
     let events = names().topics.events.partition(0);
     group.change(Ownership::Gained(vec![events])).unwrap();
     group
 }
 
-fn all(store: &dyn Store, partition: &Partition) -> Vec<Record> {
-    let (mut records, mut at) = (Vec::new(), Offset(0));
+pub(crate) fn all(store: &dyn Store, partition: &Partition) -> Vec<Record> {
+    let (mut records, mut at) = (Vec::new(), store.bounds(partition).unwrap().start);
     loop {
         let fetched = store.read(partition, at, Limits::default()).unwrap();
         let next = fetched.next_offset();
@@ -252,4 +257,56 @@ fn strangers_do_not_fill_a_lane_and_a_plan_still_adds_streams() {
     let refused = lane.finish(Timestamp(0)).refused;
     let refused = refused.iter().map(|(record, _)| record.key[0]).collect::<Vec<_>>();
     assert_eq!(refused, [2, 3, 4]);
+}
+
+#[test]
+fn a_step_is_repeated_only_with_all_of_what_it_took() {
+    let missing = |store: &Arc<dyn Store>| match group(store).turn(NOW) {
+        Err(WorkerError::Missing { partition, from, to }) => (partition, from.0, to.0),
+        other => panic!("{other:?}"),
+    };
+    // More frames than are there.
+    let store_of_events = store();
+    let events = open_sessions(store_of_events.as_ref(), 3);
+    let note = |store: &dyn Store, step| {
+        let mut batch = Batch::new();
+        journal::note(&mut batch, &names().journals.partition(0), step).unwrap();
+        store.commit(batch).unwrap();
+    };
+    let step = Step { number: 1, events: 5, latest: NOW.0, ..Step::default() };
+    note(store_of_events.as_ref(), step);
+    assert_eq!(missing(&store_of_events), (events, 3, 5));
+    // More instructions, and deleted ones.
+    for deleted in [false, true] {
+        let store = store();
+        let instructions = names().topics.job.instructions.partition(0);
+        copy(&[(vec![], view().to_bytes())], &instructions, store.as_ref());
+        let to = if deleted { 1 } else { 2 };
+        note(store.as_ref(), Step { number: 1, instructions: to, ..Step::default() });
+        if deleted {
+            store.truncate_before(&instructions, Offset(1)).unwrap();
+            store.sync().unwrap();
+        }
+        assert_eq!(missing(&store), (instructions, u64::from(!deleted), to));
+    }
+}
+
+#[test]
+fn steps_of_another_version_are_repeated_by_no_one_and_its_snapshot_by_all() {
+    let store = store();
+    let journal = names().journals.partition(0);
+    let mut batch = Batch::new();
+    journal::ask_the_time(&mut batch, &journal).unwrap();
+    let step = Step { number: 1, ..Step::default() };
+    journal::note_as(&mut batch, &journal, step, "0.0.9").unwrap();
+    store.commit(batch).unwrap();
+    let refused = group(&store).turn(NOW).unwrap_err();
+    assert!(matches!(&refused, WorkerError::Version { theirs, .. } if theirs == "0.0.9"));
+    assert!(refused.to_string().contains("stop it in order"), "{refused}");
+    // As the worker of that version leaves it, once it was stopped in order.
+    let saved = Lane::new(shape(), (0, 1), Offset(0)).save().unwrap();
+    for batch in journal::snapshot(&journal, &saved).unwrap() {
+        store.commit(batch).unwrap();
+    }
+    group(&store).turn(NOW).unwrap();
 }

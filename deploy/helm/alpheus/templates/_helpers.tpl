@@ -19,6 +19,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "alpheus.flink" -}}
 jobmanager.rpc.address: {{ include "alpheus.name" . }}
 blob.server.port: 6124
+taskmanager.rpc.port: 6122
+taskmanager.data.port: 6121
+web.submit.enable: false
+web.cancel.enable: false
 parallelism.default: {{ mul .Values.taskManagers .Values.taskSlots }}
 taskmanager.numberOfTaskSlots: {{ .Values.taskSlots }}
 execution.checkpointing.storage: filesystem
