@@ -14,11 +14,13 @@ PYTHON ?= python3
 FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
+# The cargo-mutants that `make mutants` works with.
+MUTANTS := 27.1.0
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
-# and beside both all others.
+# and beside both all others, of two test programs at a time.
 TEST_THREADS ?= 4
 WAITING_THREADS ?= 3
-OTHER_THREADS ?= 3
+OTHER_THREADS ?= 1
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
 YIELDING := nice -n 10
 # Tests of whole processes that wait for minutes and compute little.
@@ -66,7 +68,10 @@ help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: demo
-# Without the parts that it does not show, so that the first minutes are few.
+# Without the parts that it does not show, and without what only a second build or a debugger needs,
+# so that the first minutes are few.
+demo: export CARGO_INCREMENTAL ?= 0
+demo: export CARGO_PROFILE_DEV_DEBUG ?= 0
 demo: compiler ## the guided first minutes: encrypted streams become statistics that policies allow
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
@@ -80,11 +85,12 @@ test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
 test: export RUSTC_WORKSPACE_WRAPPER ?= clippy-driver
 test: export RUSTFLAGS ?= -D warnings
 test: export RUSTDOC ?= $(CURDIR)/.ci/rustdoc
-# librdkafka's build reads CFLAGS alone. All other libraries in C let the other two overrule it.
+# librdkafka's build reads CFLAGS alone. All other libraries in C let the other two overrule it, and
+# are optimised as their packages are in the profile of tests.
 ifeq ($(origin CFLAGS),undefined)
 test: export CFLAGS := -O0 -g0
-test: export HOST_CFLAGS := -O1 -g0
-test: export TARGET_CFLAGS := -O1 -g0
+test: export HOST_CFLAGS := -g0
+test: export TARGET_CFLAGS := -g0
 endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
@@ -136,7 +142,7 @@ step-python: step-processes step-others
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_mutants
+	cd .ci && $(PYTHON) -m unittest -q test_fuzz test_mutants test_programs
 	$(PYTHON) .ci/site.py --check
 
 .PHONY: lint
@@ -152,7 +158,7 @@ lean: tools # the demo's build: no default features
 # `target/processes` is a link to the tests of whole processes.
 build-processes: tools
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run --test processes \
-	  --message-format json-render-diagnostics | $(PYTHON) .ci/executable.py processes $(TARGET)/processes
+	  --message-format json-render-diagnostics | $(PYTHON) .ci/programs.py link processes $(TARGET)/processes
 
 .PHONY: unit
 unit: tools web browser broker processes others ## unit, property, protocol and whole-system tests
@@ -170,10 +176,15 @@ processes-waiting:
 processes-computing:
 	$(PROCESSES) --test-threads $(TEST_THREADS) $(WAITING:%=--skip %)
 
-.PHONY: others
-others: tools
-	RUST_TEST_THREADS=$(OTHER_THREADS) \
-	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
+.PHONY: others build-others others-programs others-doc
+others: build-others
+	@$(MAKE) --jobs 2 --keep-going --output-sync=target others-programs others-doc
+build-others: tools
+	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run $(OTHERS) \
+	  --message-format json-render-diagnostics >$(TARGET)/others.json
+others-programs:
+	RUST_TEST_THREADS=$(OTHER_THREADS) $(PYTHON) .ci/programs.py run 2 <$(TARGET)/others.json
+others-doc:
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
 
 .PHONY: vectors
@@ -246,9 +257,14 @@ model: compiler ## every request, crash and restore around one window's opening,
 	$(CARGO) run --quiet --release --package alpheus-model --locked
 
 .PHONY: mutants
-# CRATE=alpheus-crypto SHARDS=3 make mutants: the next three shards of that crate. An hour or so each.
-mutants: tools ## changes the code of one crate at random places: do its tests notice? Figures add up over runs
-	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1}
+# CRATE=alpheus-crypto SHARDS=3 make mutants: the next three shards of that crate. AGAIN=1: those again that were missed.
+mutants: compiler ## changes the code of one crate at random places: do its tests notice? Figures add up over runs
+	@$(call need,git:git prlimit:util-linux $(PYTHON):python3)
+	@if [ -n "$${CRATE:-}" ] && ! $(CARGO) mutants --version >/dev/null 2>&1; then \
+	  echo "error: this machine lacks cargo-mutants" >&2; \
+	  echo "help: cargo install --locked cargo-mutants@$(MUTANTS)" >&2; exit 1; \
+	fi
+	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1} $${AGAIN:+--again}
 
 .PHONY: drills
 drills: tools web browser broker totals kills package-tools ## the long forms of tests: an hour
@@ -266,13 +282,10 @@ kills: compiler ## replays killed at random points: `make test` tries twenty see
 	ALPHEUS_KILLS=200 $(CARGO) test --package alpheus --test processes -- kill:: power::
 
 .PHONY: fuzz
-fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
-	@for file in fuzz/fuzz_targets/*.rs; do \
-	  target=$$(basename "$$file" .rs); \
-	  mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
-	  $(CARGO) +nightly fuzz run --features libfuzzer $$target fuzz/corpus/$$target fuzz/seeds/$$target \
-	    -- -max_total_time=$(SECONDS_EACH); \
-	done
+# TARGETS="frame query" SECONDS_EACH=600 make fuzz: ten minutes for each of these two. The first build takes many minutes of a
+# processor. It can be stopped at any time: what was found is kept, and the next run begins with what has had the least time.
+fuzz: tools ## fuzz every decoder for a minute each, with libFuzzer. Figures add up over runs
+	@$(PYTHON) .ci/fuzz.py $${TARGETS:-} --seconds $(SECONDS_EACH)
 
 # Node 18.19 or later; Debian 12 has it. Libraries come by npm, as the lock files say.
 .PHONY: js-tools

@@ -198,7 +198,8 @@ impl World {
             Share { token, opening: Some(Signed::new(&opening, key)) }
         };
         let shares = (0..).zip(&self.keys).map(share).collect();
-        Receipt { membership, opening_set: Some(opening_set), shares, exclusions: vec![] }
+        let (opening_set, exclusions) = (Some(opening_set), vec![]);
+        Receipt { membership, opening_set, shares, exclusions, listing: None }
     }
 }
 

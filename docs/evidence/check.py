@@ -1,8 +1,9 @@
-"""Checks a pack of `alpheus evidence`: python3 check.py PACK DEPLOYMENT.
+"""Checks a pack of `alpheus evidence`: python3 check.py PACK DEPLOYMENT [DAYS].
 
-DEPLOYMENT is deployment.json of an identity folder: it says whose signatures count. Written from
-policy/docs/budget.md and docs/wire-formats.md, with no code of Alpheus. It prints what is wrong,
-and then the exit code is 1; else what holds, what is only stated, and what it does not compute.
+DEPLOYMENT is deployment.json of an identity folder: it says whose signatures count. The service
+keeps receipts for DAYS, or 30. Written from policy/docs/budget.md and docs/wire-formats.md, with no
+code of Alpheus. It prints what is wrong, and then the exit code is 1; else what holds, what is only
+stated, and what it does not compute. lines.json has the names that each kind of line has.
 """
 
 import json
@@ -13,12 +14,13 @@ from fractions import Fraction
 from math import ceil, isfinite
 from pathlib import Path
 
-from receipts import (WrongError, announced, cell, check_receipt, column, labelled, need, same,
-                      signed_by, whole)
+from receipts import (WrongError, announced, cell, check_receipt, column, labelled, listed, need,
+                      same, signed_by, whole)
 
 getcontext().prec = 120
 EPSILON, RHO = 10**18, 10**24
-RELEASE = {"kind", "query", "plan", "row", "cost", "receipt"}
+DAY = 24 * 60 * 60 * 1000
+LINES = json.loads(Path(__file__).with_name("lines.json").read_text(encoding="utf-8"))
 ROW = {"window_start", "window_end", "population", "silent", "excluded", "status",
        "streams_without_report", "integrity", "plan", "sealed"}
 
@@ -97,11 +99,21 @@ def once(text):
     return json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=number)
 
 
+def closed(what, stated, names):
+    """That all that is stated has these names and no others: nobody can add a number."""
+    for one in stated if isinstance(stated, list) else [stated] if stated and names else []:
+        # One with a question mark may be lacking.
+        fits = {own.rstrip("?") for own in names if own[-1] != "?" or own[:-1] in one}
+        need(one.keys() == fits, f"{what} has other names")
+        for name, within in names.items():
+            closed(f"{name} of {what}", one[name] if within else [], within)
+
+
 class Pack:
     """What the lines said so far. A kind's method takes a line, and returns what follows for it."""
 
-    def __init__(self, authority, service):
-        self.keys = {"authority": authority, "service": service}
+    def __init__(self, authority, service, days=30):
+        self.keys, self.days = {"authority": authority, "service": service}, int(days)
         self.exhibits, self.named, self.kinds, self.notes = {}, set(), Counter(), Counter()
         self.streams, self.budgets, self.plans, self.charged = Counter(), [], {}, Counter()
         self.rows, self.queries = set(), []
@@ -110,13 +122,16 @@ class Pack:
         line = once(text)
         kind = line["kind"]
         need(kind == "head" or self.kinds["head"] == 1, "there is not one head, as the first line")
+        closed(kind, line, LINES[kind])
         self.kinds[kind] += 1
         follows = getattr(self, f"line_{kind}")(line)
         for name, value in (follows or {}).items():
             same(f"{name} of {kind}", line[name], value)
 
     def exhibit_line(self, text):
-        exhibit = bytes.fromhex(once(text)["bytes"])
+        line = once(text)
+        closed(line["kind"], line, LINES["exhibits"][line["kind"]])
+        exhibit = bytes.fromhex(line["bytes"])
         self.exhibits[labelled("alpheus/evidence/exhibit/v1", exhibit).hex()] = exhibit
 
     def exhibit(self, digest):
@@ -182,7 +197,6 @@ class Pack:
 
     def line_release(self, line):
         row, plan, key = line["row"], self.plans.get(line["plan"]), line["row"]["window_start"]
-        need(line.keys() == RELEASE, "a release has other names")
         need(self.head["from"] <= key < self.head["until"], "the window is of another time")
         if plan is None:
             need(not row.get("integrity"), "the plan of a row that controllers signed is lacking")
@@ -194,7 +208,9 @@ class Pack:
         opened = row["status"] in ("ok", "ok: less exact than asked")
         numbers = [row.get(own["name"]) for own in plan["columns"]]
         need(opened or numbers == [None] * len(numbers), "a row that did not open has numbers")
-        same("plan", row.get("plan", line["plan"]), line["plan"])
+        by_list = plan["epochs"] and plan["integrity"] == "verified"
+        # By epochs a row is of its list's plan, which its receipt has.
+        same("plan", line["plan"] if by_list else row.get("plan", line["plan"]), line["plan"])
         same("window_end", row["window_end"], key + plan["window_us"] // 1000)
         same("group", [[name, row[name]] for name, _ in plan["group"]], plan["group"])
         noise = plan["noise"] if opened else None
@@ -206,7 +222,13 @@ class Pack:
         enough = not opened or running or owners == 0 or least <= owners <= most
         need(enough, "population breaks the plan")
         if line["receipt"]:
-            self.receipt(row, plan["signed"], self.exhibit(line["receipt"]))
+            receipt = self.exhibit(line["receipt"])
+            signed = self.listed(row, plan, receipt) if by_list else plan["signed"]
+            self.receipt(row, signed, receipt)
+        elif opened and plan["integrity"] == "verified":
+            is_old = row["window_end"] + self.days * DAY < self.head["made"]
+            need(is_old, "a row that controllers signed has no receipt")
+            self.notes[f"ROWS THAT NOBODY CAN CHECK: receipts are kept for {self.days} days"] += 1
         else:
             numbers = "with numbers that the service alone states" if opened else "without numbers"
             self.notes[f"rows {numbers}"] += 1
@@ -224,6 +246,19 @@ class Pack:
         verified = "verified" if plan["integrity"] == "verified" else None
         same("integrity", row.get("integrity"), verified)
         need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")
+
+    def listed(self, row, terms, receipt):
+        """The plan of a window's list, which is what the line of its terms says."""
+        plan = listed(receipt, **self.keys)
+        same("terms", plan["terms"], terms["id"])
+        same("plan", row["plan"], plan["id"])
+        same("schema", plan["schema"], self.schema["id"])
+        same("consumer of head", self.head["consumer"], plan["consumer"])
+        names = [own["name"] for own in terms["columns"]]
+        same("columns", names, [own["alias"] for own in plan["items"]])
+        for name in ("query", "window_us", "population", "group", "alpha", "dropout", "colluders"):
+            same(name, terms[name], plan[name])
+        return plan
 
     def signed(self, row, plan, receipt):
         return check_receipt(receipt, plan, self.keys["service"], row)
@@ -308,6 +343,8 @@ class Pack:
 def check_signature(text, signature, service):
     """That the service has signed these lines, and no others."""
     line = once(signature)
+    closed("the signature", line, LINES["signature"])
+    same("the number of lines", line["lines"], len(text.splitlines()))
     signed = whole(bytes.fromhex(line["signed"]), "SIGNED")
     signed_by(service, signed, "evidence/v1")
     lines = labelled("alpheus/evidence/lines/v1", text).hex()
@@ -315,12 +352,14 @@ def check_signature(text, signature, service):
     same("the statement", whole(signed["bytes"], "STATEMENT"), statement)
 
 
-def check(data, trusted, kind=Pack):
+def check(data, trusted, kind=Pack, days=30):
     """What is wrong with a pack, and what is to be noted of it."""
     certificate = whole(bytes.fromhex(trusted["service"]), "SIGNED")
     signed_by(trusted["authority"], certificate, "certificate/v1")
-    service = whole(certificate["bytes"], "CERTIFICATE")["key"]
-    pack, end = kind(trusted["authority"], service), data.find(b'{"kind":"signature"')
+    certified = whole(certificate["bytes"], "CERTIFICATE")
+    need(certified["role"] == 0, "the certificate is of no service")
+    service = certified["key"]
+    pack, end = kind(trusted["authority"], service, days), data.find(b'{"kind":"signature"')
     text, (signature, *exhibits) = data[:end], data[end:].splitlines()
     steps = [("the signature", check_signature, text, signature, service)]
     steps += [("an exhibit", pack.exhibit_line, line) for line in exhibits]
@@ -336,9 +375,9 @@ def check(data, trusted, kind=Pack):
     return wrong, [f"{times} {note}" for note, times in sorted(pack.notes.items())]
 
 
-def main(pack, deployment, kind=Pack):
+def main(pack, deployment, days=30, kind=Pack):
     trusted = json.loads(Path(deployment).read_text(encoding="utf-8"))
-    wrong, notes = check(Path(pack).read_bytes(), trusted, kind)
+    wrong, notes = check(Path(pack).read_bytes(), trusted, kind, days)
     print(*(wrong or ["holds: the service has signed these lines", *notes]), sep="\n")
     return bool(wrong)
 

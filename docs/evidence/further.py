@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil
 
 from check import RHO, Pack, charged_to, first, is_running, main, parts, share_of
-from receipts import among, bound, labelled, need, same, whole
+from receipts import among, bound, labelled, need, same, whole, with_list
 
 WIDEST = 1 << 21
 
@@ -131,7 +131,7 @@ def root_of(leaf, place, path):
 
 def left_out(data, plan):
     """How many streams the controllers of a receipt have signed that they left out."""
-    receipt, streams, many = whole(data, "RECEIPT"), plan["members"], 0
+    receipt, streams, many = with_list(data), plan["members"], 0
     m = whole(receipt["membership"]["bytes"], "MEMBERSHIP")
     here, members = {"plan": m["plan"], "window": m["window"]}, among(m["set"])
     for one in receipt["exclusions"]:
@@ -164,4 +164,4 @@ class Further(Pack):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:], Further))
+    sys.exit(main(*sys.argv[1:], kind=Further))

@@ -100,10 +100,86 @@ def announced(data, authority, service):
     signed = whole(data, "SIGNED")
     signed_by(service, signed, "announcement/v5")
     body = Reader(signed["bytes"])
-    plan = body.value("PLAN")
+    body.value("PLAN")
+    return checked(signed["bytes"][:body.tell()], body.value("*SIGNED"), authority)
+
+
+def number(value):
+    return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + number(value // 128)
+
+
+def with_list(receipt):
+    """A receipt, by epochs with the list of its window's members."""
+    reader = Reader(receipt)
+    read = reader.value("RECEIPT")
+    read["listing"] = reader.value("LISTING") if read["version"] == 3 else None
+    need(not reader.read(), "bytes are left over")
+    return read
+
+
+def listed(receipt, authority, service):
+    """The plan that follows from the list of a receipt, as that of an announcement."""
+    listing = with_list(receipt)["listing"]
+    need(listing, "the receipt has no list")
+    signed_by(service, listing["call"], "epoch/call/v1")
+    signed_by(service, listing["list"], "epoch/list/v1")
+    called, own = listing["call"]["bytes"], whole(listing["list"]["bytes"], "LIST")
+    call, window = whole(called, "CALL"), own["window"]
+    begins = after(called, [*TYPES["PLAN"].values()][:8])
+    start = after(called, [*TYPES["PLAN"].values()][:9])
+    # Nobody is named, and no masks: these are the last four bytes.
+    terms = called[:after(called, ["PLAN"])]
+    need(terms[-4:] == bytes(4), "the terms name who takes part")
+    terms_id, each = labelled("alpheus/plan/v5", terms), call["terms"]["window_us"]
+    same("terms of the list", own["terms"], terms_id.hex())
+    same("the call's epoch", (call["window"], call["windows"]), (window, 1))
+    same("windows of the list", own["windows"], 1)
+    fits = window["start"] % each == 0 and call["terms"]["from_us"] <= window["start"]
+    need(fits and window["end"] == window["start"] + each, "the list is of no window of the terms")
+    roster, streams, entries = [], [], b""
+    for at, entry in enumerate(own["entries"]):
+        roster.append(entry["controller"])
+        names = [one["owner"] for one in entry["owners"]]
+        need(names and names == sorted(set(names)), "owners of an entry are not in order")
+        entries += bytes.fromhex(entry["controller"] + entry["agreement"]) + len(names).to_bytes(4, "big")
+        for one in entry["owners"]:
+            held = one["streams"]
+            need(held and held == sorted(set(held)), "streams of an owner are not in order")
+            entries += bytes.fromhex(one["owner"]) + len(held).to_bytes(4, "big")
+            entries += bytes.fromhex("".join(held))
+            streams += [(stream, one["owner"], at) for stream in held]
+    need(len({one[0] for one in streams}) == len(streams), "a stream is in two entries")
+    owners = {(owner, at) for _, owner, at in streams}
+    need(len({owner for owner, _ in owners}) == len(owners), "an owner is in two entries")
+    digest = labelled("alpheus/epoch/entries/v1", terms_id, window["start"].to_bytes(8, "big"),
+                      own["windows"].to_bytes(4, "big"), entries)
+    masks = [after(listing["list"]["bytes"], [*TYPES["LIST"].values()][:many]) for many in (3, 4)]
+    need("Neighbours" not in own["masks"], "a list has no picks")
+    body = terms[:begins] + number(window["start"]) + terms[start:-4]
+    body += listing["list"]["bytes"][slice(*masks)]
+    body += b"\1" + terms_id + digest + number(1)
+    body += number(len(roster)) + bytes.fromhex("".join(roster)) + number(len(streams))
+    body += b"".join(bytes.fromhex(s + owner) + number(at) for s, owner, at in sorted(streams))
+    plan = checked(body, listing["certificates"], authority)
+    keys = [whole(one["bytes"], "CERTIFICATE")["agreement"] for one in listing["certificates"]]
+    same("agreement keys of the list", [one["agreement"] for one in own["entries"]], keys)
+    return {**plan, "epochs": True, "terms": terms_id.hex()}
+
+
+def after(data, fields):
+    """Where data goes on after these fields."""
+    reader = Reader(data)
+    for field in fields:
+        reader.value(field)
+    return reader.tell()
+
+
+def checked(body, certificates, authority):
+    """A plan from its bytes, with the names of its line, and its controllers' keys."""
+    plan = whole(body, "PLAN")
     plan.update(plan["release"], **plan["terms"])
-    plan["id"] = labelled("alpheus/plan/v5", signed["bytes"][:body.tell()]).hex()
-    certificates, members, alpha = body.value("*SIGNED"), plan["streams"], plan["alpha"]
+    plan["id"] = labelled("alpheus/plan/v5", body).hex()
+    members, alpha = plan["streams"], plan["alpha"]
     signers = [signed_by(authority, one, "certificate/v1") for one in certificates]
     same("roster", plan["roster"], signers)
     certificates = [whole(one["bytes"], "CERTIFICATE") for one in certificates]
@@ -134,9 +210,9 @@ def bound(signed, of, label, key, **to):
 
 def check_receipt(data, plan, service, row):
     """The sums of a row's window and how many owners are in them, as its members signed them."""
-    receipt, n, each = whole(data, "RECEIPT"), plan["controllers"], plan["window_us"]
-    verified = receipt["version"] == 2 and plan["integrity"] == "verified"
-    need(verified, "it is no receipt of a verified plan")
+    receipt, n, each = with_list(data), plan["controllers"], plan["window_us"]
+    version = 3 if plan["epochs"] else 2
+    need(receipt["version"] == version and plan["integrity"] == "verified", "it is no receipt of a verified plan")
     start = -(-row["window_start"] * 1000 // each) * each
     # Rounded up, so times before a window's would lead to it too.
     same("window_start", row["window_start"], start // 1000)

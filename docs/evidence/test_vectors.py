@@ -8,7 +8,7 @@ from pathlib import Path
 from check import EPSILON, RHO, first, fits, log_of, share_of
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from further import Further, check_noise, skellam
-from receipts import TYPES, Reader, WrongError, announced, labelled, signed_by, whole
+from receipts import TYPES, Reader, WrongError, announced, labelled, listed, signed_by, whole
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -23,6 +23,12 @@ REASONS = {
     "OtherShare": "token of window-opening|root of the membership|a stream is another's",
     "CheckWord": "do not add up", "Malformed": "bytes are", "Version": "it is no receipt"}
 
+# The same of lists.
+LISTS = {
+    "NotTheService": "signature of epoch/(call|list)", "Entry": "roster is|not in order",
+    "EntryKey": "agreement keys of the list", "Certificate": "roster is",
+    "Malformed": "terms of the list", "UnsafeMasks": "plan of membership"}
+
 
 def known(name):
     return json.loads((VECTORS / name).read_text())
@@ -33,6 +39,8 @@ def announced_by(case):
     certificate = whole(bytes.fromhex(case["service"]), "SIGNED")
     signed_by(case["authority"], certificate, "certificate/v1")
     service = whole(certificate["bytes"], "CERTIFICATE")["key"]
+    if "announcement" not in case:
+        return listed(bytes.fromhex(case["receipt"]), case["authority"], service), service
     return announced(bytes.fromhex(case["announcement"]), case["authority"], service), service
 
 
@@ -73,6 +81,20 @@ class Vectors(unittest.TestCase):
             if case["excluded"]:
                 with self.assertRaisesRegex(WrongError, "^excluded is"):
                     opened(case, excluded=0)
+
+    def test_receipts_with_lists_open_to_their_rows_and_others_are_refused(self):
+        for case in known("receipts/v3/receipts.json"):
+            self.assertEqual([f"{word:016x}" for word in opened(case)], case["row"])
+        for case in known("receipts/v3/receipts_bad_content.json"):
+            with self.assertRaisesRegex(WrongError, LISTS.get(case["error"]) or REASONS[case["error"]]):
+                opened(case)
+
+    def test_a_receipt_with_a_list_is_of_no_announced_plan(self):
+        case, plain = known("receipts/v3/receipts.json")[0], known("receipts/v2/receipts.json")[0]
+        with self.assertRaisesRegex(WrongError, "it is no receipt"):
+            opened({**plain, "receipt": case["receipt"]})
+        with self.assertRaisesRegex(WrongError, "the receipt has no list"):
+            opened({**case, "receipt": plain["receipt"]})
 
     def test_a_sealed_row_has_the_sums_that_were_signed(self):
         case = known("receipts/v2/receipts.json")[0]

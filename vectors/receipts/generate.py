@@ -136,18 +136,18 @@ def seat(number):
     body = fixed(f"subject {number}", 16) + varint(1) + text(f"controller {number}") + public(key)
     body += option(agreement) + option(sealing)
     certificate, digest = signed("alpheus/certificate/v1", body, AUTHORITY)
-    return digest, key, certificate
+    return digest, key, certificate, agreement
 
 
 SEATS = sorted((seat(number) for number in range(CONTROLLERS)), key=lambda own: own[0])
 
 
-def plan(seats, nonce, verified=1, owners=1, masks=None):
+def plan(seats, nonce, verified=1, owners=1, masks=None, alpha=None, epoch=None):
     """Every controller has one stream of one owner, or of several."""
     count = len(seats)
     streams = [(fixed(f"stream {c} {o}", 16), fixed(f"owner {c} {o}"), c)
                for c in range(count) for o in range(owners)]
-    alpha = (1, 3) if count > 1 else (0, 1)
+    alpha = alpha or ((1, 3) if count > 1 else (0, 1))
     body = fixed(nonce, 16) + text("sums") + text("tests") + option(None) + fixed("schema")
     body += many([]) + varint(END - START) + varint(0) + varint(START)
     body += many([numbers([word]) for word in range(OUTPUTS)])
@@ -155,7 +155,7 @@ def plan(seats, nonce, verified=1, owners=1, masks=None):
     body += varint(verified) + many([]) + option(None) + numbers([0])
     body += varint(1) + varint(1000) + varint(alpha[0]) + varint(alpha[1]) + varint(1)
     body += varint(1) + varint(5) + bytes([9])
-    body += (varint(1 if count > 1 else 0) if masks is None else masks) + option(None)
+    body += (varint(1 if count > 1 else 0) if masks is None else masks) + option(epoch)
     body += many([own[0] for own in seats])
     body += many([s + o + varint(c) for s, o, c in sorted(streams)])
     return body
@@ -376,10 +376,91 @@ r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in
 whole = honest.receipt()
 r.write(TARGET, "receipts_bad_form.json", [
     {"receipt": "", "error": "Malformed"},
-    {"receipt": (b"\x03" + whole[1:]).hex(), "error": "Version"},
+    {"receipt": (b"\x04" + whole[1:]).hex(), "error": "Version"},
     {"receipt": whole[:-1].hex(), "error": "Malformed"},
     {"receipt": (whole + b"\x00").hex(), "error": "Malformed"},
     # A length in more bytes than it needs.
     {"receipt": (whole[:1] + bytes([whole[1] | 128, whole[2] | 128, 0]) + whole[3:]).hex(),
      "error": "Malformed"},
 ], 2)
+
+
+# By epochs: the plan follows from a list, which the receipt has.
+
+class Listed(Window):
+    """A window of an epoch as it could have been, with what a test changes."""
+
+    def __init__(self):
+        super().__init__()
+        self.terms = plan([], "terms", alpha=(1, 3))
+        self.terms_id = plan_id(self.terms)
+        self.call_by = self.list_by = SERVICE
+        self.list_window = self.window
+        self.entries = [self.entry(c) for c in range(CONTROLLERS)]
+        self.certificates = [own[2] for own in SEATS]
+        self.masks = varint(1)
+        self.settle()
+
+    def settle(self):
+        """The plan that follows from the list."""
+        start = self.window[0].to_bytes(8, "big")
+        entries = b"".join(self.digested(c) for c in range(CONTROLLERS))
+        digest = r.labelled_hash(
+            "alpheus/epoch/entries/v1", [self.terms_id, start, (1).to_bytes(4, "big"), entries])
+        epoch = self.terms_id + digest + varint(1)
+        self.plan = plan(SEATS, "terms", masks=self.masks, epoch=epoch)
+        self.id = plan_id(self.plan)
+
+    @staticmethod
+    def digested(c):
+        one = (1).to_bytes(4, "big")
+        return SEATS[c][0] + SEATS[c][3] + one + fixed(f"owner {c} 0") + one + fixed(f"stream {c} 0", 16)
+
+    @staticmethod
+    def entry(c, agreement=None):
+        owner = fixed(f"owner {c} 0") + many([fixed(f"stream {c} 0", 16)])
+        return SEATS[c][0] + (agreement or SEATS[c][3]) + many([owner])
+
+    def listing(self):
+        span = varint(self.list_window[0]) + varint(self.list_window[1])
+        call = self.terms + span + varint(1) + varint(self.list_window[1]) + many([])
+        call, _ = signed("alpheus/epoch/call/v1", call, self.call_by)
+        own = self.terms_id + span + varint(1) + self.masks + many(self.entries)
+        own, _ = signed("alpheus/epoch/list/v1", own, self.list_by)
+        return call + own + many(self.certificates) + option(None)
+
+    def receipt(self):
+        return b"\x03" + super().receipt()[1:] + self.listing()
+
+    def case(self, name=None, **more):
+        shown = super().case(name, **more)
+        del shown["announcement"]
+        return {**DEPLOYMENT, **shown}
+
+
+def relisted(**fields):
+    window = Listed()
+    for name, value in fields.items():
+        setattr(window, name, value)
+    return window
+
+
+all_but_one = {"entries": Listed().entries[:3], "certificates": Listed().certificates[:3]}
+crossed = [Listed.entry(0), Listed.entry(1, SEATS[2][3]), *Listed().entries[2:]]
+cases = [own.case() for own in (Listed(), relisted(set=[0, 1, 3]), relisted(mask_keys=[0, 1, 2, 3]))]
+cases.append(relisted(excluded={1: [(place(1), 6)]}).case())
+r.write(TARGET, "receipts.json", cases, 3)
+r.write(TARGET, "receipts_bad_content.json", [
+    relisted(call_by=STRANGER).case("NotTheService"),
+    relisted(list_by=STRANGER).case("NotTheService"),
+    relisted(entries=Listed().entries[::-1]).case("Entry"),
+    relisted(entries=crossed).case("EntryKey"),
+    relisted(certificates=Listed().certificates[::-1]).case("Certificate"),
+    relisted(terms_id=fixed("other terms")).case("Malformed"),
+    # A list that the service signed, and for which the members have signed nothing.
+    relisted(**all_but_one).case("OtherPlan"),
+    relisted(list_window=NEXT).case("OtherPlan"),
+    relisted(masks=varint(2) + bytes([1])).case("UnsafeMasks"),
+    relisted(keys=[SEATS[p][1] for p in (0, 1, 3, 2)]).case("Signature"),
+    relisted(off=1).case("CheckWord"),
+], 3)

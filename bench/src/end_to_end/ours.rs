@@ -11,7 +11,7 @@ use alpheus_policy::select::{ReleasePlan, SelectItem, Statistic, SumLocation};
 use alpheus_stream_runtime::embedded::{Controllers, Embedded, Member, Pace};
 use alpheus_stream_runtime::planning;
 use alpheus_stream_runtime::results::{OK, Row};
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -108,7 +108,10 @@ fn deployment(
         Party::PerOwner => Controllers::PerOwner,
     };
     let (schema, policies) = (&application.schema, &application.policies);
-    let pace = Pace::Live { timing: Timing::default(), idle: WINDOW };
+    // A window without one of them measures nothing, however slow the machine is.
+    let all = Span::seconds(60);
+    let timing = Timing { presence: all, tokens: all, ..Timing::default() };
+    let pace = Pace::Live { timing, idle: WINDOW };
     Ok(Embedded::open(folder, schema, &members, policies, controllers, pace, rng)?)
 }
 

@@ -54,9 +54,12 @@ fn unknown_name(given: &Bound<'_, PyDict>, schema: &Schema, row: Option<usize>) 
     let known = |name: &str| schema.attributes.iter().any(|own| own.name == name);
     let unknown =
         names.iter().find(|name| name.extract::<&str>().map_or(true, |name| !known(name)));
-    let what = match unknown.and_then(|name| name.str().ok()) {
+    let what = match unknown.and_then(|name| name.extract::<String>().ok()) {
         Some(name) => format!("the schema {} has no attribute `{name}`", schema.name),
-        None => format!("the schema {} lacks an attribute of the event", schema.name),
+        // What is no text is not shown: it may be a value in the place of a name.
+        None => {
+            format!("the names of an event's values are texts, of attributes of {}", schema.name)
+        }
     };
     errors::event(row, "UnknownAttribute", what)
 }

@@ -52,7 +52,9 @@ impl PyConsumer {
         let statement = py.detach(|| self.opener.statement(sql));
         let statement = statement.map_err(|failure| errors::failure(&failure))?;
         let said = self.ask(py, || self.client.post_json::<Value>("/v1/statements", &statement))?;
-        self.opener.accepted(sql);
+        let running = said.get("running").and_then(|running| running.get("name"));
+        let accepted = self.opener.accepted(sql, running.and_then(Value::as_str));
+        accepted.map_err(|failure| errors::failure(&failure))?;
         Ok(said.to_string())
     }
 

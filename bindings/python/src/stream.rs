@@ -102,37 +102,49 @@ impl PyStream {
     }
 
     /// Gives an event to the device. While too many wait, Ctrl-C ends the call.
-    fn send(
+    fn send(&self, py: Python<'_>, mut cells: Vec<Cell>, at_us: Option<i64>) -> PyResult<()> {
+        while let Some(back) = self.on(py, |state| self.try_send(state, cells, at_us, None))? {
+            pause(py)?;
+            cells = back;
+        }
+        Ok(())
+    }
+
+    /// Gives an event to the device, or back if too many wait.
+    fn try_send(
         &self,
         state: &mut State,
         cells: Vec<Cell>,
         at_us: Option<i64>,
         row: Option<usize>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Option<Vec<Cell>>> {
         let State { running: Some(running), .. } = state else {
             return Err(closed());
         };
         let time = self.time(at_us, running.last, row)?;
-        running.added += 1;
-        let place = format!("event {}", running.added);
+        let place = format!("event {}", running.added + 1);
         let Some(lines) = &running.lines else { return Err(closed()) };
-        let mut line = Ok(Line { place, time, cells, record: None });
-        loop {
-            line = match lines.try_send(line) {
-                Ok(()) => break,
-                Err(TrySendError::Full(line)) => line,
-                // The device has ended by itself, and its failure says why.
-                Err(TrySendError::Disconnected(_)) => {
-                    state.end()?;
-                    return Err(closed());
-                }
-            };
-            std::thread::sleep(FULL);
-            Python::attach(|py| py.check_signals())?;
+        match lines.try_send(Ok(Line { place, time, cells, record: None })) {
+            Ok(()) => {
+                running.added += 1;
+                running.last = time.unwrap_or(running.last);
+                Ok(None)
+            }
+            Err(TrySendError::Full(Ok(line))) => Ok(Some(line.cells)),
+            // The device has ended by itself, and its failure says why.
+            Err(TrySendError::Full(Err(_)) | TrySendError::Disconnected(_)) => {
+                state.end()?;
+                Err(closed())
+            }
         }
-        running.last = time.unwrap_or(running.last);
-        Ok(())
     }
+}
+
+/// A pause while too many events wait. The stream is not locked meanwhile: a handler of a signal may
+/// use it.
+fn pause(py: Python<'_>) -> PyResult<()> {
+    py.detach(|| std::thread::sleep(FULL));
+    py.check_signals()
 }
 
 fn closed() -> PyErr {
@@ -181,7 +193,7 @@ impl PyStream {
     fn add(&self, py: Python<'_>, event: &Bound<'_, PyDict>, at_us: Option<i64>) -> PyResult<()> {
         let row = Row::of(event, &self.shape.schema, None)?;
         row.check(&self.shape.encoder, None)?;
-        self.on(py, |state| self.send(state, row.0, at_us, None))
+        self.send(py, row.0, at_us)
     }
 
     /// Adds rows of columns, once all are checked. Says how many.
@@ -200,18 +212,30 @@ impl PyStream {
         }
         self.on(py, |state| {
             table.check(&self.shape)?;
-            self.check_times(state, times.as_deref(), table.rows())?;
-            for row in 0..table.rows() {
-                let at = times.as_ref().and_then(|times| times.get(row).copied());
-                self.send(state, table.row(row, schema)?.0, at, Some(row))?;
+            self.check_times(state, times.as_deref(), table.rows())
+        })?;
+        let mut next = 0;
+        loop {
+            next = self.on(py, |state| {
+                for row in next..table.rows() {
+                    let at = times.as_ref().and_then(|times| times.get(row).copied());
+                    let back = self.try_send(state, table.row(row, schema)?.0, at, Some(row))?;
+                    if back.is_some() {
+                        return Ok(row);
+                    }
+                }
+                Ok(table.rows())
+            })?;
+            if next == table.rows() {
+                return Ok(next);
             }
-            Ok(table.rows())
-        })
+            pause(py)?;
+        }
     }
 
     /// Closes the session at the end of its tick, and waits until the service has all frames. Ctrl-C
-    /// ends the wait: what is left waits on disk for the next start. Gives the numbers of events sent
-    /// and refused.
+    /// ends the wait, at once: the device ends by itself at the end of its tick, and what is left then
+    /// waits on disk for the next start. Gives the numbers of events encrypted and refused.
     fn close(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         self.on(py, |state| {
             if let Some(running) = &mut state.running {
@@ -219,21 +243,18 @@ impl PyStream {
             }
             Ok(())
         })?;
-        let mut interrupted = None;
         while !self.on(py, |state| Ok(state.has_ended()))? {
             py.detach(|| std::thread::sleep(LOOK));
-            if interrupted.is_none()
-                && let Err(signal) = py.check_signals()
-            {
+            if let Err(signal) = py.check_signals() {
                 self.on(py, |state| {
                     state.stop();
                     Ok(())
                 })?;
-                interrupted = Some(signal);
+                return Err(signal);
             }
         }
         let summary = self.on(py, State::end)?.unwrap_or_default();
-        interrupted.map_or(Ok((summary.events, summary.refused)), Err)
+        Ok((summary.events, summary.refused))
     }
 
     /// Whether it is closed, or has ended by itself.

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import alpheus
-from alpheus import Schema, Session, _frames
+from alpheus import Schema, Session, _frames, _times
 
 START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
@@ -141,3 +141,32 @@ def test_columns_of_python_values_are_lists():
     assert list(_frames.times([START, 1000])) == [1772366400000000, 1000000]
     with pytest.raises(alpheus.EventError, match="zone"):
         _frames.times([datetime(2026, 1, 1)])
+
+
+class Series:
+    """A column as pandas has it, as far as times are asked for."""
+
+    def __init__(self, zone):
+        self.dtype = type("DType", (), {"kind": "M"})()
+        self.dt = type("Times", (), {"tz": zone})()
+
+    def isna(self):
+        return type("Missing", (), {"any": lambda self: False})()
+
+
+def test_times_of_a_frame_have_a_zone_as_those_of_an_event():
+    with pytest.raises(alpheus.EventError, match="tz_localize"):
+        _frames.times(Series(None))
+
+
+@pytest.mark.parametrize("time", [-1, 2**70, float("nan"), float("inf"), datetime(1969, 1, 1, tzinfo=timezone.utc)])
+def test_a_time_that_is_none_is_refused_with_its_reason(time):
+    with pytest.raises(alpheus.EventError) as refused:
+        _times.micros(time)
+    assert refused.value.reason == "Time"
+
+
+def test_a_value_in_the_place_of_a_name_is_not_shown(meters):
+    with pytest.raises(alpheus.EventError) as refused:
+        meters.check({31415926: "power"})
+    assert "31415926" not in str(refused.value)

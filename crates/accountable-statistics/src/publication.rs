@@ -6,6 +6,7 @@ use crate::definition::{AgreedDefinition, Definition, DefinitionError};
 use crate::endorsed::Endorsed;
 use crate::messages::{NoResultError, Outcome};
 use crate::verdict::most;
+use alpheus_crypto::hash::Digest;
 use serde::{Deserialize, Serialize};
 
 /// An aggregate as its smoothers have signed it.
@@ -42,6 +43,12 @@ pub enum PublicationError {
 }
 
 impl Publication {
+    /// The name of what was signed first, whether or not it holds. None if nobody has signed it.
+    #[must_use]
+    pub fn name(&self) -> Option<Digest> {
+        self.definition.signatures().next().map(|(_, signed)| signed.digest())
+    }
+
     /// What of it holds, without believing who shows it. A result needs equal signatures of t, one of which is
     /// honest, and opened only what a quorum had agreed to. No result needs a quorum, as in
     /// [`crate::verdict::verdict`].

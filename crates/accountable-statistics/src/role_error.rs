@@ -40,6 +40,11 @@ pub enum AgreementError {
         "it overlaps an existing aggregate: their difference would be a third one that nobody agreed to"
     )]
     Overlaps,
+    /// It has signed as many definitions of the key epoch as it remembers.
+    #[error(
+        "this smoother has signed as many definitions for this day as it remembers; define fewer or longer aggregates"
+    )]
+    TooMany,
     /// This smoother may have forgotten what it signed.
     #[error(
         "this smoother was restored from a possibly old ledger; it takes part again after the next key epoch"

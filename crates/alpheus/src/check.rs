@@ -3,6 +3,7 @@
 use alpheus_input::files::read_schema;
 use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
+use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
@@ -10,10 +11,14 @@ use alpheus_node::settings::layers::Layers;
 use alpheus_node::settings::{Format, Settings, SettingsError};
 use alpheus_policy::document::{Node, Value};
 use alpheus_policy::editor::{EditedFile, json_schema};
-use alpheus_policy::policy::Policies;
-use alpheus_policy::query::parse;
+use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
+use alpheus_stream_runtime::embedded::Controllers;
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::settings::{LogSettings, WindowSettings};
+use alpheus_time::Timestamp;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -28,8 +33,8 @@ Examples:
   alpheus check --json-schema schema > alpheus-schema.json
 
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
-queries and alpheus.toml. Policies and sources are checked against the schema that they name, so
-name its file too.
+queries and alpheus.toml. Policies, sources and queries are checked against the schema that they
+name, so name its file too. Whether policies allow a query is not checked: `alpheus query` says so.
 
 An editor with the YAML language server uses a JSON Schema by the line
 # yaml-language-server: $schema=alpheus-schema.json";
@@ -236,7 +241,10 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
             Schema::from_avsc(text).map(drop).map_err(|error| error.to_string())
         }
         SCHEMA => Schema::from_yaml(text).map(drop).map_err(|error| error.to_string()),
-        QUERY => parse(text).map(drop).map_err(|error| error.to_string()),
+        QUERY => {
+            let statement = parse(text).map_err(|error| error.to_string())?;
+            names_in(&statement, input, schemas)
+        }
         SETTINGS => {
             // The place names the file again, so its last part is enough.
             let name = input.path.file_name().unwrap_or_default().to_string_lossy();
@@ -255,6 +263,32 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
             let node = Node::from_yaml(text).map(drop).map_err(|error| error.to_string());
             node.and(Err("neither a schema, policies, a source, settings nor a query".to_owned()))
         }
+    }
+}
+
+/// Whether what a query names is in its schema, if that is among the files.
+fn names_in(
+    statement: &Statement,
+    input: &Input<'_>,
+    schemas: &[(&Path, Schema)],
+) -> Result<(), String> {
+    const OWNERS: u32 = 20;
+    let (Statement::Create(create) | Statement::Explain { create, .. }) = statement else {
+        return Ok(());
+    };
+    let fits = |(_, schema): &&(&Path, Schema)| schema.name == create.from.text;
+    let beside = |(path, _): &&(&Path, Schema)| path.parent() == input.path.parent();
+    let all = || schemas.iter().filter(fits);
+    let Some((path, schema)) = all().find(beside).or_else(|| all().next()) else { return Ok(()) };
+    let policies = Policies::for_all(ResolvedPolicy::first_offered(schema));
+    let owners = AssumedOwners::invented(OWNERS, Controllers::Count(1), schema, &[]);
+    // Whether policies allow the query is not asked here.
+    let catalog = owners.and_then(|owners| owners.catalog(path, schema.clone(), &policies));
+    let (Ok(catalog), Ok(mut rng)) = (catalog, entropy::rng()) else { return Ok(()) };
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    match plan_query(create, &catalog, asking, &mut rng) {
+        Err(refusal) if refusal.is_mistaken() => Err(refusal.explained(&input.text)),
+        _ => Ok(()),
     }
 }
 

@@ -53,7 +53,6 @@ pub fn id_of(failure: &Failure) -> ErrorId {
 
 fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     let found = alpheus_streams::error_ids::of(error);
-    let found = found.or_else(|| alpheus_worker::error_ids::of(error));
     #[cfg(feature = "board")]
     let found = found.or_else(|| alpheus_board_service::error_ids::of(error));
     #[cfg(feature = "pass")]
@@ -62,6 +61,8 @@ fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     let found = found.or_else(|| alpheus_stats_service::error_ids::of(error));
     #[cfg(feature = "table")]
     let found = found.or_else(|| alpheus_table_service::error_ids::of(error));
+    #[cfg(feature = "worker")]
+    let found = found.or_else(|| alpheus_worker::error_ids::of(error));
     // What the system says is the last cause, and says least.
     found.or_else(|| own(error)).or_else(|| error_ids::of(error))
 }

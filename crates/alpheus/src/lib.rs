@@ -29,6 +29,7 @@ pub mod generate;
 pub mod import;
 pub mod init;
 pub mod restore;
+#[cfg(feature = "sql")]
 pub mod sql;
 pub mod suggest;
 pub mod up;

@@ -2,6 +2,7 @@
 
 use alpheus_node::backup::BackupError;
 use alpheus_node::backup::archive::{About, Item, Origin, Reader};
+use alpheus_node::backup::source::FENCE_BACKUP;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, make_private_folder, read_key_file, write_new};
 use alpheus_node::globals::Globals;
@@ -204,12 +205,16 @@ impl Restored {
     }
 
     fn file(&mut self, origin: Origin, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        if origin == Origin::State && name == FENCE_BACKUP {
+            // Of a restore before this backup was made; its own fence follows.
+            return Ok(());
+        }
         let (folder, name) = match origin {
             Origin::Identity => (&self.identity, name.to_owned()),
             Origin::State => (&self.state, name.to_owned()),
             Origin::Slots => (&self.state, "slots".to_owned()),
             // It would say that this is the latest state.
-            Origin::Fence => (&self.state, "fence.backup".to_owned()),
+            Origin::Fence => (&self.state, FENCE_BACKUP.to_owned()),
         };
         let what = match origin {
             Origin::Identity => "an identity folder (--identity)",

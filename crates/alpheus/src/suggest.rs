@@ -2,21 +2,24 @@
 
 use crate::folder::Folder;
 use alpheus_input::files::{read_schema, unpacked};
-use alpheus_input::rows::read;
+use alpheus_input::rows::{RecordedStream, Recording, read};
 use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::planner::suggest::{Advice, Owners, Suggestion, suggest};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{OptionKind, Schema};
 use alpheus_stream_runtime::embedded::Controllers;
 use alpheus_stream_runtime::planning::{QueryContext, failure, options};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::ControllerCount;
+use alpheus_streams::replay::windows::{Audience, longer};
 use alpheus_streams::statement::Query;
 use alpheus_time::Timestamp;
 use serde::Serialize;
@@ -92,14 +95,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Some(path) => Policies::from_yaml(&read_text(&path)?, &schema).blame_input(&path)?,
         None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
     };
-    let query = match (&args.query, &folder) {
-        (Some(query), _) => Query::of(query)?,
-        (None, Some(folder)) => Query::of(&folder.query.display().to_string())?,
-        (None, None) => return Err(needed).blame(Category::Usage),
-    };
+    let query = folder.as_ref().map(|folder| folder.query.display().to_string());
+    let query = args.query.clone().or(query).ok_or(needed).blame(Category::Usage)?;
+    let query = Query::of(&query)?;
     let create = create(&query)?;
     let source = named(&args.source, |folder| &folder.source);
-    let (sample, assumed) = owners(args, folder.as_ref(), source.as_deref(), &schema)?;
+    let (sample, assumed, recording) = owners(args, folder.as_ref(), source.as_deref(), &schema)?;
     let catalog = sample.catalog(&path, schema.clone(), &policies)?;
     let sections = sample.sections(&policies);
     let owners = Owners { catalog: &catalog, policies: &policies, sections: &sections };
@@ -108,11 +109,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let has_policies = args.policies.is_some() || folder.is_some();
     let advice = suggest(&create, owners, &options(asking, &[0; 32]));
     let reply = match advice {
-        Advice::Nothing(planned) => Reply::Nothing { accuracy: planned.accuracy },
+        Advice::Nothing(planned) => Reply::Nothing {
+            windows: recording.map(|own| Windows::of(&planned, (&create, &catalog), &own)),
+            accuracy: planned.accuracy,
+        },
         Advice::Change { refusal, change, without_grants } => Reply::Change {
             because: refusal.sentences().into_iter().map(|(_, what)| what).collect(),
-            change: Box::new(Files::of(*change, &schema)),
-            without_grants: without_grants.map(|other| Box::new(Files::of(*other, &schema))),
+            change: Box::new(Files::of(*change, (&create, &schema))),
+            without_grants: without_grants
+                .map(|other| Box::new(Files::of(*other, (&create, &schema)))),
         },
         Advice::Impossible { refusal, edits } => {
             let failure = failure(&refusal, &query.text, &query.place, has_policies);
@@ -129,13 +134,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     printed(print(&reply, globals.format.unwrap_or_default(), &mut out)).map(drop)
 }
 
-/// The owners to plan for, and in words who they are.
+/// The owners to plan for, in words who they are, and what they recorded.
 fn owners(
     args: &Args,
     folder: Option<&Folder>,
     source: Option<&Path>,
     schema: &Schema,
-) -> Result<(AssumedOwners, String), Failure> {
+) -> Result<(AssumedOwners, String, Option<Recording>), Failure> {
     let recordings = folder.map_or(Ok(Vec::new()), Folder::recordings)?;
     let input = args.input.as_ref().or(match &recordings[..] {
         [only] if args.owners.is_none() => Some(only),
@@ -151,7 +156,7 @@ fn owners(
         let streams = recording.streams.iter().filter(|stream| !stream.is_empty());
         let sample = AssumedOwners::recorded(streams, args.controllers.0);
         let assumed = format!("the {} owners of {}", sample.owners(), input.display());
-        return Ok((sample, with_controllers(assumed, args)));
+        return Ok((sample, with_controllers(assumed, args), Some(recording)));
     }
     let many = args.owners.unwrap_or(USUAL_OWNERS);
     let sample = AssumedOwners::invented(many, args.controllers.0, schema, &args.metadata)?;
@@ -160,7 +165,7 @@ fn owners(
         None => "; --input takes those of a recording, --owners another number",
     };
     let assumed = with_controllers(format!("{many} owners with one stream each"), args);
-    Ok((sample, assumed + hint))
+    Ok((sample, assumed + hint, None))
 }
 
 fn with_controllers(owners: String, args: &Args) -> String {
@@ -189,6 +194,9 @@ fn create(query: &Query) -> Result<Create, Failure> {
 enum Reply {
     /// The query is answered as it is.
     Nothing {
+        /// With a recording: how many of its windows have data of enough owners.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        windows: Option<Windows>,
         /// If it says how exact results have to be: the error of each column, in words.
         accuracy: Vec<String>,
     },
@@ -197,6 +205,48 @@ enum Reply {
         change: Box<Files>,
         without_grants: Option<Box<Files>>,
     },
+}
+
+/// In which windows of a recording enough owners have data.
+#[derive(Serialize)]
+struct Windows {
+    open: usize,
+    of: usize,
+    /// What to ask for instead, if most windows have too few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longer: Option<String>,
+}
+
+impl Windows {
+    fn of(
+        planned: &PlannedQuery,
+        (create, catalog): (&Create, &Catalog),
+        recording: &Recording,
+    ) -> Windows {
+        let filled = recording.streams.iter().filter(|stream| !stream.is_empty());
+        let streams: Vec<&RecordedStream> = filled.collect();
+        let audiences = Audience::of(planned, &streams);
+        let open: usize = audiences.iter().map(Audience::openable).sum();
+        let of: usize = audiences.iter().map(|own| own.present().len()).sum();
+        let longer = if open * 2 < of { longer(create, catalog, &streams) } else { None };
+        Windows { open, of, longer: longer.map(|own| own.to_string()) }
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let Windows { open, of, longer } = self;
+        match (*open, *of) {
+            (0, _) => writeln!(
+                out,
+                "Policies allow the query as it is, but no window of this recording has data of enough owners, so none would open."
+            )?,
+            (open, of) if open < of => writeln!(
+                out,
+                "Policies allow the query as it is. {open} of {of} windows of this recording have data of enough owners; the others would not open."
+            )?,
+            _ => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
+        }
+        longer.iter().try_for_each(|longer| writeln!(out, "To have more of them, {longer}."))
+    }
 }
 
 /// The reply, and for whom it holds.
@@ -216,14 +266,18 @@ struct Files {
     sentences: Vec<String>,
     /// The changed policies file, if it changes.
     policies: Option<String>,
+    /// If the query loses its noise: how to have some instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead: Option<String>,
 }
 
 impl Files {
-    fn of(change: Suggestion, schema: &Schema) -> Files {
+    fn of(change: Suggestion, (asked, schema): (&Create, &Schema)) -> Files {
         let grants = change.changes.iter().any(|change| change.is_grant());
         Files {
             sentences: change.changes.iter().map(ToString::to_string).collect(),
             policies: grants.then(|| change.policies.to_yaml(schema)),
+            instead: noise_instead(asked, &change.query, schema),
             change,
         }
     }
@@ -234,6 +288,7 @@ impl Files {
         }
         writeln!(out, "It is then answered for {} streams.", self.change.streams)?;
         self.change.accuracy.iter().try_for_each(|what| writeln!(out, "{what}"))?;
+        self.instead.iter().try_for_each(|what| writeln!(out, "{what}"))?;
         if let Some(policies) = &self.policies {
             write!(out, "\n# policies.yaml\n{policies}")?;
         }
@@ -242,6 +297,25 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// Which option gives results with noise, if a query asked for noise and is suggested without.
+fn noise_instead(asked: &Create, suggested: &str, schema: &Schema) -> Option<String> {
+    let noisy = |create: &Create| {
+        let own = &create.settings;
+        own.epsilon.is_some() || own.events.is_some() || own.accuracy.is_asked()
+    };
+    let is_lost = match parse(suggested) {
+        Ok(Statement::Create(after)) => noisy(asked) && !noisy(&after),
+        _ => false,
+    };
+    let attributes = (0u16..).zip(&schema.attributes).map(|(at, _)| at);
+    let mut options = attributes.flat_map(|at| schema.choices(at));
+    let option = options.find(|own| is_lost && own.kind == OptionKind::DpAggregate)?;
+    Some(format!(
+        "For results with noise, let owners choose `{}` in policies.yaml instead; the query then keeps its error.",
+        option.name
+    ))
 }
 
 fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<()> {
@@ -254,8 +328,11 @@ fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<
         Format::Table => {}
     }
     match &answer.reply {
-        Reply::Nothing { accuracy } => {
-            writeln!(out, "Nothing needs to change: the query is answered as it is.")?;
+        Reply::Nothing { windows, accuracy } => {
+            match windows {
+                Some(windows) => windows.write(out)?,
+                None => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
+            }
             accuracy.iter().try_for_each(|what| writeln!(out, "{what}"))?;
         }
         Reply::Change { because, change, without_grants } => {

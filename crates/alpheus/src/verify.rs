@@ -9,12 +9,15 @@ use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
 use alpheus_stream_runtime::results::has_opened;
 use alpheus_streams::deployment;
 use alpheus_streams::links;
+use alpheus_streams::query::lists::SeenLists;
 use alpheus_streams::query::receipts::{
-    RefusedRowError, all_receipts, check, open_plan, stated, window_of,
+    RefusedRowError, all_receipts, check_all, check_without_result, listed_plan, open_plan, stated,
+    window_of,
 };
 use alpheus_streams::query::sealed::Rows;
 use alpheus_streams::revocations::open_consumer;
@@ -36,7 +39,7 @@ Examples:
 Rows of a query with `integrity = 'verified'` are signed by the controllers of their windows. A row
 that holds is what these controllers have signed; any of them could have changed it. The identity
 folder says whom to trust: it has the authority's and the service's keys. If a row does not hold,
-the exit code is not 0.";
+or no row has a result, the exit code is not 0.";
 
 /// Arguments of `alpheus verify`.
 #[derive(Debug, clap::Args)]
@@ -100,12 +103,23 @@ mod digits {
     }
 }
 
-/// Rows differ from what the controllers have signed.
+/// Rows differ from what the controllers have signed, or there are none.
 #[derive(Debug, thiserror::Error)]
-#[error("{refused} of {all} rows do not hold")]
-pub struct UnverifiedRowsError {
-    refused: usize,
-    all: usize,
+pub enum UnverifiedRowsError {
+    /// Some differ.
+    #[error("{refused} of {all} rows do not hold")]
+    Refused {
+        /// How many do.
+        refused: usize,
+        /// How many were checked.
+        all: usize,
+    },
+    /// Nothing was checked.
+    #[error("no row of {query} has a result, so nothing was checked")]
+    NoResult {
+        /// The query.
+        query: String,
+    },
 }
 
 /// Runs the command.
@@ -135,7 +149,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let text = serde_json::to_string(&evidence).blame(Category::Io)?;
         std::fs::write(path, text).blame_io(path)?;
     }
-    report(&evidence, &deployment)
+    report(&evidence, &deployment, identity.revoked())
 }
 
 /// Everything that the service has of a query.
@@ -162,35 +176,42 @@ async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, Reques
 }
 
 /// Says of each row whether it holds.
-fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
-    let (mut refused, mut all) = (0, 0);
-    let verifier = Verifier::new(evidence, deployment)?;
+fn report(
+    evidence: &Evidence,
+    deployment: &Deployment,
+    revoked: Option<&Revoked>,
+) -> Result<(), Failure> {
+    let (mut refused, mut held) = (0, 0);
+    let mut verifier = Verifier::new(evidence, deployment, revoked)?;
     let mut out = std::io::stdout().lock();
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
         let window = format!("{} – {}", text("window_start"), text("window_end"));
-        let said = if row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
-            all += 1;
-            match verifier.verify(row) {
-                Ok(holds) => format!("{window}: {holds}"),
-                Err(why) => {
-                    refused += 1;
-                    format!("{window}: does not hold: {why}")
-                }
+        let said = match verifier.verify(row) {
+            Ok(Some(holds)) => {
+                held += 1;
+                format!("{window}: {holds}")
             }
-        } else {
-            format!("{window}: no result: {}", text("status"))
+            Ok(None) => format!("{window}: no result: {}", text("status")),
+            Err(why) => {
+                refused += 1;
+                format!("{window}: does not hold: {why}")
+            }
         };
         if printed(writeln!(out, "{said}"))?.is_break() {
             break;
         }
     }
-    if refused == 0 {
-        return Ok(());
+    let failure = |error| {
+        Err(Failure::new(Category::Check, error).with_id(ErrorId::CheckFailed).with_help(
+            "the service has published something else than what the controllers signed, or nothing",
+        ))
+    };
+    match (refused, held) {
+        (0, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
+        (0, _) => Ok(()),
+        (refused, held) => failure(UnverifiedRowsError::Refused { refused, all: refused + held }),
     }
-    Err(Failure::new(Category::Check, UnverifiedRowsError { refused, all })
-        .with_id(ErrorId::CheckFailed)
-        .with_help("the service has published something else than what the controllers signed"))
 }
 
 /// Plans that were checked, and receipts by what they say they are of.
@@ -198,10 +219,17 @@ struct Verifier<'a> {
     query: &'a str,
     plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
     receipts: HashMap<(PlanId, u64), &'a Receipt>,
+    revoked: Option<&'a Revoked>,
+    /// By epochs: which list has signed each window.
+    lists: SeenLists,
 }
 
 impl<'a> Verifier<'a> {
-    fn new(evidence: &'a Evidence, deployment: &Deployment) -> Result<Self, Failure> {
+    fn new(
+        evidence: &'a Evidence,
+        deployment: &Deployment,
+        revoked: Option<&'a Revoked>,
+    ) -> Result<Self, Failure> {
         let mut plans = HashMap::new();
         for announcement in &evidence.plans {
             let announced = open_plan(announcement, deployment).blame(Category::Check)?;
@@ -209,19 +237,30 @@ impl<'a> Verifier<'a> {
         }
         let mut receipts = HashMap::new();
         for receipt in &evidence.receipts {
+            if let Some(listed) = listed_plan(receipt, deployment) {
+                let announced = listed.blame(Category::Check)?;
+                plans.insert(announced.id(), announced);
+            }
             // Only to find it: verification checks the signature.
             if let Some(membership) = receipt.membership.dangerous_unverified() {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
             }
         }
-        Ok(Self { query: &evidence.query, plans, receipts })
+        let (query, lists) = (&evidence.query, SeenLists::default());
+        Ok(Self { query, plans, receipts, revoked, lists })
     }
 
-    fn verify(&self, row: &Map<String, Value>) -> Result<String, RefusedRowError> {
+    /// What a row's receipt shows; nothing of a row without a result.
+    fn verify(&mut self, row: &Map<String, Value>) -> Result<Option<String>, RefusedRowError> {
         let key = stated(row).ok_or(RefusedRowError::Plain)?;
-        let announced = self.plans.get(&key.0).ok_or(RefusedRowError::NoReceipt)?;
+        let announced = self.plans.get(&key.0);
+        if !row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
+            return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
+        }
+        let announced = announced.ok_or(RefusedRowError::NoReceipt)?;
         let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
         let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
-        check(row, self.query, announced, (window, receipt))
+        let seen = (self.revoked, &mut self.lists);
+        check_all(row, self.query, announced, (window, receipt), seen).map(Some)
     }
 }

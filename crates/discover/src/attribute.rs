@@ -1,6 +1,7 @@
 //! One attribute of an understanding.
 
 use crate::bounds::Outliers;
+use crate::sparse::Crowd;
 use crate::steps::Course;
 use crate::tally::{Total, Values};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,4 +31,8 @@ pub struct Attribute {
     pub outliers: Outliers,
     /// How its numbers go on, which says whether they may be added up.
     pub course: Course,
+    /// How many owners its sums are over.
+    pub(crate) crowd: Crowd,
+    /// Whether a person said that it is measured.
+    pub(crate) said: bool,
 }

@@ -6,10 +6,12 @@ use crate::number::is_grouped;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
 use crate::sentinels::{Open, counts_money};
+use crate::sparse::Crowd;
 use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
+use crate::wide::Look;
 use crate::words::{
     CODES, LENGTHS, NUMBERS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name,
     worded, words,
@@ -32,6 +34,8 @@ pub(crate) struct Sorted {
     pub left_out: Vec<(String, String)>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
+    /// Whether columns are alike and seem to be of one owner each.
+    pub alike: bool,
     /// Whether a person said what to do with what tells rows of one owner and time apart.
     pub answered: bool,
 }
@@ -76,9 +80,12 @@ impl Sorted {
         let kinds = kinds::questions(known, profile, apart, hints);
         sorted.questions.extend(kinds.questions);
         sorted.answered = kinds.answered;
-        let wide =
-            wide::question((&sorted.attributes, &sorted.wanted), profile, owner.column, hints);
-        sorted.questions.extend(wide);
+        let columns = (&sorted.attributes[..], &sorted.wanted[..]);
+        match wide::look(columns, profile, owner.column, hints) {
+            Some(Look::Alike) => sorted.alike = true,
+            Some(Look::Open(question)) => sorted.questions.push(question),
+            None => {}
+        }
         sorted.units(table, profile);
         sorted.name();
         sorted
@@ -158,6 +165,8 @@ impl Sorted {
             numeric_texts: column.numeric_texts(),
             outliers: crate::bounds::Outliers::default(),
             course: Course::default(),
+            crowd: Crowd::default(),
+            said: false,
         });
     }
 

@@ -61,6 +61,14 @@ pub enum DiscoverError {
         /// The names that there are.
         columns: String,
     },
+    /// An owner's column that measures.
+    #[error(
+        "the column {name:?} holds numbers with decimals, which measure rather than name, so it cannot say whose a row is; name another column with `--owner`, or say `--owner none` if all rows are one owner's"
+    )]
+    OwnerMeasures {
+        /// The column.
+        name: String,
+    },
     /// Times of two units in one column.
     #[error(
         "the column {name:?} holds numbers of two units, such as seconds and milliseconds since 1970; give a file in which it has one"

@@ -7,6 +7,9 @@ impl Understanding {
     /// What became of each column of the file, in order, in words.
     #[must_use]
     pub fn fates(&self) -> Vec<(String, String)> {
+        if let Some(wide) = &self.wide {
+            return wide.fates.clone();
+        }
         let fate = |(at, name): (usize, &String)| (name.clone(), self.fate(at, name));
         self.names.iter().enumerate().map(fate).collect()
     }

@@ -8,6 +8,8 @@ use crate::clock::Region;
 pub struct Hints {
     /// The column of the owner; `none` for a file of one.
     pub owner: Option<String>,
+    /// Each column of numbers is one owner's: what they measure.
+    pub wide: Option<String>,
     /// The columns of the time.
     pub time: Vec<String>,
     /// Their format: strftime's, or the name of a unit.

@@ -1,6 +1,6 @@
 //! What an unknown file of readings holds: its form, its times, its owners, its attributes.
 //!
-//! [`understand`] takes the bytes of a file and gives an [`Understanding`], or says why they are
+//! [`understand()`] takes the bytes of a file and gives an [`Understanding`], or says why they are
 //! no table of readings. [`write::files`] makes a schema, a source file, policies and a query of
 //! it. What cannot be known is said, and what matters besides is a question
 //! ([`Understanding::questions`]): nothing is guessed in silence. All numbers are exact decimals.
@@ -27,13 +27,17 @@ pub mod form;
 mod hash;
 mod hints;
 mod kinds;
+mod load;
 mod marks;
+mod melt;
 pub mod number;
 mod part;
+mod persons;
 mod profile;
 mod rounds;
 mod scan;
 mod sentinels;
+mod sparse;
 mod steps;
 mod table;
 pub mod times;
@@ -41,6 +45,7 @@ mod totals;
 mod units;
 mod vocabulary;
 mod wide;
+mod wide_file;
 mod windows;
 mod words;
 pub mod write;
@@ -50,6 +55,7 @@ pub use hints::{Hints, Outlying};
 mod owner;
 mod say;
 mod tally;
+mod understand;
 mod understanding;
 
 pub use attribute::Attribute;
@@ -57,4 +63,6 @@ pub use part::{Cut, Part};
 pub use profile::truth;
 pub use steps::Course;
 pub use tally::{Tally, Total, Values};
-pub use understanding::{Understanding, understand};
+pub use understand::understand;
+pub use understanding::Understanding;
+pub use wide_file::WideFile;

@@ -5,6 +5,7 @@ use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
 use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
+use crate::persons::{self, offers};
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
@@ -60,6 +61,9 @@ pub(crate) fn find(
         Some("none") => return plan(None, Vec::new(), Vec::new()),
         Some(name) => {
             let at = hints.position(name, table.names.iter().map(String::as_str))?;
+            if profile.columns[at].is_number() && profile.columns[at].fractional {
+                return Err(DiscoverError::OwnerMeasures { name: name.to_owned() });
+            }
             return plan(Some(at), Vec::new(), Vec::new());
         }
         None => {}
@@ -71,6 +75,9 @@ pub(crate) fn find(
     }
     let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
     questions.extend(in_few_rows(profile, time));
+    if column.is_none() && questions.is_empty() {
+        questions.extend(persons::in_rows(profile, time));
+    }
     plan(column, notes, questions)
 }
 
@@ -92,7 +99,7 @@ fn by_rows(
             !column.is_number() && !classifies && !names_quantities(column)
         };
         let Some(at) = series.best().filter(may_own) else {
-            return (None, Vec::new(), vec![series.question(&tried, name)]);
+            return (None, Vec::new(), vec![series.question(&offers(profile, time), name)]);
         };
         if is_plain_words(&profile.columns[at]) {
             return (Some(at), Vec::new(), vec![series.question(&[at], name)]);
@@ -452,11 +459,13 @@ impl Series {
 
     fn question(&self, tried: &[usize], name: impl Fn(usize) -> String) -> String {
         let names: Vec<String> = tried.iter().map(|at| name(*at)).collect();
+        let offered = match names.is_empty() {
+            true => String::new(),
+            false => format!(" It may be one of {}.", names.join(", ")),
+        };
         format!(
-            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column says clearly whose a row is. It may be one of {}. Name it with `--owner COLUMN`, or say `--owner none` if all rows are one owner's.",
-            self.repeats,
-            self.rows,
-            names.join(", ")
+            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column says clearly whose a row is.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows are one owner's.",
+            self.repeats, self.rows
         )
     }
 

@@ -6,7 +6,9 @@ use crate::hash::Set;
 use crate::times::join;
 use crate::understanding::Understanding;
 use crate::windows::{DAY, SECOND};
-use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 
 /// What a replay takes, in microseconds: of an owner, of a day on which one is online, since each
 /// day has a session of its own, and of a row.
@@ -34,6 +36,8 @@ pub struct Cut {
     pub rows: u64,
     /// Of so many owners.
     pub owners: u64,
+    /// Of so many who have rows on these days.
+    pub of: u64,
 }
 
 /// The cost of some spans of days, which each windows fill.
@@ -106,18 +110,38 @@ impl Part {
         (day_text(self.days.0), day_text(self.days.1 - 1))
     }
 
-    /// The rows of this part of a file that was understood so.
+    /// The rows of this part of a file that was understood so: of owners drawn by their names'
+    /// hash, and of each of them all.
     #[must_use]
     pub fn cut(&self, bytes: &[u8], found: &Understanding) -> Cut {
         let text = found.form.encoding.decode(bytes);
-        let mut opened = found.form.open(&text);
+        let mut present: BTreeSet<(u64, String)> = BTreeSet::new();
+        self.lines(&text, found, |whose, _| {
+            present.insert((drawn(whose), whose.to_owned()));
+        });
+        let all = present.len() as u64;
+        let most = usize::try_from(self.owners).unwrap_or(usize::MAX);
+        let taken: Set<String> = present.into_iter().take(most).map(|(_, whose)| whose).collect();
+        let start = text.len() - found.form.open(&text).rows.rest().len();
+        let owners = taken.len() as u64;
+        let mut cut = Cut { text: text[..start].to_owned(), rows: 0, owners, of: all };
+        self.lines(&text, found, |whose, line| {
+            if taken.contains(whose) {
+                cut.text.push_str(line);
+                cut.rows += 1;
+            }
+        });
+        cut
+    }
+
+    /// Visits the owner and the text of each row of these days.
+    fn lines(&self, text: &str, found: &Understanding, mut visit: impl FnMut(&str, &str)) {
+        let mut opened = found.form.open(text);
         let owner = found.owner.as_ref().and_then(|own| opened.names.iter().position(|n| n == own));
         let width = opened.names.len();
         let position = |rest: &str| text.len() - rest.len();
         let mut start = position(opened.rows.rest());
-        let mut cut = Cut { text: text[..start].to_owned(), rows: 0, owners: 0 };
-        let (mut row, mut joined, mut owners) =
-            (Vec::new(), String::new(), Set::<String>::default());
+        let (mut row, mut joined) = (Vec::new(), String::new());
         loop {
             let read = opened.rows.read(&mut row);
             let end = position(opened.rows.rest());
@@ -135,24 +159,19 @@ impl Part {
                 continue;
             }
             let whose = owner.and_then(|at| row.get(at)).map_or("", AsRef::as_ref);
-            if (owner.is_some() && whose.is_empty()) || !self.takes(&mut owners, whose) {
-                continue;
+            if owner.is_none() || !whose.is_empty() {
+                visit(whose, line);
             }
-            cut.text.push_str(line);
-            cut.rows += 1;
         }
-        cut.owners = owners.len() as u64;
-        cut
     }
+}
 
-    /// Whether an owner is one of the first ones.
-    fn takes(&self, owners: &mut Set<String>, whose: &str) -> bool {
-        if owners.contains(whose) {
-            return true;
-        }
-        let takes = (owners.len() as u64) < self.owners;
-        takes && owners.insert(whose.to_owned())
-    }
+/// The place of an owner's name in an order that has nothing to do with the file's, and is always
+/// the same.
+fn drawn(whose: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    whose.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The first of so many spans in a row that have the most rows.

@@ -6,6 +6,7 @@ use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
+use crate::windows::{DAY, SECOND};
 use crate::words::worded;
 use std::fmt::Write as _;
 
@@ -20,6 +21,14 @@ impl Understanding {
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         !self.questions.is_empty()
+    }
+
+    /// Whether an answer decides whose rows results show, so that a guess may release single owners'.
+    #[must_use]
+    pub fn asks_whose(&self) -> bool {
+        /// What such questions name: the option, the form of a source file, or the release itself.
+        const NAMED: [&str; 4] = ["`--owner ", "`wide", "`--wide", "release it all the same"];
+        self.questions.iter().any(|asked| NAMED.iter().any(|name| asked.contains(name)))
     }
 
     /// All that is not certain: what matters first.
@@ -46,8 +55,11 @@ impl Understanding {
         self.questions.append(&mut self.time.questions.clone());
         self.notes.append(&mut self.time.notes.clone());
         self.say_rows();
+        self.notes.extend(self.tally.interval.and_then(rare));
         self.say_values();
-        if self.time.zone == Zone::Unstated {
+        if self.time.zone == Zone::Unstated && self.time.days {
+            self.notes.push("The times are dates without a time of day; they are read as days of UTC, which no zone shifts.".to_owned());
+        } else if self.time.zone == Zone::Unstated {
             self.notes.push("Nothing says in which zone the times are; they are read as UTC. If they are local times, set `zone` in source.yaml.".to_owned());
         }
         let bare: Vec<&str> = self
@@ -121,7 +133,7 @@ impl Understanding {
         }
         if tally.out_of_range > 0 {
             self.questions.push(format!(
-                "{} of {} rows lie before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years.",
+                "{} of {} rows lie before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years; where times are years and nothing else, `--time-format days` counts each year as a day.",
                 tally.out_of_range, tally.rows
             ));
         }
@@ -179,6 +191,15 @@ impl Understanding {
         }
         self.questions.append(&mut matters);
         self.notes.append(&mut notes);
+    }
+}
+
+/// What to say of readings that are months or years apart, which no window is.
+fn rare(interval: i64) -> Option<String> {
+    match interval / (DAY * SECOND) {
+        27..=32 => Some("Readings of an owner are a month apart. Windows are a number of days, and months are not, so some windows have more readings of an owner than others; those of 84 days have two to four.".to_owned()),
+        300..=400 => Some("Readings of an owner are a year apart. Windows are a number of days, and each day between two readings costs a replay of all rows its time, so it takes long. If the time is a year and nothing else, `--time-format days` counts each year as one day: 1984 is then the day 1984 since 1970, which is 1975-06-08, a window of 1 DAY is exactly one year, and all rows are answered for soon.".to_owned()),
+        _ => None,
     }
 }
 

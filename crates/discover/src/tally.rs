@@ -6,6 +6,7 @@ use crate::cells::Row;
 use crate::clock::{Local, Region};
 use crate::form::{Form, Missing, distinct};
 use crate::hash::{Hashes, Map, Set};
+use crate::load::Load;
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::truth;
 use crate::rounds::Rounds;
@@ -109,8 +110,8 @@ pub struct Tally {
     /// For each length of windows that a query may have: how many windows have data of so many
     /// owners.
     pub(crate) crowds: Vec<BTreeMap<u64, u64>>,
-    /// For each of these: the readings of one owner in a window, on average and at most.
-    pub(crate) loads: Vec<(u64, u64)>,
+    /// For each of these: the readings of one owner in a window.
+    pub(crate) loads: Vec<Load>,
     /// What windows may be multiples of, if an owner has two readings.
     pub(crate) shortest: Option<Window>,
     /// The usual time from one reading of an owner to the next, in microseconds.
@@ -289,7 +290,7 @@ impl Tally {
         let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
             match window.fits(span) || at + 1 == WINDOWS.len() {
                 true => crowds(owners, window.seconds),
-                false => (BTreeMap::new(), (1, 1)),
+                false => (BTreeMap::new(), Load::default()),
             }
         });
         (self.crowds, self.loads) = crowded.unzip();
@@ -356,10 +357,10 @@ fn gaps(owners: &Map<String, Owner>) -> Vec<i64> {
 }
 
 /// How many windows of this length have data of so many owners, and how many readings an owner
-/// who has some has in a window, on average and at most.
-fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, (u64, u64)) {
+/// who has some has in a window.
+fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, Load) {
     let mut windows: Map<i64, u64> = Map::default();
-    let (mut rows, mut parts, mut most) = (0u64, 0u64, 1u64);
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for owner in owners.values() {
         let mut known: Map<i64, u64> = Map::default();
         let (mut last, mut count) = (None, 0u64);
@@ -372,10 +373,8 @@ fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, (u6
             count += 1;
         }
         last.into_iter().for_each(|last| *known.entry(last).or_default() += count);
-        rows += owner.rows;
-        parts += known.len() as u64;
         for (window, count) in known {
-            most = most.max(count);
+            *counts.entry(count).or_default() += 1;
             *windows.entry(window).or_default() += 1;
         }
     }
@@ -383,7 +382,7 @@ fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, (u6
     for owners in windows.into_values() {
         *crowds.entry(owners).or_default() += 1;
     }
-    (crowds, ((rows / parts.max(1)).max(1), most))
+    (crowds, Load::of(&counts))
 }
 
 impl Counter<'_> {

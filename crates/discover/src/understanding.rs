@@ -10,9 +10,11 @@ use crate::form::Form;
 use crate::hints::{Hints, Outlying};
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
+use crate::sparse;
 use crate::table::{self, Table};
 use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
+use crate::wide_file::WideFile;
 
 /// All that was understood.
 #[derive(Clone, Debug)]
@@ -31,6 +33,10 @@ pub struct Understanding {
     pub categories: Vec<(String, u64)>,
     /// Columns that hold nothing to measure, and why.
     pub left_out: Vec<(String, String)>,
+    /// Whether columns are alike and seem to be of one owner each.
+    pub(crate) alike: bool,
+    /// The file itself, if each of its columns is one owner's. All else is of its long form.
+    pub wide: Option<WideFile>,
     /// What the rows hold.
     pub tally: Tally,
     /// What is taken for granted, in sentences.
@@ -39,11 +45,11 @@ pub struct Understanding {
     pub questions: Vec<String>,
 }
 
-/// Understands the bytes of a file.
+/// What the bytes of a file are, before it is known what their owners may release of it.
 ///
 /// # Errors
 /// A [`DiscoverError`] if they hold no table of readings.
-pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverError> {
+pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverError> {
     error::check_bytes(bytes)?;
     let encoding = Encoding::of(bytes);
     let text = encoding.decode(bytes);
@@ -79,17 +85,27 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     }
     leave_parts_of_times(&mut sorted, &mut tally, hints);
     questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
+    let crowds = sparse::find((&text, &table.form), (&time, owner.column), &sorted.wanted, &tally);
+    for (attribute, crowd) in sorted.attributes.iter_mut().zip(crowds) {
+        attribute.crowd = crowd;
+    }
+    describe(&mut sorted.attributes, &tally, hints);
+    let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
+    Ok(finish(table, time, owner, sorted, tally))
+}
+
+/// Says of each attribute what its values add up to, and how they lie and move.
+fn describe(attributes: &mut [Attribute], tally: &Tally, hints: &Hints) {
     let kept = hints.outliers == Some(Outlying::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
-    for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
+    for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
-        if !hints.measure.contains(&attribute.column) {
+        attribute.said = hints.measure.contains(&attribute.column);
+        if !attribute.said {
             attribute.course = total.steps.course(&attribute.column, tally.owners, span);
         }
         attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
-    let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
-    Ok(finish(table, time, owner, sorted, tally))
 }
 
 /// Refuses a decimal mark under which numbers no longer read.
@@ -161,7 +177,7 @@ fn finish(
     tally: Tally,
 ) -> Understanding {
     let Table { mut form, names, has_header, notes: noticed, .. } = table;
-    let Sorted { attributes, categories, left_out, notes, questions, .. } = sorted;
+    let Sorted { attributes, categories, left_out, notes, questions, alike, .. } = sorted;
     form.untimed = tally.untimed > 0;
     let mut found = Understanding {
         form,
@@ -171,6 +187,8 @@ fn finish(
         attributes,
         categories,
         left_out,
+        alike,
+        wide: None,
         tally,
         notes: [noticed, notes, owner.notes].concat(),
         questions: [owner.questions, questions].concat(),

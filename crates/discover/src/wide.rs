@@ -6,52 +6,58 @@ use crate::kinds::QUANTITIES;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
 use crate::tally::CountedColumn;
-use crate::words::{has, owner_score, worded};
+use crate::words::{CODES, MONEY, READINGS, has, owner_score, worded};
 
 /// Columns of one name with different numbers that may each be somebody's.
 const MIN_OWNERS: usize = 8;
 
-/// What to ask.
-pub(crate) fn question(
+/// The greatest number of each is at most so many times that of another, if they are alike.
+const WITHIN: i128 = 10;
+
+/// What columns side by side are.
+pub(crate) enum Look {
+    /// Each is one owner's.
+    Alike,
+    /// That is asked.
+    Open(String),
+}
+
+/// Looks at columns side by side.
+pub(crate) fn look(
     (attributes, wanted): (&[Attribute], &[CountedColumn]),
     profile: &Profile,
     owner: Option<usize>,
     hints: &Hints,
-) -> Option<String> {
+) -> Option<Look> {
     let said = |name: &str| hints.measure.iter().any(|own| own == name);
     if let Some((first, last)) = moments(attributes) {
         let word = worded(first);
-        return (!said(first)).then(|| format!(
+        return (!said(first)).then(|| Look::Open(format!(
             "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {word}`."
-        ));
+        )));
     }
     let first = attributes.first()?;
     let is_open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
     let own_columns: Vec<&Column> =
         wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
-    if is_open && are_names(&own_columns) {
-        let (name, word) = (&first.column, worded(&first.column));
-        return Some(format!(
-            "`{name}` and {} other columns are alike and have names such as those of people or places, so that each may be of another owner; the whole file is taken as one owner's. If each is one owner's, describe them as `wide` in source.yaml; say `--measure {word}` if they are measurements of one.",
-            attributes.len() - 1
-        ));
+    if is_open && (are_names(&own_columns) || are_alike(&own_columns)) {
+        return Some(Look::Alike);
     }
     let own = stem(first)?;
     let count = attributes.iter().filter(|other| stem(other) == Some(own)).count();
     let most = count >= MIN_OWNERS && count * 5 >= attributes.len() * 4;
     (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
-        format!(
-            "`{name}` and {} other columns have one name with different numbers, so that each may be of another person or device; the whole file is taken as one owner's. If each is one owner's, describe them as `wide` in source.yaml; say `--measure {word}` if they are measurements of one.",
+        Look::Open(format!(
+            "`{name}` and {} other columns have one name with different numbers, so that each may be of another person or device, and results would show each by itself. Say `--wide NAME`, with a name for what they measure, if each is one owner's; say `--measure {word}` if they are measurements of one.",
             count - 1
-        )
+        ))
     })
 }
 
 /// Whether columns have names of one word each with a capital letter, none of which names a
 /// quantity, and numbers of one size.
 fn are_names(columns: &[&Column]) -> bool {
-    const WITHIN: i128 = 10;
     let name = |column: &&&Column| {
         let (mut chars, name) = (column.name.chars(), &column.name);
         let plain = |c: char| c.is_lowercase() || c == '-' || c == '\'';
@@ -73,6 +79,51 @@ fn are_names(columns: &[&Column]) -> bool {
     let whole = columns.iter().filter(|column| !column.fractional).count();
     let (Some(least), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else { return false };
     (whole == 0 || whole == columns.len()) && *least > Decimal::ZERO && least.times(WITHIN) >= *most
+}
+
+/// Whether columns have names without any word of a quantity, a unit or a statistic, and numbers
+/// in ranges near one another: readings of one kind, of several.
+fn are_alike(columns: &[&Column]) -> bool {
+    const OTHERS: &[&str] = &[
+        "open", "high", "low", "close", "adj", "min", "max", "mean", "avg", "sum", "count",
+        "total", "std", "median", "x", "y", "z", "lat", "lon", "roll", "pitch", "yaw",
+    ];
+    const READERS: usize = 6;
+    let name = |column: &&&Column| {
+        let name = &column.name;
+        let plain = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.');
+        let known = |list: &[&str]| has(name, list);
+        name.chars().count() > 1
+            && name.chars().all(plain)
+            && !known(QUANTITIES)
+            && !known(READINGS)
+            && !known(MONEY)
+            && !known(CODES)
+            && !known(OTHERS)
+            && !crate::units::is_unit(name)
+            && crate::units::of_name(name).is_none()
+    };
+    if columns.len() < READERS || !columns.iter().all(|column| name(&column)) {
+        return false;
+    }
+    let ranges = columns.iter().map(|column| column.whole_range());
+    let Some(ranges) = ranges.collect::<Option<Vec<(Decimal, Decimal)>>>() else { return false };
+    let highs = || ranges.iter().map(|own| own.1);
+    let (Some(least), Some(most)) = (highs().min(), highs().max()) else { return false };
+    let (low, high) = (middle(ranges.iter().map(|own| own.0)), middle(highs()));
+    // Persons differ, but none is farther from the others than the numbers of each are apart.
+    let near = |(from, to): &(Decimal, Decimal)| {
+        from.times(2).minus(*to) <= high && to.times(2).minus(*from) >= low
+    };
+    let truths = columns.iter().any(|column| column.distinct() <= 2);
+    ranges.iter().all(near) && least > Decimal::ZERO && least.times(WITHIN) >= most && !truths
+}
+
+/// The middle one of some numbers.
+fn middle(numbers: impl Iterator<Item = Decimal>) -> Decimal {
+    let mut numbers: Vec<Decimal> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or(Decimal::ZERO)
 }
 
 /// A name's number at its end, and what stands before it.

@@ -8,7 +8,7 @@ pub(crate) struct Window {
     pub seconds: i64,
 }
 
-pub(crate) const WINDOWS: [Window; 10] = [
+pub(crate) const WINDOWS: [Window; 12] = [
     Window { name: "10s", sql: "10 SECONDS", seconds: 10 },
     Window { name: "1min", sql: "1 MINUTE", seconds: 60 },
     Window { name: "5min", sql: "5 MINUTES", seconds: 300 },
@@ -19,8 +19,14 @@ pub(crate) const WINDOWS: [Window; 10] = [
     Window { name: "1d", sql: "1 DAY", seconds: DAY },
     Window { name: "7d", sql: "7 DAYS", seconds: 7 * DAY },
     Window { name: "28d", sql: "28 DAYS", seconds: 28 * DAY },
+    Window { name: "84d", sql: "84 DAYS", seconds: 84 * DAY },
+    // Whole weeks, and multiples of the others. Each has one of the readings of a year.
+    Window { name: "364d", sql: "364 DAYS", seconds: 364 * DAY },
 ];
 
+/// The position of the longest length that is usual. Longer ones are for readings of which shorter
+/// windows have too few owners.
+pub(crate) const USUAL: usize = 9;
 pub(crate) const DAY: i64 = 86_400;
 pub(crate) const SECOND: i64 = 1_000_000;
 /// Windows of a query at most, if a longer window is to be had.

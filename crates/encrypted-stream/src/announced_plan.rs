@@ -47,6 +47,9 @@ pub struct AnnouncedPlan {
     shares: Mutex<BTreeMap<u32, Arc<Shares>>>,
     /// Noise tables of running totals: also shared.
     running: OnceLock<Result<Arc<Running>, NoiseError>>,
+    /// Keys for pads whose signatures were checked, by position: also shared, since those of an
+    /// epoch's plan are new in each window.
+    mask_keys: Mutex<BTreeMap<u32, (Signed<MaskKey>, MaskKey)>>,
 }
 
 /// What the service has signed of a plan.
@@ -134,6 +137,7 @@ impl AnnouncedPlan {
             service: *deployment.service(),
             shares: Mutex::default(),
             running: OnceLock::new(),
+            mask_keys: Mutex::default(),
         })
     }
 
@@ -229,6 +233,15 @@ impl AnnouncedPlan {
         }
     }
 
+    /// The list that it follows from, if it is the plan of an epoch.
+    #[must_use]
+    pub fn listing(&self) -> Option<&Arc<Listing>> {
+        match &self.source {
+            Source::Announced(_) => None,
+            Source::Listed(listing) => Some(listing),
+        }
+    }
+
     /// What a host's ledger keeps of it.
     pub(crate) fn record(&self) -> Record {
         let plan = self.id;
@@ -246,8 +259,17 @@ impl AnnouncedPlan {
 
     /// The content of a key for pads, if the controller at this position signed it for this plan.
     pub(crate) fn mask_key(&self, position: u32, signed: &Signed<MaskKey>) -> Option<MaskKey> {
+        let known = || self.mask_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known().get(&position).filter(|(own, _)| own == signed).map(|(_, key)| *key);
+        if same.is_some() {
+            return same;
+        }
         let key = signed.open(self.verifying.get(position as usize)?).ok()?.into_inner();
-        (key.plan == self.id() && key.controller == position).then_some(key)
+        if key.plan != self.id() || key.controller != position {
+            return None;
+        }
+        known().insert(position, (signed.clone(), key));
+        Some(key)
     }
 
     /// The roster's agreement keys, in its order.

@@ -10,10 +10,12 @@
 //! as a whole will do.
 
 mod fence;
+mod group_lists;
 mod log_line;
 mod records;
 
 pub use fence::{Fence, Start};
+pub use group_lists::GroupLists;
 pub use log_line::{LogEvent, LogLine};
 pub use records::{
     Record, RecordError, Scope, SpentToken, StampedRecord, annotations_prefix, log_prefix,

@@ -5,6 +5,7 @@
 
 pub mod annotation;
 pub mod announced_plan;
+#[cfg(feature = "bounded")]
 pub mod bounded;
 pub mod certificate;
 pub mod consumer;

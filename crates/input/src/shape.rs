@@ -35,7 +35,7 @@ impl Shape {
     ) -> Result<Shape, ReadError> {
         let attribute =
             |name: &str| schema.attributes.iter().position(|a| a.name == name).unwrap_or(0);
-        let Some(Wide { attribute: name, columns }) = &source.wide else {
+        let Some(Wide { attribute: name, columns, leave_out }) = &source.wide else {
             let column = |a: &Attribute| {
                 source.attributes.get(&a.name).map(|name| position(header, name)).transpose()
             };
@@ -48,8 +48,10 @@ impl Shape {
             Columns::Streams => {
                 let times = source.time.names().map(|name| position(header, name));
                 let times: Vec<usize> = times.collect::<Result<_, _>>()?;
-                let columns: Vec<usize> =
-                    (0..header.len()).filter(|column| !times.contains(column)).collect();
+                let others = leave_out.iter().map(|name| position(header, name));
+                let others: Vec<usize> = others.collect::<Result<_, _>>()?;
+                let taken = |column: &usize| !times.contains(column) && !others.contains(column);
+                let columns: Vec<usize> = (0..header.len()).filter(taken).collect();
                 let mut known = HashMap::new();
                 for column in &columns {
                     if let Some(first) = known.insert(&header[*column], column + 1) {

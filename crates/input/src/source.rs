@@ -138,6 +138,9 @@ pub struct Wide {
     pub attribute: String,
     /// What each column is.
     pub columns: Columns,
+    /// Columns that are no streams, such as one that numbers the rows.
+    #[serde(default)]
+    pub leave_out: Vec<String>,
 }
 
 /// What each column of a wide file is.

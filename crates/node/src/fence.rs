@@ -17,7 +17,7 @@ use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -158,14 +158,16 @@ impl FenceFile {
     fn recreate(&mut self, slot: &[u8]) -> std::io::Result<()> {
         self.flushes += 2;
         let beside = self.path.with_extension("new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&beside)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&beside)?;
         file.write_all(slot)?;
         file.write_all(slot)?;
         file.sync_all()?;
         std::fs::rename(&beside, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_data()?;
-        }
+        // The parent of a bare name is empty.
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_data()?;
         self.open = Some((file, slot.len()));
         Ok(())
     }

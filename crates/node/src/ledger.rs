@@ -67,13 +67,13 @@ pub struct OpenedLedger {
     pub ledger: FencedLedger,
     /// Its records.
     pub records: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether neither ledger nor fence ever existed.
+    /// Whether nothing was ever committed.
     pub untouched: bool,
     /// Whether its fence exists. Without a fence nothing was released, unless the fence is
     /// lost.
     pub fenced: bool,
-    /// Whether it holds only the first commit.
-    first: bool,
+    /// Whether the fence says that the first commit was about to be made.
+    begun: bool,
     /// The format of the records; none if it is empty.
     format: Option<u32>,
     /// Intact if the last commit is the one that the fence has seen, or directly follows it, and
@@ -82,11 +82,12 @@ pub struct OpenedLedger {
 }
 
 impl OpenedLedger {
-    /// Whether its owner starts for the first time: nothing exists, or it was killed between
-    /// its first commit and the fence, before anything was sent.
+    /// Whether its owner starts for the first time: nothing exists, or it was killed around its first
+    /// commit, before anything was sent. A first commit without a fence is no beginning: it may come
+    /// from a backup of the first day.
     #[must_use]
     pub fn begins(&self) -> bool {
-        self.untouched || (!self.fenced && self.first)
+        self.untouched || self.begun
     }
 
     /// Checks the records' format, which is stored with the first commit.
@@ -164,7 +165,8 @@ impl FencedLedger {
         };
         let found = scan_all(store.as_ref(), &records, b"")?;
         let found: Vec<_> = found.into_iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
-        let untouched = held.is_none() && seen.is_none() && found.is_empty();
+        let before_the_first = seen.is_none_or(|sequence| sequence == 0);
+        let untouched = held.is_none() && before_the_first && found.is_empty();
         let noted = store.get(&fenced, FORMAT)?;
         let noted = noted.and_then(|bytes| bytes.as_ref().try_into().ok().map(u32::from_be_bytes));
         let empty = held.is_none() && found.is_empty();
@@ -174,8 +176,9 @@ impl FencedLedger {
         let (notes, failed) = (None, false);
         let ledger =
             Self { store, records, fenced, fence, sequence, history, moves_to, notes, failed };
-        let (fenced, first) = (seen.is_some(), held == Some(1));
-        Ok(OpenedLedger { ledger, records: found, untouched, fenced, first, format, origin })
+        let fenced = seen.is_some();
+        let begun = seen == Some(0) && origin == StateOrigin::Intact;
+        Ok(OpenedLedger { ledger, records: found, untouched, fenced, begun, format, origin })
     }
 
     /// Reads its records beside the writer.
@@ -226,6 +229,10 @@ impl FencedLedger {
             }
         }
         store::stage(&mut batch, &self.records, changes)?;
+        // The fence is there before the first commit, which without it could be a copy's.
+        if self.sequence == 0 && self.fence.get(&ENTRY).is_none() {
+            self.fence.advance([(ENTRY, Commit::default().to_fence())])?;
+        }
         self.sequence += 1;
         let commit = Commit { sequence: self.sequence, history: self.history };
         let seen = self.fence.get(&ENTRY).map(Commit::of).unwrap_or_default();
@@ -453,8 +460,7 @@ mod tests {
         assert!(refused.to_string().contains("format 0"));
     }
 
-    /// An owner killed between the first commit and the fence has sent nothing; one that lost
-    /// the fence later may have.
+    /// An owner killed around its first commit has sent nothing.
     #[test]
     fn an_owner_killed_at_the_first_commit_starts_again() {
         let folder = tempfile::tempdir().unwrap();
@@ -463,10 +469,30 @@ mod tests {
         let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
         let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
         assert!(open().begins());
+        // Killed before the commit: the fence alone is there.
+        let about_to = [(ENTRY, Commit::default().to_fence())];
+        FenceFile::load(&fence).unwrap().advance(about_to).unwrap();
+        assert!(open().begins() && open().untouched);
+        let before = std::fs::read(&fence).unwrap();
         open().ledger.commit(&change).unwrap();
         assert!(!open().begins() && open().origin == StateOrigin::Intact);
+        // Killed after it.
+        std::fs::write(&fence, before).unwrap();
+        assert!(open().begins() && open().origin == StateOrigin::Intact);
+    }
+
+    /// A backup of the first day holds the first commit alone, and comes back without a fence. What was
+    /// served since would be served again.
+    #[test]
+    fn a_first_commit_without_its_fence_is_no_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
+        let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
+        open().ledger.commit(&change).unwrap();
         std::fs::remove_file(&fence).unwrap();
-        assert!(open().begins() && open().origin == StateOrigin::Restored);
+        assert!(!open().begins() && open().since_it_began() == StateOrigin::Restored);
         open().ledger.commit(&change).unwrap();
         std::fs::remove_file(&fence).unwrap();
         assert!(!open().begins() && open().origin == StateOrigin::Restored);

@@ -136,7 +136,7 @@ pub fn explain(
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
         membership: by_epochs.then(|| epochs::said(planned)),
-        integrity: first.and_then(|plan| integrity::of(plan, schema)),
+        integrity: first.and_then(|plan| integrity::of(plan, schema, by_epochs)),
         warnings: all_warnings(planned, schema, &groups),
         groups,
         accuracy: planned.accuracy.clone(),
@@ -244,7 +244,8 @@ fn warnings(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
     }
     if plan.roster.len() == 1 {
         warnings.push(
-            "Only one controller takes part, so its result is not hidden among others.".to_owned(),
+            "Only one controller takes part, so the one who runs it and the service together can read what its owners sent. Let owners choose among several controllers; `alpheus query` and `alpheus up` with `--controllers 3` show what that changes."
+                .to_owned(),
         );
     } else if plan.privacy.is_none() {
         warnings.push(

@@ -199,7 +199,7 @@ pub enum NotVerifiableError {
     /// Results are running totals, which the service adds up.
     #[error("results are running totals, which the service adds up")]
     Totals,
-    /// The members are fixed for each window.
+    /// It is bounded, and the members are fixed for each window.
     #[error("members are fixed for each window (`membership = 'epochs'`)")]
     Epochs,
 }
@@ -211,15 +211,25 @@ impl Plan {
     pub fn not_verifiable(&self) -> Option<NotVerifiableError> {
         if !self.integrity.is_verified() {
             None
-        } else if self.epoch.is_some() || self.is_terms() {
+        } else if self.integrity.is_bounded() && (self.epoch.is_some() || self.is_terms()) {
             Some(NotVerifiableError::Epochs)
         } else if self.horizon().is_some() {
             Some(NotVerifiableError::Totals)
-        } else if self.roster.len() > 1 && self.tolerated() == 0 {
+        } else if self.thinks_of_nobody() {
             Some(NotVerifiableError::NoColluders)
         } else {
             None
         }
+    }
+
+    /// Whether it thinks of no colluders where there could be some. A plan whose roster names one
+    /// controller has no others. One that a list names may have had.
+    fn thinks_of_nobody(&self) -> bool {
+        if self.is_terms() {
+            return self.alpha.numerator == 0;
+        }
+        let is_lone = self.roster.len() == 1 && self.epoch.is_none();
+        !is_lone && self.tolerated() == 0
     }
 }
 

@@ -145,7 +145,7 @@ impl VartimeMultiscalarMul for Steady {
 impl Bases {
     /// Σ kᵢ·Pᵢ if every scalar is −1, 0 or 1, like the bits of a value and those less one;
     /// otherwise none. Takes the same time for all of them.
-    fn choose(&self, scalars: &[Scalar]) -> Option<RistrettoPoint> {
+    pub(crate) fn choose(&self, scalars: &[Scalar]) -> Option<RistrettoPoint> {
         let (mut sum, mut small) = (RistrettoPoint::identity(), Choice::from(1));
         for (scalar, base) in scalars.iter().zip(&self.0) {
             let (one, minus) = (scalar.ct_eq(&Scalar::ONE), scalar.ct_eq(&-Scalar::ONE));

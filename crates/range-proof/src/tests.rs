@@ -95,6 +95,11 @@ fn bases_are_chosen_or_multiplied_alike() {
         });
         let ours = bases.vartime_mixed_multiscalar_mul(scalars, blind, [Steady::of(points[2])]);
         assert!(ours == Steady::of(expected));
+        // Whether it chooses says nothing about which bits they are.
+        assert_eq!(bases.choose(&scalars).is_some(), last != Scalar::from(5_u64));
+    }
+    for bits in [[Scalar::ONE; 6], [Scalar::ZERO; 6], [-Scalar::ONE; 6]] {
+        assert!(bases.choose(&bits).is_some());
     }
     let few = [Scalar::ONE; 5];
     let point = [Some(Steady::of(points[2]))];
@@ -151,4 +156,155 @@ fn the_cost_of_naming_does_not_grow_with_bad_claims() {
         assert_eq!(found, bad);
         assert!(batches < 2 * 64 && times.iter().all(|times| *times <= 7), "{batches}");
     }
+}
+
+/// Each against dalek's own arithmetic.
+#[test]
+fn commitments_are_summed_and_multiplied_as_their_elements_are() {
+    let (one, other) = (Commitment::of(&Element::base()), Commitment::of(&Element::second_base()));
+    let (p, q) = (point(&Element::base()), point(&Element::second_base()));
+    assert_eq!((one, other), (Commitment(p), Commitment(q)));
+    assert_eq!(one + other, Commitment(p + q));
+    assert_eq!(one - other, Commitment(p - q));
+    assert_eq!(-one, Commitment(-p));
+    let mut sum = one;
+    sum += other;
+    assert_eq!(sum, Commitment(p + q));
+    for factor in [0, 1, 2, 3, 5, 6, 1 << 90, i128::MAX] {
+        let expected = p * Scalar::from(factor.unsigned_abs());
+        assert_eq!(one.vartime_times(factor), Commitment(expected), "{factor}");
+        assert_eq!(one.vartime_times(-factor), Commitment(-expected), "-{factor}");
+    }
+    let lowest = one.vartime_times(i128::MIN);
+    assert_eq!(lowest, Commitment(-(p * Scalar::from(1_u128 << 127))));
+}
+
+#[test]
+fn a_shape_has_powers_of_two_and_no_more_than_the_most() {
+    for (bits, values) in [(1, 1), (64, 64), (64, 1), (1, 64)] {
+        let shape = Shape::new(bits, values).unwrap();
+        assert_eq!((shape.bits(), shape.values()), (bits, values));
+    }
+    for (bits, values) in [(0, 1), (1, 0), (3, 1), (1, 3), (128, 1), (1, 128), (128, 128)] {
+        assert_eq!(Shape::new(bits, values), None, "{bits} bits, {values} values");
+    }
+    // Six parts of 32 bytes, and two for each halving of bits times values.
+    for (bits, values, parts) in [(1, 1, 6), (8, 1, 12), (8, 2, 14), (64, 64, 30)] {
+        assert_eq!(Shape::new(bits, values).unwrap().proof_length(), 32 * parts);
+    }
+    let terms = terms(8, 2);
+    assert_eq!(Checking::new(terms).shape(), terms.shape);
+}
+
+/// A byte string in little-endian order: the first, the last, and all between them.
+fn number(first: u8, middle: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [middle; 32];
+    (bytes[0], bytes[31]) = (first, last);
+    bytes
+}
+
+/// 2^255 − 19 and its neighbours: smaller even numbers may be elements, and zero is the identity.
+fn near_the_modulus() -> (Vec<[u8; 32]>, Vec<[u8; 32]>) {
+    let mut one_lower = number(0xee, 0xff, 0x7f);
+    one_lower[16] = 0xfe;
+    let allowed =
+        vec![number(2, 0, 0), number(0xec, 0xff, 0x7f), number(0xfe, 0xff, 0x7e), one_lower];
+    let forbidden = vec![
+        number(0, 0, 0),
+        number(1, 0, 0),
+        number(3, 7, 0),
+        number(0xee, 0xff, 0x7f),
+        number(0xfe, 0xff, 0x7f),
+        number(0, 0, 0x80),
+        number(0xeb, 0xff, 0x7e),
+    ];
+    (allowed, forbidden)
+}
+
+/// Parts 0, 4 and 5 are scalars, all others elements.
+#[test]
+fn parts_of_a_proof_that_are_not_canonical_are_rejected() {
+    let shape = Shape::new(8, 1).unwrap();
+    let (commitments, openings) = committed(&[9], 1);
+    let rng = &mut ChaCha20Rng::from_seed([7; 32]);
+    let proof = Proving::new(terms(8, 1)).prove(openings, &commitments, &bound(), rng).unwrap();
+    let with = |part: usize, bytes: [u8; 32]| {
+        let mut changed = proof.as_bytes().to_vec();
+        changed[32 * part..][..32].copy_from_slice(&bytes);
+        Encoded::from_bytes(&changed, &shape).map(|read| read.as_bytes() == changed)
+    };
+    let (allowed, forbidden) = near_the_modulus();
+    // The order of the group is the first number that is no scalar.
+    let largest = (-Scalar::ONE).to_bytes();
+    let mut order = largest;
+    order[0] += 1;
+    for part in 0..12 {
+        if [0, 4, 5].contains(&part) {
+            assert_eq!(with(part, number(1, 0, 0)), Ok(true));
+            assert_eq!(with(part, number(0, 0, 0)), Ok(true));
+            assert_eq!(with(part, largest), Ok(true));
+            assert_eq!(with(part, order), Err(RangeFormatError::Part));
+            continue;
+        }
+        for &bytes in &allowed {
+            assert_eq!(with(part, bytes), Ok(true), "part {part}: {bytes:?}");
+        }
+        for &bytes in &forbidden {
+            assert_eq!(with(part, bytes), Err(RangeFormatError::Part), "part {part}: {bytes:?}");
+        }
+    }
+    let bytes = [proof.as_bytes(), &[2; 32]].concat();
+    for length in [0, 32, 383, 385, 416] {
+        let read = Encoded::from_bytes(&bytes[..length], &shape);
+        assert_eq!(read, Err(RangeFormatError::Length), "{length}");
+    }
+    assert_eq!(Encoded::from_bytes(&bytes[..384], &shape), Ok(proof));
+    assert_eq!(Encoded::of_library(&[]), None);
+}
+
+/// What the library's prover asks of elements, beside what the proofs show.
+#[test]
+fn steady_elements_are_compared_encoded_and_multiplied_like_dalek_s() {
+    use crate::steady::Encoding;
+    use curve25519_dalek::traits::{VartimeMultiscalarMul, VartimePrecomputedMultiscalarMul};
+    use subtle::ConstantTimeEq;
+    use tari_bulletproofs_plus::traits::Decompressable;
+    let points = [point(&Element::base()), point(&Element::second_base())];
+    let [p, q] = points.map(Steady::of);
+    assert!(p == p.clone() && p != q);
+    assert!(p.clone() + q.clone() == Steady::of(points[0] + points[1]));
+    assert!(&p + &q == Steady::of(points[0] + points[1]));
+    let mut sum = p.clone();
+    sum += q.clone();
+    assert!(sum == Steady::of(points[0] + points[1]));
+    assert!(&p * Scalar::from(3_u8) == Steady::of(points[0] * Scalar::from(3_u8)));
+    assert!(Steady::identity() == Steady::of(RistrettoPoint::identity()));
+
+    let encoded = p.compress();
+    assert_eq!(encoded.as_fixed_bytes(), Element::base().as_bytes());
+    assert!(encoded.decompress().unwrap() == p);
+    assert!(Encoding::from_fixed_bytes([0xff; 32]).decompress().is_none());
+    assert!(bool::from(encoded.ct_eq(&p.compress())));
+    assert!(!bool::from(encoded.ct_eq(&q.compress())));
+    assert!(Encoding::identity().decompress().unwrap() == Steady::identity());
+
+    let bases = Bases::new([p.clone(), q.clone()]);
+    assert_eq!((bases.len(), bases.is_empty()), (2, false));
+    let none = Bases::new(Vec::<Steady>::new());
+    assert_eq!((none.len(), none.is_empty()), (0, true));
+
+    // Scalars and elements of different numbers have no sum.
+    let scalars = [Scalar::from(2_u8), Scalar::from(5_u8), Scalar::ONE];
+    let elements = [Some(p.clone()), Some(q.clone()), Some(p.clone())];
+    let expected = points[0] * Scalar::from(3_u8) + points[1] * Scalar::from(5_u8);
+    let whole = Steady::optional_multiscalar_mul(scalars, elements.clone());
+    assert!(whole.unwrap() == Steady::of(expected));
+    assert!(Steady::optional_multiscalar_mul(&scalars[..2], elements.clone()).is_none());
+    assert!(Steady::optional_multiscalar_mul(scalars, elements[..2].to_vec()).is_none());
+    // So have bases and others.
+    let others = |many: usize| {
+        let given = elements[..2].to_vec();
+        bases.optional_mixed_multiscalar_mul(&scalars[..2], &scalars[..many], given)
+    };
+    assert!(others(2).is_some() && others(1).is_none() && others(3).is_none());
 }

@@ -35,6 +35,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What is said about all its columns.
     pub labels: Vec<Label>,
+    /// Its own tags, for rules that name them.
+    pub tags: Vec<Noted<String>>,
     /// Rules about its rows.
     pub rules: Vec<Rule>,
     /// Columns that identify a row, where the table lists them.

@@ -76,9 +76,13 @@ fn of_word(written: &str) -> Kind {
         return Kind::Other(LIST);
     }
     match word {
-        "byteint" | "tinyint" => whole(8, rest.contains("unsigned")),
-        "smallint" | "short" | "int2" | "int16" | "i16" | "smallserial" => whole(16, false),
-        "i8" => whole(8, false),
+        "tinyint" if rest.contains("unsigned") => whole(8, true),
+        // It has a sign in some systems and none in others.
+        "tinyint" => Kind::Integer { bounds: Some((-128, 255)) },
+        "smallint" | "short" | "int2" | "int16" | "i16" | "smallserial" => {
+            whole(16, rest.contains("unsigned"))
+        }
+        "i8" | "byteint" => whole(8, false),
         "uint8" | "u8" => whole(8, true),
         "uint16" | "u16" => whole(16, true),
         "uint32" | "u32" => whole(32, true),
@@ -187,6 +191,10 @@ mod tests {
             (&["integer", "BIGINT"], any),
             (&["integer", "NUMBER(3,0)"], Kind::Integer { bounds: Some((-999, 999)) }),
             (&["integer", "smallint"], Kind::Integer { bounds: Some((-32768, 32767)) }),
+            (&["SMALLINT UNSIGNED"], Kind::Integer { bounds: Some((0, 65535)) }),
+            (&["smallint(5) unsigned"], Kind::Integer { bounds: Some((0, 65535)) }),
+            (&["tinyint"], Kind::Integer { bounds: Some((-128, 255)) }),
+            (&["tinyint unsigned"], Kind::Integer { bounds: Some((0, 255)) }),
             (&["avro:int"], Kind::Integer { bounds: Some((i32::MIN.into(), i32::MAX.into())) }),
             (&["string", "varchar(18)"], Kind::Text { length: Some(18) }),
             (&["VARCHAR2(20 CHAR)"], Kind::Text { length: Some(20) }),

@@ -1,14 +1,15 @@
 //! Results as the aggregator shows them, and as far as they hold without believing it.
 
+use crate::names::hex;
 use crate::parties::{Parties, StatsError};
-use crate::row::Row;
+use crate::row::{Row, by_time};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::publication::Publication;
 use alpheus_accountable_statistics::tally::{Tally, TallyDefinition};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the aggregator shows of one aggregate or count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +26,31 @@ pub enum ShownResult {
         open: bool,
     },
 }
+
+impl ShownResult {
+    /// Its name, which is the digest of what was signed. None if nobody has signed it.
+    fn name(&self) -> Option<Digest> {
+        match self {
+            Self::Aggregate(shown) => shown.name(),
+            Self::Count { question, .. } => Some(question.digest()),
+        }
+    }
+}
+
+/// Some results, in the order of their names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResultsPage<T> {
+    /// The results.
+    pub results: Vec<T>,
+    /// The last name, if there are more: ask for those after it.
+    pub next: Option<Digest>,
+}
+
+/// The most results in a page.
+pub const PAGE_RESULTS: usize = 1024;
+
+/// How many results that nobody has signed are taken from an aggregator. It could go on for ever.
+const MAX_UNSIGNED: usize = 10_000;
 
 /// Results that hold.
 #[derive(Clone, Debug, Default)]
@@ -55,22 +81,38 @@ impl ResultsReader {
         Self { pinned: pinned.clone(), known: BTreeMap::new() }
     }
 
-    /// Fetches all results.
+    /// Fetches all results, a page at a time.
     ///
     /// # Errors
-    /// If the aggregator does not answer.
+    /// If the aggregator does not answer, or its pages are not in order.
     pub async fn fetch(&mut self, parties: &Parties) -> Result<HeldResults, StatsError> {
-        let shown: Vec<ShownResult> = parties.aggregator.get("/v1/rows").await?;
-        Ok(self.hold(shown))
+        let (mut held, mut after) = (HeldResults::default(), None);
+        loop {
+            let path = after.map_or_else(String::new, |after: Digest| format!("/{}", hex(&after)));
+            let aggregator = &parties.aggregator;
+            let page: ResultsPage<ShownResult> = aggregator.get(&format!("/v1/rows{path}")).await?;
+            let next = page.next;
+            if !follows(&page, after) {
+                return Err(aggregator.malformed().into());
+            }
+            self.hold(page.results, &mut held);
+            if next.is_none() || held.unsigned > MAX_UNSIGNED {
+                break;
+            }
+            after = next;
+        }
+        // What the aggregator no longer shows is forgotten.
+        let shown: BTreeSet<&str> = held.rows.iter().map(|row| row.name.as_str()).collect();
+        self.known.retain(|_, (_, row)| shown.contains(row.name.as_str()));
+        held.rows.sort_by(by_time);
+        Ok(held)
     }
 
     /// Leaves out what nobody has signed.
-    fn hold(&mut self, shown: Vec<ShownResult>) -> HeldResults {
-        let mut held = HeldResults::default();
-        let mut known = BTreeMap::new();
+    fn hold(&mut self, shown: Vec<ShownResult>, held: &mut HeldResults) {
         for shown in shown {
             let row = match shown {
-                ShownResult::Aggregate(shown) => self.aggregate(*shown, &mut known),
+                ShownResult::Aggregate(shown) => self.aggregate(*shown),
                 ShownResult::Count { question, count, open } => {
                     let tally = Tally::open(&question, &self.pinned).ok();
                     tally.map(|tally| Row::of_count(&tally, count, open))
@@ -81,18 +123,10 @@ impl ResultsReader {
                 None => held.unsigned += 1,
             }
         }
-        self.known = known;
-        let place = |row: &Row| (row.interval_start, row.aggregate.clone());
-        held.rows.sort_by_key(place);
-        held
     }
 
-    fn aggregate(
-        &mut self,
-        shown: Publication,
-        known: &mut BTreeMap<Digest, (Publication, Row)>,
-    ) -> Option<Row> {
-        let name = shown.definition.signatures().next()?.1.digest();
+    fn aggregate(&mut self, shown: Publication) -> Option<Row> {
+        let name = shown.name()?;
         let before = self.known.remove(&name).filter(|(same, _)| *same == shown);
         let row = match before {
             Some((_, row)) => row,
@@ -101,16 +135,28 @@ impl ResultsReader {
                 row.inspect_err(|why| tracing::warn!(%why, "a result does not hold")).ok()?
             }
         };
-        known.insert(name, (shown, row.clone()));
+        self.known.insert(name, (shown, row.clone()));
         Some(row)
     }
+}
+
+/// Whether a page's names rise, after those of the page before. So nothing is shown twice, and there
+/// is an end.
+fn follows(page: &ResultsPage<ShownResult>, after: Option<Digest>) -> bool {
+    let names = page.results.iter().filter_map(ShownResult::name);
+    let names: Vec<Digest> = after.into_iter().chain(names).collect();
+    let rise = names.is_sorted_by(|a, b| a < b);
+    let last = names.last().copied();
+    let ends = |next| page.results.is_empty() || last > Some(next);
+    rise && page.results.len() <= PAGE_RESULTS && !page.next.is_some_and(ends)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::name_in;
     use crate::row::{OPEN, RESULT};
-    use crate::testing::TestDeployment;
+    use crate::testing::{TestDeployment, answering};
     use alpheus_accountable_statistics::configuration::SmootherId;
     use alpheus_accountable_statistics::definition::Definition;
     use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -156,8 +202,9 @@ mod tests {
             (place.definition(0), place.agreed(0).name(), Digest([1; 32]));
         let mut reader = ResultsReader::new(&place.card.pinned);
         let mut held = |by, ends: &[(u16, Digest, End)], claimed| {
-            let HeldResults { rows, unsigned } =
-                reader.hold(vec![shown(&place, (&definition, by), ends, claimed)]);
+            let mut held = HeldResults::default();
+            reader.hold(vec![shown(&place, (&definition, by), ends, claimed)], &mut held);
+            let HeldResults { rows, unsigned } = held;
             assert_eq!(rows.len() + unsigned, 1);
             rows.into_iter().next().map(|row| (row.state, row.count, row.sum, row.dummies))
         };
@@ -184,5 +231,63 @@ mod tests {
         assert_eq!(held(4, &lates[..2], None), None);
         // It cannot hide a result behind a reason.
         assert_eq!(held(4, &[(0, name, FULL), (3, name, FULL)], Some(late)), result);
+    }
+
+    type Page = ResultsPage<ShownResult>;
+
+    /// What a reader finds if these are the pages, by the name that they come after.
+    async fn fetched(
+        place: &TestDeployment,
+        page: impl Fn(Option<Digest>) -> Page + Clone + Send + Sync + 'static,
+    ) -> Result<HeldResults, StatsError> {
+        let answer = move |path: &str| {
+            let name = path.strip_prefix("/v1/rows/").map(|name| name_in(name).unwrap());
+            postcard::to_allocvec(&page(name)).unwrap()
+        };
+        let (_serving, aggregator) = answering(answer).await;
+        let parties = Parties { aggregator, ..Parties::new(&place.card).unwrap() };
+        ResultsReader::new(&place.card.pinned).fetch(&parties).await
+    }
+
+    #[tokio::test]
+    async fn all_pages_are_fetched_and_only_pages_in_order() {
+        let place = TestDeployment::new();
+        let open = |later| shown(&place, (&place.definition(later), 4), &[], None);
+        let mut all: Vec<ShownResult> = (0..3).map(open).collect();
+        all.sort_by_key(ShownResult::name);
+        let names: Vec<Digest> = all.iter().filter_map(ShownResult::name).collect();
+        let page = |at: &[usize], next: Option<usize>| Page {
+            results: at.iter().map(|at| all[*at].clone()).collect(),
+            next: next.map(|next| names[next]),
+        };
+        let after = |first: Page, one: Page, two: Page| {
+            let names = names.clone();
+            move |name: Option<Digest>| match name {
+                None => first.clone(),
+                Some(name) if name == names[1] => two.clone(),
+                Some(_) => one.clone(),
+            }
+        };
+        let pages = after(page(&[0], Some(0)), page(&[1], Some(1)), page(&[2], None));
+        let held = fetched(&place, pages).await.unwrap();
+        assert_eq!((held.rows.len(), held.unsigned), (3, 0));
+        assert!(held.rows.is_sorted_by_key(|row| row.interval_start));
+        let none = || page(&[], None);
+        for (what, first, one) in [
+            ("the same page again", page(&[0], Some(0)), page(&[0], Some(0))),
+            ("a page that goes back", page(&[1], Some(1)), page(&[0], None)),
+            ("names that fall", page(&[1, 0], None), none()),
+            ("a name twice", page(&[0, 0], None), none()),
+            ("an empty page before another", page(&[], Some(0)), none()),
+            ("a cursor before the page's end", page(&[0, 1], Some(0)), none()),
+        ] {
+            let lied = fetched(&place, after(first, one.clone(), one)).await;
+            assert!(matches!(lied, Err(StatsError::Link(_))), "{what}: {lied:?}");
+        }
+        // One that has no end, of what nobody has signed.
+        let nobody = shown(&place, (&place.definition(0), 0), &[], None);
+        let endless = Page { results: vec![nobody; PAGE_RESULTS], next: Some(names[0]) };
+        let held = fetched(&place, move |_| endless.clone()).await.unwrap();
+        assert!(held.rows.is_empty() && held.unsigned > MAX_UNSIGNED);
     }
 }

@@ -129,6 +129,11 @@ impl Row {
     }
 }
 
+/// By time, then by place.
+pub(crate) fn by_time(a: &Row, b: &Row) -> std::cmp::Ordering {
+    (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
+}
+
 pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }

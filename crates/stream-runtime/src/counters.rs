@@ -39,9 +39,12 @@ pub struct Counters {
     pub of_lost_state: u64,
     /// Streams left out of windows, by reason.
     pub exclusions: BTreeMap<ExclusionError, u64>,
+    /// Those of windows that opened. Consumers do not learn others: with the number of all streams
+    /// they would learn how few had data.
+    pub exclusions_of_opened: BTreeMap<ExclusionError, u64>,
     /// Complete streams without data, of windows that opened.
     pub silent: u64,
-    /// Openings that windows lacked although their controllers had given tokens.
+    /// Answers that windows lacked although their controllers had attended, presented or given tokens.
     pub ruined: u64,
     /// Controllers that ruined windows in this way, and are asked last for a while.
     pub asked_last: BTreeSet<ControllerId>,
@@ -84,10 +87,13 @@ impl Counters {
         let start = outcome.window.start.0 / 1000;
         for (reason, streams) in &outcome.excluded {
             *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
+            if opened {
+                *self.exclusions_of_opened.entry(*reason).or_default() += u64::from(*streams);
+            }
         }
         let excluded = reasons(&outcome.excluded);
         for controller in &outcome.unopened {
-            tracing::warn!(window = start, %controller, "a controller gave a token and no opening: the window is lost, and the controller is asked last for some windows");
+            tracing::warn!(window = start, %controller, "a controller stopped answering after its attendance, presence or token: the window is lost, and the controller is asked last for some windows");
             self.ruined += 1;
         }
         match &outcome.result {
@@ -167,9 +173,9 @@ impl Collector for Watch {
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were refused";
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
-        let help = "Openings that did not follow their controllers' tokens: each loses a window";
+        let help = "Answers that did not follow controllers' attendances, presences or tokens: each loses a window";
         total(encoder, "stream_openings_missing", help, counters.ruined)?;
-        let help = "Controllers that are asked last since their openings did not come";
+        let help = "Controllers that are asked last since they stopped answering part-way";
         gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
         total(encoder, "stream_silent", help, counters.silent)?;
@@ -214,6 +220,41 @@ fn by_reason(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_encrypted_stream::coordinator::Opened;
+    use alpheus_encrypted_stream::error::ReleaseError;
+    use alpheus_time::Window;
+
+    /// A consumer who sees how many streams were left out of a window that did not open could subtract
+    /// them from all, and know how few had data.
+    #[test]
+    fn exclusions_of_windows_that_open_are_counted_by_themselves() {
+        let mut counters = Counters::default();
+        let outcome = |result| Outcome {
+            window: Window { start: Timestamp(0), end: Timestamp(1) },
+            result,
+            excluded: [(ExclusionError::Policy, 2)].into(),
+            unreported: None,
+            refused: BTreeMap::new(),
+            unopened: Vec::new(),
+            opening_set: None,
+        };
+        let few = ReleaseError::PopulationTooSmall { counted: 3, needed: 10 };
+        let opened = Opened {
+            outputs: Vec::new(),
+            sealed: None,
+            population: 10,
+            silent: 0,
+            members: 1,
+            windows: 0,
+            lost: 0,
+            receipt: None,
+        };
+        counters.window(&outcome(Err(few)), false);
+        assert_eq!(counters.exclusions_of_opened, BTreeMap::new());
+        counters.window(&outcome(Ok(opened)), true);
+        assert_eq!(counters.exclusions[&ExclusionError::Policy], 4);
+        assert_eq!(counters.exclusions_of_opened[&ExclusionError::Policy], 2);
+    }
 
     #[test]
     fn counters_are_exported_by_reason() {

@@ -12,6 +12,7 @@ use super::results::Row;
 use super::service::{Outgoing, Service};
 use super::storage::Topics;
 use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::Encoder;
@@ -19,7 +20,7 @@ use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::clock;
 use alpheus_node::ledger::store::StoreLedger;
 use alpheus_node::service::metrics::Metrics;
-use alpheus_policy::ids::{ControllerId, StreamId};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::policy::Policies;
@@ -251,9 +252,25 @@ impl Embedded {
         self.exchange(clock, outgoing).map(|_| ())
     }
 
+    /// A plan as the service announced it, checked; none if the service has none such.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn announced(&self, plan: &PlanId) -> Result<Option<AnnouncedPlan>, RuntimeError> {
+        let signed = self.manager.announcement(plan)?;
+        let opened = signed.map(|signed| AnnouncedPlan::open(&signed, &self.deployment));
+        Ok(opened.transpose()?)
+    }
+
+    /// The deployment's authority and service: whose signatures count.
+    #[must_use]
+    pub fn deployment(&self) -> &Deployment {
+        &self.deployment
+    }
+
     /// Plans that run.
     #[must_use]
-    pub fn running(&self) -> Vec<alpheus_policy::ids::PlanId> {
+    pub fn running(&self) -> Vec<PlanId> {
         self.manager.service.running()
     }
 

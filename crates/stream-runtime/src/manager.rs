@@ -45,9 +45,29 @@ pub enum QueryError {
     /// The engine cannot sum it.
     #[error(transparent)]
     UnsupportedPlanError(#[from] UnsupportedPlanError),
+    /// Its consumer has as many as one may have.
+    #[error(transparent)]
+    TooMany(#[from] TooManyQueriesError),
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+}
+
+/// How many queries of one consumer may run at a time, unless a setting says otherwise.
+pub const QUERIES_PER_CONSUMER: u32 = 100;
+
+/// A consumer has as many running queries as one may have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{running} queries of yours are running, and one consumer may have {most} at a time; stop one, for example with `DROP STREAM {one}`, or ask the operator for a larger `queries-per-consumer`"
+)]
+pub struct TooManyQueriesError {
+    /// How many run.
+    pub running: usize,
+    /// How many may.
+    pub most: u32,
+    /// The name of one of them.
+    pub one: String,
 }
 
 impl From<PlanningError> for QueryError {
@@ -70,6 +90,8 @@ pub struct Manager {
     consumers: HashMap<ConsumerId, Signed<Certificate>>,
     /// The first consumer to use each name, who owns its results.
     owners: HashMap<String, String>,
+    /// How many queries of one consumer may run at a time.
+    queries_per_consumer: u32,
     /// Plans that have ended and are kept.
     pub ended: EndedPlans,
 }
@@ -91,7 +113,36 @@ impl Manager {
             service.prove_with(Blocks::of(&known.layout));
         }
         let (certificates, consumers, owners, ended) = Default::default();
-        Ok(Manager { service, catalog, deployment, key, certificates, consumers, owners, ended })
+        let queries_per_consumer = QUERIES_PER_CONSUMER;
+        Ok(Manager {
+            service,
+            catalog,
+            deployment,
+            key,
+            certificates,
+            consumers,
+            owners,
+            queries_per_consumer,
+            ended,
+        })
+    }
+
+    /// How many queries of one consumer may run at a time. Those that run go on.
+    pub fn limit_queries(&mut self, per_consumer: u32) {
+        self.queries_per_consumer = per_consumer;
+    }
+
+    /// Checks that one more query of a consumer may run.
+    fn check_quota(&self, consumer: &str) -> Result<(), TooManyQueriesError> {
+        let names = self.catalog.queries().map(|query| &query.name);
+        let theirs: Vec<&String> =
+            names.filter(|name| self.owner_of(name) == Some(consumer)).collect();
+        let (running, most) = (theirs.len(), self.queries_per_consumer);
+        if running < most as usize {
+            return Ok(());
+        }
+        let one = theirs.first().map_or_else(String::new, |name| (*name).clone());
+        Err(TooManyQueriesError { running, most, one })
     }
 
     /// Registers a controller, so that plans can name it.
@@ -219,6 +270,7 @@ impl Manager {
         context: QueryContext<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<(PlannedQuery, Outgoing), QueryError> {
+        self.check_quota(context.consumer)?;
         let planned = plan_query(create, &self.catalog, context, rng)?;
         if self.owners.get(&planned.name).is_some_and(|owner| owner != context.consumer) {
             return Err(StartError::NameTaken(planned.name).into());

@@ -3,6 +3,7 @@
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
+use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::exactness::is_as_exact_as_asked;
 use alpheus_policy::ids::PlanId;
@@ -27,11 +28,12 @@ pub struct Row {
     pub group: Vec<(String, String)>,
     /// The query's columns; null where the window did not open or nobody had data.
     pub outputs: Vec<(String, Value)>,
-    /// Owners with data and a complete stream.
+    /// Owners with data and a complete stream; 0 where the window did not open.
     pub population: u32,
-    /// Complete streams without data.
+    /// Complete streams without data; 0 where the window did not open.
     pub silent: u32,
-    /// Streams that were online but incomplete, or that their controller excluded.
+    /// Streams that were online but incomplete, or that their controller excluded; 0 where the window
+    /// did not open. With the number of all streams it would say how few had data.
     pub excluded: u32,
     /// [`OK`], [`LESS_EXACT`], or the rule that kept the window closed.
     pub status: String,
@@ -48,7 +50,8 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<u32>,
     /// With a job: streams that it did not report on in time, offline or not. They are not
-    /// in the result and are counted nowhere else.
+    /// in the result and are counted nowhere else. 0 where the window did not open, unless nothing was
+    /// reported at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_without_report: Option<u32>,
     /// The plan that it is of; by epochs, the terms of its lists. What a row costs follows from it.
@@ -167,9 +170,13 @@ impl Row {
             Err(failure) => failure.to_string(),
         };
         let mut row = Row::closed(plan, outcome.window, status);
-        row.excluded = outcome.excluded.values().sum();
-        row.streams_without_report = outcome.unreported;
+        row.streams_without_report = match &outcome.result {
+            // All of them, so the number says nothing more.
+            Ok(_) | Err(ReleaseError::NothingReported) => outcome.unreported,
+            Err(_) => outcome.unreported.map(|_| 0),
+        };
         let Ok(opened) = &outcome.result else { return row };
+        row.excluded = outcome.excluded.values().sum();
         row.population = opened.population;
         row.silent = opened.silent;
         row.windows = plan.horizon().map(|_| opened.windows);

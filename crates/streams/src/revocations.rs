@@ -39,7 +39,10 @@ pub struct Revocations {
 /// The latest list, and the version of the one that is kept for the next start.
 struct Known {
     list: RevocationList,
+    /// The version that is kept.
     kept: u64,
+    /// The version that could not be kept, which was said.
+    unkept: u64,
 }
 
 /// An identity folder whose connections refuse certificates that the authority has revoked, also
@@ -99,7 +102,7 @@ impl Revocations {
     ) -> Result<Revocations, Failure> {
         let (list, revoked) = (list_of(&kept, authority)?, Revoked::new(tls_digest));
         revoked.replace(list.certificates.iter().copied().collect());
-        let known = Known { kept: list.version, list };
+        let known = Known { kept: list.version, unkept: 0, list };
         let known = Arc::new(Mutex::new(known));
         let revocations = Revocations { path, kept, authority: *authority, known, revoked };
         revocations.read()?;
@@ -121,7 +124,8 @@ impl Revocations {
     /// Reads the file again. A list that is refused changes nothing.
     ///
     /// # Errors
-    /// If it cannot be read, is not the authority's, or is older than the known one.
+    /// If it cannot be read, is not the authority's, or is older than the known one. That it cannot be
+    /// kept is logged.
     pub fn read(&self) -> Result<(), Failure> {
         let text = match fs::read_to_string(&self.path) {
             Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -138,10 +142,19 @@ impl Revocations {
             self.revoked.replace(list.certificates.iter().copied().collect());
             known.list = list;
         }
-        // It holds from now on, whether or not it can be kept. Until it is, each reading tries.
+        // It holds from now on, whether or not it can be kept. Until it is, each reading tries. A
+        // folder that may only be read is no reason to end: the list itself was read.
         if version != known.kept {
-            write_durably(&self.kept, &to_text(&signed)).blame_io(&self.kept)?;
-            known.kept = version;
+            match write_durably(&self.kept, &to_text(&signed)) {
+                Ok(()) => known.kept = version,
+                Err(error) if known.unkept != version => {
+                    let path = self.kept.display();
+                    tracing::error!(%path, %error, version, "the list of revoked certificates holds, \
+                        but after a restart an older one would be taken");
+                    known.unkept = version;
+                }
+                Err(_) => {}
+            }
         }
         Ok(())
     }
@@ -267,9 +280,10 @@ mod tests {
         let old = RevocationList::default().with([tls_digest(b"adam")]);
         let list = old.clone().with([tls_digest(b"eve")]);
         write(&list);
-        assert!(revocations.read().is_err(), "nothing can be written there");
-        assert!(revocations.revoked().has_certificate(b"eve"), "it holds all the same");
-        assert!(revocations.read().is_err(), "and it is still not kept");
+        revocations.read().unwrap();
+        assert!(revocations.revoked().has_certificate(b"eve"), "it holds, and nothing is written");
+        let again = open().unwrap();
+        assert!(again.revoked().has_certificate(b"eve"), "also where a process starts");
         fs::create_dir(&state).unwrap();
         revocations.read().unwrap();
         assert_eq!(list_of(&kept, &authority.verifying_key()).unwrap(), list);

@@ -6,19 +6,21 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::settings::{Part, Settings};
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::engine_kind::EngineKind;
+use alpheus_stream_runtime::manager::QUERIES_PER_CONSUMER;
 use alpheus_time::Span;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The keys of the settings file that this crate reads.
-pub const KEYS: [&str; 5] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL];
+pub const KEYS: [&str; 6] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL, QUERIES];
 
 const SCHEMA: &str = "schema";
 const ENGINE: &str = "engine";
 const WINDOWS: &str = "windows";
 const OWNERS_LOG: &str = "owners-log";
 pub(crate) const POLL: &str = "poll-seconds";
+pub(crate) const QUERIES: &str = "queries-per-consumer";
 
 /// Reads the schema that the settings name.
 ///
@@ -27,6 +29,14 @@ pub(crate) const POLL: &str = "poll-seconds";
 pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
     let path: Option<PathBuf> = settings.value(SCHEMA)?;
     read_schema(&Settings::needed(&path, SCHEMA)?)
+}
+
+/// How many queries of one consumer may run at a time.
+///
+/// # Errors
+/// The setting is wrong.
+pub fn queries(settings: &Settings) -> Result<u32, Failure> {
+    Ok(settings.value(QUERIES)?.unwrap_or(QUERIES_PER_CONSUMER))
 }
 
 /// After how long a device with nothing to send asks the service.

@@ -145,8 +145,8 @@ impl<'a> QueryRunner<'a> {
         let sums = sums.into_iter().map(needed).map(|(needed, range)| (range, needed));
         let batches = batches(sums, self.state.owner.manifest());
         let mut totals: Vec<Totals> = groups.iter().map(|_| Totals::default()).collect();
-        let remote = self.remote;
-        ask_all(remote, batches, |sums, answers| {
+        let server = (self.remote, self.state.owner.manifest());
+        ask_all(server, batches, |sums, answers| {
             self.add_up(&sums, answers, &columns, &mut totals)
         })?;
         let each = groups.iter().zip(&totals);

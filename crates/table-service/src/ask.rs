@@ -2,10 +2,10 @@
 //! verified, the next is on its way.
 
 use super::remote::Remote;
-use super::wire::SumResponse;
+use super::wire::{MAX_ANSWERS, MAX_OBJECT, SumResponse};
 use alpheus_node::failure::{Category, Failure};
 use alpheus_verifiable_table::label::Address;
-use alpheus_verifiable_table::messages::{Answer, Manifest, Request};
+use alpheus_verifiable_table::messages::{Answer, MAX_REQUEST_BLOCKS, Manifest, Request};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -75,12 +75,30 @@ pub fn batches<T>(
     all
 }
 
+/// Divides questions so that the answers to each part have at most [`MAX_OBJECT`] bytes together, and
+/// take at most as many blocks as a server sums at once. A part has one question at least.
+fn chunks<T>(questions: &[T], cost: impl Fn(&T) -> (usize, u64)) -> Vec<&[T]> {
+    let (mut all, mut rest) = (Vec::new(), questions);
+    while !rest.is_empty() {
+        let (mut bytes, mut blocks) = (0_usize, 0_u64);
+        let fits = rest.iter().take_while(|question| {
+            let (more, summed) = cost(question);
+            (bytes, blocks) = (bytes.saturating_add(more), blocks.saturating_add(summed));
+            bytes <= MAX_OBJECT && blocks <= MAX_REQUEST_BLOCKS
+        });
+        let (first, others) = rest.split_at(fits.count().clamp(1, MAX_ANSWERS));
+        all.push(first);
+        rest = others;
+    }
+    all
+}
+
 /// Asks for all batches in order, each while `each` works on the answers to the one before.
 ///
 /// # Errors
 /// The first of the server and of `each`.
 pub fn ask_all<T: Send>(
-    remote: &Remote,
+    (remote, manifest): (&Remote, &Manifest),
     batches: Vec<Batch<T>>,
     mut each: impl FnMut(Vec<T>, Answers) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -88,7 +106,7 @@ pub fn ask_all<T: Send>(
         let (sender, receiver) = sync_channel(0);
         scope.spawn(move || {
             for Batch { parts, needed } in batches {
-                let answers = ask(remote, &needed);
+                let answers = ask((remote, manifest), &needed);
                 let stop = answers.is_err();
                 // Nobody receives once an answer was rejected.
                 if sender.send(answers.map(|answers| (parts, answers))).is_err() || stop {
@@ -103,12 +121,17 @@ pub fn ask_all<T: Send>(
     })
 }
 
-/// One round trip for sums and one for blocks.
-fn ask(remote: &Remote, needed: &Needed) -> Result<Answers, Failure> {
-    let sums = if needed.sums.is_empty() { Vec::new() } else { remote.sums(&needed.sums)? };
-    let blocks =
-        if needed.blocks.is_empty() { Vec::new() } else { remote.fetch(&needed.blocks)? };
-    Ok(Answers { sums, blocks })
+/// One round trip for sums and one for blocks, or several if the server's responses would be too long.
+fn ask((remote, manifest): (&Remote, &Manifest), needed: &Needed) -> Result<Answers, Failure> {
+    let mut answers = Answers { sums: Vec::new(), blocks: Vec::new() };
+    let answer = |one: &Request| (Answer::length(manifest.ring(), one.kind), one.blocks());
+    for requests in chunks(&needed.sums, answer) {
+        answers.sums.extend(remote.sums(requests)?);
+    }
+    for addresses in chunks(&needed.blocks, |_| (manifest.block_length(), 0)) {
+        answers.blocks.extend(remote.fetch(addresses)?);
+    }
+    Ok(answers)
 }
 
 /// The next of some answers.
@@ -152,5 +175,21 @@ mod tests {
         let found = batches(large.into_iter().map(|needed| ((), needed)), &manifest);
         let sizes: Vec<usize> = found.iter().map(|batch| batch.parts.len()).collect();
         assert_eq!(sizes, [1, 1, 2]);
+    }
+
+    /// No question is lost or moved, and a server answers each part.
+    #[test]
+    fn questions_are_divided_so_that_a_server_answers_them() {
+        let sizes = |costs: &[(usize, u64)]| -> Vec<usize> {
+            let parts = chunks(costs, |cost| *cost);
+            assert_eq!(parts.concat(), costs);
+            parts.iter().map(|part| part.len()).collect()
+        };
+        let half = MAX_OBJECT / 2;
+        assert_eq!(sizes(&[]), [] as [usize; 0]);
+        assert_eq!(sizes(&[(half, 0), (half, 0), (half + 1, 0), (half, 0)]), [2, 1, 1]);
+        assert_eq!(sizes(&[(1, MAX_REQUEST_BLOCKS), (1, 1), (1, 2)]), [1, 2]);
+        assert_eq!(sizes(&[(MAX_OBJECT + 1, 0), (1, 0)]), [1, 1], "one at least");
+        assert_eq!(sizes(&vec![(1, 0); MAX_ANSWERS + 1]), [MAX_ANSWERS, 1]);
     }
 }

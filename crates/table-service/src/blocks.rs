@@ -45,6 +45,9 @@ pub enum BlockError {
     /// The saved state has other bytes.
     #[error("the saved state {0} is stored with other bytes")]
     OtherState(StateName),
+    /// The table has blocks or saved states.
+    #[error("the table has {0} blocks and saved states here; delete them first")]
+    InUse(usize),
     /// An object is damaged.
     #[error(
         "{0} is damaged; restore it from a backup of this storage, since its owner has no copy"
@@ -148,8 +151,8 @@ impl Tables {
         block.filter(|block| block.address() == *address).ok_or(BlockError::Damaged(name))
     }
 
-    /// The parts of some blocks that a sum of a kind needs, and no more. The addresses inside
-    /// the blocks are not checked: the owner's verification finds wrong ones.
+    /// The parts of some blocks that a sum of a kind needs, and no more. With the first column come the
+    /// headers before it: a block whose address is damaged adds up, but its owner could not fetch it.
     ///
     /// # Errors
     /// [`BlockError`].
@@ -159,12 +162,39 @@ impl Tables {
         kind: Kind,
         addresses: &[Address],
     ) -> Result<Vec<Parts>, BlockError> {
-        let ranges = manifest.parts(kind).unwrap_or_default();
+        let mut ranges = manifest.parts(kind).unwrap_or_default();
+        let header = manifest.header();
+        let first = ranges.first_mut().filter(|range| range.start == header.end);
+        let checks = first.map(|range| range.start = header.start).is_some();
         let name = |address| block_name(&manifest.data_set, address);
         let names: Vec<String> = addresses.iter().map(name).collect();
         let found = self.storage.read(&names, &ranges)?;
-        let each = found.into_iter().zip(addresses);
-        each.map(|(parts, address)| parts.ok_or(BlockError::NoBlock(*address))).collect()
+        let each = found.into_iter().zip(addresses.iter().zip(names));
+        each.map(|(parts, (address, name))| {
+            let mut parts = parts.ok_or(BlockError::NoBlock(*address))?;
+            if let Some(first) = parts.first_mut().filter(|_| checks) {
+                let found = manifest.address_in(&first.split_to(header.len().min(first.len())));
+                if found != Some(*address) {
+                    return Err(BlockError::Damaged(name));
+                }
+            }
+            Ok(parts)
+        })
+        .collect()
+    }
+
+    /// Forgets a table that has no blocks and no saved states.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn forget(&self, table: &DataSet) -> Result<(), BlockError> {
+        let about = about_name(table);
+        let names = self.storage.list(&HEXLOWER.encode(&table.0))?;
+        let left = names.iter().filter(|name| !about.ends_with(&format!("/{name}"))).count();
+        if left > 0 {
+            return Err(BlockError::InUse(left));
+        }
+        Ok(self.storage.remove(&about)?)
     }
 
     /// The segments of a table that have blocks, and how many.

@@ -1,5 +1,5 @@
-//! `alpheus table drop`: deletes a table's blocks and saved states at the server, as after a copy under
-//! another key.
+//! `alpheus table drop`: deletes a table's blocks and saved states at the server, and then its name, as
+//! after a copy under another key.
 
 use super::remote::Reach;
 use alpheus_node::failure::{Category, Failure};
@@ -61,6 +61,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         eprintln!(
             "warning: the server has {left} more blocks of this table, from another copy of the folder: drop it there too"
         );
+        return Ok(());
     }
-    Ok(())
+    remote.forget()
 }

@@ -6,8 +6,8 @@ use crate::correct::{MatchError, RepeatedCorrectionError};
 use crate::csv_rows::CsvError;
 use crate::drop_table::OtherNameError;
 use crate::merge::RangeError;
-use crate::prune::UnknownSegmentsError;
-use crate::recover::{ForkError, NoStateError, NoSuchStateError, OldStateError};
+use crate::prune::{UnknownSegmentsError, UnsavedStateError};
+use crate::recover::{ForkError, ManyStatesError, NoStateError, NoSuchStateError, OldStateError};
 use crate::rekey::RekeyError;
 use crate::schema::{SchemaError, WidenError};
 use crate::sql::SqlError;
@@ -50,6 +50,8 @@ fn of_state(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         NoStateError as _ => ErrorId::TableState,
         OldStateError as _ => ErrorId::TableState,
         ForkError as _ => ErrorId::TableState,
+        ManyStatesError as _ => ErrorId::TableState,
+        UnsavedStateError as _ => ErrorId::TableState,
         RekeyError as _ => ErrorId::TableState,
         NoSuchStateError as _ => ErrorId::NotFound,
         UnknownSegmentsError as _ => ErrorId::NotFound,

@@ -82,7 +82,7 @@ enum Command {
     Drop(drop_table::Args),
     /// Rebuild a lost folder from the key and what the server has
     Recover(recover::Args),
-    /// Verify everything that the server stores, by one sum per column
+    /// Verify all blocks that the server stores, by one sum per column, and the saved state
     Verify(verify::Args),
     /// Store blocks and add them up, without any key
     Serve(serve::Args),

@@ -19,7 +19,8 @@ here, other copies refer to the old version. Pruning deletes it, and its rows ar
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Prune even if another copy of the folder has uploaded blocks that this one does not know
+    /// Prune even if another copy of the folder has uploaded blocks that this one does not know, or
+    /// the state is not saved at the server
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -33,10 +34,17 @@ pub struct Args {
 )]
 pub(crate) struct UnknownSegmentsError(usize);
 
+/// The server has no state that knows the new blocks.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the state is too large to be saved at the server, and the one that the server has needs the old blocks: a lost folder could not be recovered from it"
+)]
+pub(crate) struct UnsavedStateError;
+
 /// Runs the command.
 ///
 /// # Errors
-/// If another copy of the folder has uploaded blocks, the server does not answer, or the disk
+/// If the state is not saved, another copy of the folder has uploaded blocks, the server does not answer, or the disk
 /// fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut state, remote) = args.reach.open(globals)?;
@@ -45,14 +53,25 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     settle(&mut state, &remote)?;
     let old = state.replaced();
     if !args.force && !old.is_empty() {
+        check_saved(&state)?;
         check_segments(&state, &remote)?;
     }
     for address in &old {
         remote.delete(*address)?;
         state.record_pruned(address)?;
     }
+    settle(&mut state, &remote)?;
     eprintln!("{} old blocks deleted", old.len());
     Ok(())
+}
+
+/// Checks that the state at the server does not need the old blocks.
+fn check_saved(state: &TableState) -> Result<(), Failure> {
+    if !state.owner.has_unsaved() {
+        return Ok(());
+    }
+    let help = "copy the folder, which is the only way back if it is lost; then use --force";
+    Err(Failure::new(Category::Refused, UnsavedStateError).with_help(help))
 }
 
 /// Checks that all blocks at an honest server belong to this folder. This is a safety net

@@ -10,7 +10,7 @@ use alpheus_node::pki::read_seed;
 use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::owner::Owner;
-use alpheus_verifiable_table::saved::{OpenedState, StateName};
+use alpheus_verifiable_table::saved::{OpenedState, StateId, StateName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,11 @@ Examples:
       --server https://localhost:7601
 
 Every command that changes the table saves its state at the server, sealed under the key, and prints
-the state's number. A server can neither read nor forge a state, but it can hide newer ones and show
-an older one: that of an earlier day. --at-least detects this, if you noted a number. The server
-keeps the blocks; `alpheus table verify` checks them.";
+the state's name. Note the newest: `--choose 7-3fa9c2d1` takes that state and no other. A server can
+neither read nor forge a state, but it can hide newer ones and show an older one: that of an earlier
+day. --at-least, with the number before the dash, finds this the first time. After a recovery from
+an older state numbers go on from that one, so a server can then show what was saved before instead.
+The server keeps the blocks; `alpheus table verify` checks them.";
 
 /// Arguments of `alpheus table recover`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,7 @@ pub struct Args {
     /// Fail if the newest state at the server has a lower number
     #[arg(long, value_name = "NUMBER")]
     at_least: Option<u64>,
-    /// The state to recover, if copies of the folder went separate ways
+    /// The state to recover, by its whole name: as you noted it, or one of several copies of the folder
     #[arg(long, value_name = "NAME")]
     choose: Option<String>,
     #[command(flatten)]
@@ -55,6 +57,16 @@ pub(crate) struct NoSuchStateError {
     chosen: String,
     shown: String,
 }
+
+/// The server shows more states than there can be.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the server shows {0} saved states; one that is honest has one for each copy of the folder that was changed apart from the others"
+)]
+pub(crate) struct ManyStatesError(usize);
+
+/// The most states that are fetched to find the newest.
+const MAX_STATES: usize = 256;
 
 /// The server shows nothing as new as it should.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +94,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let secret = read_seed(&args.key)?;
     let key = TableKey::new(secret.duplicate());
     let remote = Remote::new(&settings, key.data_set())?;
-    let states = opened(&remote, &key, args.choose.as_deref())?;
-    let state = newest(states, &key, args.at_least)?;
+    let open = |name: StateName| {
+        let bytes = remote.state(name)?;
+        key.open_state(&name, &bytes)
+            .map_err(|error| rejected(error).at(format!("saved state {name}")))
+    };
+    let state = newest(&shown(&remote, args.choose.as_deref())?, &key, open)?;
     let name = state.name();
+    if let Some(at_least) = args.at_least.filter(|at_least| name.version < *at_least) {
+        return Err(Failure::new(Category::Check, OldStateError { name, at_least }));
+    }
     let state = rebuild(&folder, &secret, state, &remote)?;
     let (rows, blocks) = (state.owner.rows(), state.owner.blocks());
     eprintln!(
@@ -95,60 +114,63 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fetches and opens the states that the server shows, or the chosen one.
-fn opened(
-    remote: &Remote,
-    key: &TableKey,
-    chosen: Option<&str>,
-) -> Result<Vec<OpenedState>, Failure> {
-    let shown = remote.states()?;
+/// The names of the states that the server shows, or the chosen one.
+fn shown(remote: &Remote, chosen: Option<&str>) -> Result<BTreeSet<StateName>, Failure> {
+    let shown: BTreeSet<StateName> = remote.states()?.into_iter().collect();
     if shown.is_empty() {
         let help = "is this the key of a table that this owner has at this server?";
         return Err(Failure::new(Category::Check, NoStateError).with_help(help));
     }
     let fits = |name: &&StateName| chosen.is_none_or(|chosen| name.to_string() == chosen);
-    let names: Vec<StateName> = shown.iter().filter(fits).copied().collect();
+    let names: BTreeSet<StateName> = shown.iter().filter(fits).copied().collect();
     if let (true, Some(chosen)) = (names.is_empty(), chosen) {
-        let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+        let shown: Vec<String> = shown.iter().take(MAX_STATES).map(ToString::to_string).collect();
         let error = NoSuchStateError { chosen: chosen.to_owned(), shown: shown.join(", ") };
         return Err(Failure::new(Category::Usage, error));
     }
-    let open = |name: StateName| {
-        let bytes = remote.state(name)?;
-        key.open_state(&name, &bytes)
-            .map_err(|error| rejected(error).at(format!("saved state {name}")))
-    };
-    names.into_iter().map(open).collect()
+    if names.len() > MAX_STATES {
+        let help = "if you have noted the name of the newest, give it with --choose NAME";
+        return Err(Failure::new(Category::Check, ManyStatesError(names.len())).with_help(help));
+    }
+    Ok(names)
 }
 
-/// The one state that no other replaces.
+/// The one state that no other replaces. States are long, so that one at a time is in memory.
 fn newest(
-    states: Vec<OpenedState>,
+    names: &BTreeSet<StateName>,
     key: &TableKey,
-    at_least: Option<u64>,
+    open: impl Fn(StateName) -> Result<OpenedState, Failure>,
 ) -> Result<OpenedState, Failure> {
-    let is_replaced = |state: &OpenedState| states.iter().any(|other| other.replaces(state));
-    let last: Vec<bool> = states.iter().map(|state| !is_replaced(state)).collect();
-    let mut last: Vec<OpenedState> =
-        states.into_iter().zip(last).filter(|(_, last)| *last).map(|(state, _)| state).collect();
-    if last.len() > 1 {
-        let rows = |state: &OpenedState| -> Result<String, Failure> {
-            let owner = Owner::open(key, state.records(), &mut entropy::rng()?);
-            Ok(format!("{} of {} rows", state.name(), owner.blame(Category::Check)?.rows()))
-        };
-        let each: Result<Vec<String>, Failure> = last.iter().map(rows).collect();
-        let help =
-            "choose one with --choose NAME; rows that only another has must be appended again";
-        let error = ForkError(each?.join(", "));
-        return Err(Failure::new(Category::Refused, error).with_help(help));
+    if let (1, Some(name)) = (names.len(), names.first()) {
+        return open(*name);
     }
-    let state = last.pop().ok_or(NoStateError).blame(Category::Check)?;
-    match at_least.filter(|at_least| state.name().version < *at_least) {
-        Some(at_least) => {
-            let error = OldStateError { name: state.name(), at_least };
-            Err(Failure::new(Category::Check, error))
-        }
-        None => Ok(state),
+    let link = |name: &StateName| open(*name).map(|state| (*name, state.id(), state.previous()));
+    let links: Vec<_> = names.iter().map(link).collect::<Result<_, _>>()?;
+    let replaced: BTreeSet<StateId> = links.iter().map(|(.., previous)| *previous).collect();
+    let last = links.iter().filter(|(_, id, _)| !replaced.contains(id)).map(|(name, ..)| *name);
+    match last.collect::<Vec<_>>().as_slice() {
+        [] => Err(NoStateError).blame(Category::Check),
+        [name] => open(*name),
+        several => Err(fork(several, key, open)),
+    }
+}
+
+/// What the states of separate copies hold, for their owner to choose.
+fn fork(
+    names: &[StateName],
+    key: &TableKey,
+    open: impl Fn(StateName) -> Result<OpenedState, Failure>,
+) -> Failure {
+    let rows = |name: &StateName| -> Result<String, Failure> {
+        let state = open(*name)?;
+        let owner = Owner::open(key, state.records(), &mut entropy::rng()?);
+        Ok(format!("{name} of {} rows", owner.blame(Category::Check)?.rows()))
+    };
+    let each: Result<Vec<String>, Failure> = names.iter().map(rows).collect();
+    let help = "choose one with --choose NAME; rows that only another has must be appended again";
+    match each {
+        Ok(each) => Failure::new(Category::Refused, ForkError(each.join(", "))).with_help(help),
+        Err(failure) => failure,
     }
 }
 

@@ -3,6 +3,7 @@
 //! killed, the same command continues.
 
 use super::correct::fetch;
+use super::index::Index;
 use super::remote::{Reach, Remote};
 use super::save::{send_waiting, settle};
 use super::schema::TableSchema;
@@ -145,19 +146,27 @@ fn copy(
         let first = new.owner.rows();
         let mut rows = rows_from(old, from, first)?;
         rows.iter_mut().for_each(|row| row.resize(columns, None));
-        let mut since = None;
-        for row in first..first + rows.len() as u64 {
-            let (time, groups) =
-                old.index.row(row).ok_or(RekeyError::Rows).blame(Category::Input)?;
-            since.get_or_insert(new.index.push(time, groups));
+        // A commit has one block of the copy at most: a store takes no two of the largest at once.
+        let most = usize::try_from(new.owner.block_rows()).unwrap_or(usize::MAX);
+        for rows in rows.chunks(most) {
+            append(&old.index, new, rows)?;
+            send_waiting(new, to)?;
+            progress.advance(rows.len() as u64);
         }
-        let step = new.owner.append(&rows, &mut new.rng).blame(Category::Input)?;
-        let step = step.and(new.index_changes(since.unwrap_or_default()));
-        drop(new.commit(step)?);
-        send_waiting(new, to)?;
-        progress.advance(rows.len() as u64);
     }
     Ok(())
+}
+
+/// Appends the next rows to the copy.
+fn append(old: &Index, new: &mut TableState, rows: &[Row]) -> Result<(), Failure> {
+    let (first, mut since) = (new.owner.rows(), None);
+    for row in first..first + rows.len() as u64 {
+        let (time, groups) = old.row(row).ok_or(RekeyError::Rows).blame(Category::Input)?;
+        since.get_or_insert(new.index.push(time, groups));
+    }
+    let step = new.owner.append(rows, &mut new.rng).blame(Category::Input)?;
+    let step = step.and(new.index_changes(since.unwrap_or_default()));
+    new.commit(step).map(drop)
 }
 
 /// Rows from a number on: those of its block, or those that are in no block yet.

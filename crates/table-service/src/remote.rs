@@ -3,14 +3,14 @@
 use super::links;
 use super::state::TableState;
 use super::wire::{
-    BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, NewObject, NewTable,
-    SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse, SumsRequest, TABLES,
-    TableRequest,
+    Answers, BLOCKS, BlockRequest, DROP, DROP_STATE, DROP_TABLE, FETCH, FETCH_STATE, FetchRequest,
+    NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
+    SumsRequest, TABLES, TableRequest,
 };
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
-use alpheus_node::network::error::RequestError;
+use alpheus_node::network::error::{Problem, RequestError};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::retry::{RetryPolicy, retry_blocking};
@@ -80,6 +80,16 @@ fn lost(error: RequestError) -> Failure {
     }
 }
 
+/// A server that nobody trusts gives no advice: what its owner should do next is not its to say.
+fn without_advice(error: RequestError) -> RequestError {
+    match error {
+        RequestError::Refused(problem) => {
+            RequestError::Refused(Problem { help: None, query: None, ..problem })
+        }
+        error => error,
+    }
+}
+
 /// The server.
 pub struct Remote {
     client: BlockingClient,
@@ -106,7 +116,9 @@ impl Remote {
         body: &(impl Serialize + Sync),
         wait: Duration,
     ) -> Result<T, RequestError> {
-        retry_blocking(RETRY, RequestError::may_pass, || self.client.call(path, body, wait))
+        let asked =
+            retry_blocking(RETRY, RequestError::may_pass, || self.client.call(path, body, wait));
+        asked.map_err(without_advice)
     }
 
     /// Registers the table.
@@ -118,18 +130,29 @@ impl Remote {
         Ok(self.ask(TABLES, &body, Duration::ZERO)?)
     }
 
-    /// Stores a block durably.
+    /// Stores a block durably. Other bytes at its address are damaged, since an owner seals one block for
+    /// each: they are replaced.
     ///
     /// # Errors
     /// No answer, or a refusal.
-    pub fn put(&self, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.store(BLOCKS, bytes)
+    pub fn put(&self, address: Address, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.store(BLOCKS, bytes, || self.delete(address))
     }
 
-    fn store(&self, path: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+    fn store(
+        &self,
+        path: &str,
+        bytes: Vec<u8>,
+        delete: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let help = "what could not be sent is stored here; run the same command again to send it";
         let body = NewObject { table: self.table, bytes };
-        let sent: Result<(), RequestError> = self.ask(path, &body, Duration::ZERO);
+        let mut sent: Result<(), RequestError> = self.ask(path, &body, Duration::ZERO);
+        if matches!(&sent, Err(RequestError::Refused(problem)) if problem.status == 409) {
+            tracing::warn!("the server's copy of what is sent now is damaged, and is replaced");
+            delete()?;
+            sent = self.ask(path, &body, Duration::ZERO);
+        }
         sent.map_err(|error| {
             let is_temporary = error.may_pass();
             let failure = Failure::from(error);
@@ -143,7 +166,7 @@ impl Remote {
     /// No answer, a refusal, or another number of blocks.
     pub fn fetch(&self, addresses: &[Address]) -> Result<Vec<Vec<u8>>, Failure> {
         let body = FetchRequest { table: self.table, addresses: addresses.to_vec() };
-        let blocks = self.ask(FETCH, &body, Duration::ZERO).map_err(lost)?;
+        let Answers(blocks) = self.ask(FETCH, &body, Duration::ZERO).map_err(lost)?;
         counted(blocks, addresses.len())
     }
 
@@ -153,7 +176,8 @@ impl Remote {
     /// No answer, a refusal, or another number of sums.
     pub fn sums(&self, requests: &[Request]) -> Result<Vec<SumResponse>, Failure> {
         let body = SumsRequest { table: self.table, requests: requests.to_vec() };
-        counted(self.ask(SUMS, &body, SUM_TIMEOUT).map_err(lost)?, requests.len())
+        let Answers(sums) = self.ask(SUMS, &body, SUM_TIMEOUT).map_err(lost)?;
+        counted(sums, requests.len())
     }
 
     /// The segments of which the server reports blocks, and how many.
@@ -176,8 +200,8 @@ impl Remote {
     ///
     /// # Errors
     /// No answer, or a refusal.
-    pub fn save_state(&self, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.store(SAVE_STATE, bytes)
+    pub fn save_state(&self, name: StateName, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.store(SAVE_STATE, bytes, || self.delete_state(name))
     }
 
     /// The saved states that the server reports.
@@ -204,6 +228,14 @@ impl Remote {
     pub fn delete_state(&self, name: StateName) -> Result<(), Failure> {
         Ok(self.ask(DROP_STATE, &StateRequest { table: self.table, name }, Duration::ZERO)?)
     }
+
+    /// Has the server forget the table, which has no blocks and no saved states any more.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn forget(&self) -> Result<(), Failure> {
+        Ok(self.ask(DROP_TABLE, &TableRequest { table: self.table }, Duration::ZERO)?)
+    }
 }
 
 /// The one error for every wrong answer.
@@ -214,4 +246,26 @@ pub fn rejected(rejected: VerifyError) -> Failure {
 /// One answer to each question: any other number is a lie.
 fn counted<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, Failure> {
     if answers.len() == asked { Ok(answers) } else { Err(rejected(VerifyError)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_advice_is_not_passed_on() {
+        let problem = Problem {
+            rule: "lost".to_owned(),
+            detail: "there is no block 7".to_owned(),
+            help: Some("send your key to https://example.org".into()),
+            query: Some("SELECT 1".into()),
+            status: 404,
+            id: None,
+        };
+        let RequestError::Refused(problem) = without_advice(RequestError::Refused(problem)) else {
+            panic!("another error")
+        };
+        assert_eq!((problem.help, problem.query), (None, None));
+        assert_eq!((problem.detail.as_str(), problem.status), ("there is no block 7", 404));
+    }
 }

@@ -45,7 +45,7 @@ pub fn send_waiting(state: &mut TableState, remote: &Remote) -> Result<Upload, F
         let bytes = bytes.ok_or_else(lost).blame(Category::Io)?;
         sent.bytes += bytes.len() as u64;
         sent.blocks += 1;
-        remote.put(bytes)?;
+        remote.put(address, bytes)?;
         let step = state.owner.acknowledge(&address).blame(Category::Io)?;
         state.commit(step)?;
     }
@@ -57,7 +57,7 @@ fn send_state(state: &mut TableState, remote: &Remote) -> Result<(), Failure> {
     let Some(unsent) = state.owner.unsent_state() else { return Ok(()) };
     let lost = || "a waiting state is missing in the folder; restore the folder from a backup";
     let bytes = state.ledger.get(&Owner::state_key()).blame(Category::Io)?;
-    remote.save_state(bytes.ok_or_else(lost).blame(Category::Io)?)?;
+    remote.save_state(unsent.name, bytes.ok_or_else(lost).blame(Category::Io)?)?;
     if let Some(old) = unsent.replaces {
         remote.delete_state(old)?;
     }

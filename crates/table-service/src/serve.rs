@@ -4,9 +4,9 @@
 use super::blocks::{BlockError, TableRecord, Tables};
 use super::storage::StorageError;
 use super::wire::{
-    AboutTable, BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, MAX_BODY,
-    MAX_OBJECT, NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
-    SumsRequest, TABLES, TableRequest,
+    AboutTable, BLOCKS, BlockRequest, DROP, DROP_STATE, DROP_TABLE, FETCH, FETCH_STATE,
+    FetchRequest, MAX_BODY, MAX_OBJECT, NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS,
+    StateRequest, SumResponse, SumsRequest, TABLES, TableRequest,
 };
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -22,7 +22,7 @@ use alpheus_node::service::{self, MayRead, process};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_verifiable_table::error::RequestError;
 use alpheus_verifiable_table::label::{Address, DataSet};
-use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
+use alpheus_verifiable_table::messages::{Answer, Block, MAX_REQUEST_BLOCKS, Manifest, Request};
 use alpheus_verifiable_table::saved::SavedState;
 use alpheus_verifiable_table::server::Sum;
 use axum::body::Bytes;
@@ -123,6 +123,7 @@ pub fn router(api: Api) -> Router {
         .route(SAVE_STATE, owner(of_table(save_state)))
         .route(FETCH_STATE, owner(of_table(fetch_state)))
         .route(DROP_STATE, owner(of_table(delete_state)))
+        .route(DROP_TABLE, owner(of_table(forget)))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(api)
 }
@@ -156,9 +157,10 @@ impl From<BlockError> for ApiError {
             }
             BlockError::NoTable => ApiError::missing(message),
             BlockError::NoBlock(_) | BlockError::NoState(_) => lost("lost", message),
-            BlockError::OtherTable | BlockError::OtherBlock(_) | BlockError::OtherState(_) => {
-                ApiError::new(StatusCode::CONFLICT, "conflict", message)
-            }
+            BlockError::OtherTable
+            | BlockError::OtherBlock(_)
+            | BlockError::OtherState(_)
+            | BlockError::InUse(_) => ApiError::new(StatusCode::CONFLICT, "conflict", message),
         }
     }
 }
@@ -232,6 +234,11 @@ fn segments(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, A
 fn sums(api: &Api, manifest: &Manifest, request: SumsRequest) -> Result<Vec<u8>, ApiError> {
     let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
     check_length(request.requests.iter().map(length))?;
+    let summed = request.requests.iter().fold(0, |sum, one| one.blocks().saturating_add(sum));
+    if summed > MAX_REQUEST_BLOCKS {
+        let max = MAX_REQUEST_BLOCKS;
+        return Err(bad_request(RequestError::Blocks { max, count: summed }));
+    }
     let respond = |request: &Request| {
         let began = Instant::now();
         let answer = answer(&api.tables, manifest, request)?;
@@ -271,6 +278,10 @@ fn fetch_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>
 
 fn delete_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>, ApiError> {
     encode(&api.tables.remove_state(&request.table, &request.name)?)
+}
+
+fn forget(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.forget(&request.table)?)
 }
 
 /// Blocks that one thread fetches together and adds up before sums are merged.

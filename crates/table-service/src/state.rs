@@ -313,8 +313,8 @@ impl TableState {
     /// # Errors
     /// If the record may not be durable.
     pub fn record_pruned(&mut self, old: &Address) -> Result<(), Failure> {
-        let change = Change::remove(replaced_key(old));
-        self.ledger.commit(&[change]).blame(Category::Io)?;
+        let step = self.owner.record(vec![Change::remove(replaced_key(old))]);
+        self.commit(step.blame(Category::Io)?)?;
         self.replaced.remove(old);
         Ok(())
     }
@@ -453,5 +453,19 @@ mod tests {
             (state.schema.column("cars"), state.schema.column("trucks")),
             (Some(0), Some(1))
         );
+    }
+
+    /// A row that the index lacks has no day, and others would take its place.
+    #[test]
+    fn an_index_with_other_rows_than_the_table_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, folder) = (place.path().join("schema.yaml"), place.path().join("ada"));
+        std::fs::write(&file, TEXT).unwrap();
+        let mut state = TableState::create(&folder, &file).unwrap();
+        let step = state.owner.append(&[vec![Some(1), Some(2)]], &mut state.rng).unwrap();
+        drop(state.commit(step).unwrap());
+        drop(state);
+        let refused = TableState::open(&folder).err().unwrap().to_string();
+        assert!(refused.contains("the index has 0 rows and the table 1"), "{refused}");
     }
 }

@@ -27,6 +27,8 @@ pub const SAVE_STATE: &str = "/v1/states/save";
 pub const FETCH_STATE: &str = "/v1/states/fetch";
 /// `POST /v1/states/drop`: deletes a saved state.
 pub const DROP_STATE: &str = "/v1/states/drop";
+/// `POST /v1/tables/drop`: forgets a table without blocks and saved states.
+pub const DROP_TABLE: &str = "/v1/tables/drop";
 
 /// The largest body of a request or a response.
 pub const MAX_BODY: usize = 64 << 20;
@@ -84,6 +86,7 @@ pub struct FetchRequest {
     /// Their table.
     pub table: DataSet,
     /// Their addresses.
+    #[serde(deserialize_with = "few")]
     pub addresses: Vec<Address>,
 }
 
@@ -113,35 +116,57 @@ pub struct SumsRequest {
     pub requests: Vec<Request>,
 }
 
+/// The most sums or blocks in one response: the shortest answer, and the shortest block, have more than
+/// 50,000 bytes, and a response has at most [`MAX_OBJECT`]. Decoded, an empty list of one byte takes 24.
+pub const MAX_ANSWERS: usize = 1024;
+
 /// The most parts of all requests in one body: a request has at most so many blocks, and for each a run
-/// and a weight. Bodies have a limit of their own, but a part of one byte takes up to ninety in memory.
+/// and a weight. Bodies have a limit of their own, but a weight of one byte takes sixteen in memory.
 const MAX_PARTS: usize = 3 << 20;
 
-fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Request>, D::Error> {
-    struct Bounded;
+/// Reads at most [`MAX_ANSWERS`] elements.
+fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    weighed(from, (|_| 0, MAX_PARTS))
+}
 
-    impl<'de> Visitor<'de> for Bounded {
-        type Value = Vec<Request>;
+fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Request>, D::Error> {
+    weighed(from, (Request::parts, MAX_PARTS))
+}
+
+/// Reads at most [`MAX_ANSWERS`] elements, which together have at most so many parts.
+fn weighed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+    limit: (fn(&T) -> usize, usize),
+) -> Result<Vec<T>, D::Error> {
+    struct Weighed<T>(fn(&T) -> usize, usize);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Weighed<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "requests with at most {MAX_PARTS} runs and weights together")
+            write!(f, "at most {MAX_ANSWERS} elements with {} runs and weights together", self.1)
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<Request>, A::Error> {
-            let (mut requests, mut parts) = (Vec::new(), 0_usize);
-            while let Some(next) = from.next_element::<Request>()? {
-                parts = parts.saturating_add(next.parts());
-                if parts > MAX_PARTS {
-                    return Err(Error::invalid_length(requests.len(), &self));
+        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
+            let (mut list, mut parts) = (Vec::new(), 0_usize);
+            while let Some(next) = from.next_element::<T>()? {
+                parts = parts.saturating_add(self.0(&next));
+                if parts > self.1 || list.len() >= MAX_ANSWERS {
+                    return Err(Error::invalid_length(list.len(), &self));
                 }
-                requests.push(next);
+                list.push(next);
             }
-            Ok(requests)
+            Ok(list)
         }
     }
 
-    from.deserialize_seq(Bounded)
+    from.deserialize_seq(Weighed(limit.0, limit.1))
 }
+
+/// The answers to as many questions, of which a response has at most [`MAX_ANSWERS`].
+#[derive(Debug, Deserialize)]
+#[serde(transparent, bound = "T: Deserialize<'de>")]
+pub struct Answers<T>(#[serde(deserialize_with = "few")] pub Vec<T>);
 
 /// A sum.
 #[derive(Debug, Serialize, Deserialize)]
@@ -156,7 +181,8 @@ pub struct SumResponse {
 mod tests {
     use super::*;
     use alpheus_verifiable_table::label::{Column, Kind, Segment};
-    use alpheus_verifiable_table::messages::{MAX_REQUEST_BLOCKS, Run, Weights};
+    use alpheus_verifiable_table::messages::{Answer, MAX_REQUEST_BLOCKS, Run, Weights};
+    use alpheus_verifiable_table::parameters::Set;
 
     /// What fills memory is what is decoded, not the body that a limit counts.
     #[test]
@@ -177,6 +203,89 @@ mod tests {
         assert_eq!(read(vec![request(1), request(1)]), Ok(true));
         assert!(read(vec![request(MAX_REQUEST_BLOCKS + 1)]).is_err(), "one list");
         assert!(read(vec![request(MAX_REQUEST_BLOCKS); 3]).is_err(), "all together");
-        assert!(read(vec![request(0); MAX_PARTS / 2 + 1]).is_err(), "requests without weights");
+        assert_eq!(read(vec![request(0); MAX_ANSWERS]), Ok(true));
+        assert!(read(vec![request(0); MAX_ANSWERS + 1]).is_err(), "requests without weights");
+    }
+
+    /// No response to so many would fit, nor would any that is longer be the answer to a request.
+    #[test]
+    fn longer_lists_than_fit_into_a_response_are_not_read() {
+        let shortest = |set: Set| Answer::length(set.ring(), Kind::Column(Column(0)));
+        let block = |set: Set| {
+            let (data_set, products) = (DataSet([1; 16]), Vec::new());
+            Manifest { data_set, set, columns: 1, products }.block_length()
+        };
+        for set in Set::ALL {
+            assert!(shortest(set).min(block(set)) * MAX_ANSWERS > MAX_OBJECT, "{set}");
+        }
+        let address = Address { segment: Segment([2; 16]), epoch: 0, index: 0 };
+        let fetch = |count| {
+            let addresses = vec![address; count];
+            let body = postcard::to_allocvec(&FetchRequest { table: DataSet([1; 16]), addresses });
+            postcard::from_bytes::<FetchRequest>(&body.unwrap()).is_ok()
+        };
+        assert!(fetch(MAX_ANSWERS) && !fetch(MAX_ANSWERS + 1));
+        let blocks = |count| {
+            let body = postcard::to_allocvec(&vec![Vec::<u8>::new(); count]).unwrap();
+            postcard::from_bytes::<Answers<Vec<u8>>>(&body).map(|Answers(blocks)| blocks.len())
+        };
+        assert_eq!(blocks(MAX_ANSWERS), Ok(MAX_ANSWERS));
+        assert!(blocks(MAX_ANSWERS + 1).is_err());
+    }
+
+    /// Whether bytes are read as a message: then they mean the same when written and read again.
+    fn reads<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
+        let Ok(read) = postcard::from_bytes::<T>(bytes) else { return false };
+        let written = postcard::to_allocvec(&read).unwrap();
+        let again: T = postcard::from_bytes(&written).unwrap();
+        assert_eq!(postcard::to_allocvec(&again).unwrap(), written);
+        true
+    }
+
+    /// Messages with a few bytes changed, cut, or replaced by a length that no list has: no panic, no
+    /// memory beyond the limits. The fuzzer's crate knows protocols only, and these are none.
+    #[test]
+    fn damaged_messages_are_refused_or_read_alike() {
+        let (table, segment) = (DataSet([1; 16]), Segment([2; 16]));
+        let run = Run { segment, epoch: 3, from: 4, to: 500 };
+        let kind = Kind::Column(Column(0));
+        let each = Weights::Each(4, vec![-7, 1 << 90, 0]);
+        let requests = [each, Weights::Ones, Weights::Powers(9), Weights::Polynomial(vec![1, -2])]
+            .map(|weights| Request { kind, runs: vec![run; 2], weights });
+        let addresses = vec![Address { segment, epoch: 1, index: 300 }; 3];
+        let sums = [3, 4].map(|microseconds| SumResponse { microseconds, answer: vec![5; 20] });
+        let seeds = [
+            postcard::to_allocvec(&SumsRequest { table, requests: requests.into() }).unwrap(),
+            postcard::to_allocvec(&FetchRequest { table, addresses }).unwrap(),
+            postcard::to_allocvec(&NewObject { table, bytes: vec![6; 40] }).unwrap(),
+            postcard::to_allocvec(&Vec::from(sums)).unwrap(),
+        ];
+        let mut state = 7_u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let mut read = 0;
+        for round in 0..20_000 {
+            let mut bytes = seeds[round % seeds.len()].clone();
+            for _ in 0..=draw(3) {
+                let at = draw(bytes.len());
+                match draw(4) {
+                    0 => bytes[at] ^= 1 << draw(8),
+                    1 => bytes.truncate(at.max(1)),
+                    2 => drop(bytes.splice(at..at, [0xff; 9])),
+                    _ => bytes[at] = 0xff,
+                }
+            }
+            read += usize::from(reads::<SumsRequest>(&bytes));
+            read += usize::from(reads::<FetchRequest>(&bytes));
+            read += usize::from(reads::<NewObject>(&bytes));
+            read += usize::from(reads::<StateRequest>(&bytes));
+            if let Ok(Answers(sums)) = postcard::from_bytes::<Answers<SumResponse>>(&bytes) {
+                assert!(sums.len() <= MAX_ANSWERS);
+                read += 1;
+            }
+        }
+        assert!((1000..60_000).contains(&read), "{read} were read");
     }
 }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::names::{Partition, Topic};
 use crate::store::Store;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A change of which partitions are a process's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,17 @@ pub enum Ownership {
     Leaving(Vec<Partition>),
     /// These are another's already. No commit about them counts.
     Lost(Vec<Partition>),
+}
+
+/// The brokers' time, as they said it when they took a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokerTime {
+    /// In microseconds.
+    pub at: u64,
+    /// The record was not sent before.
+    pub sent: Instant,
+    /// They had taken it by then.
+    pub heard: Instant,
 }
 
 /// A store whose positions are a group's, and a process's part in the group.
@@ -37,4 +49,8 @@ pub trait Membership: Send {
     /// # Errors
     /// The error of the cluster.
     fn changes(&self, each: &mut dyn FnMut(Ownership)) -> Result<(), Error>;
+
+    /// The time that the brokers gave the last record of a topic that
+    /// [`Store::ensure_stamped_topic`] has made. None before the first.
+    fn time(&self) -> Option<BrokerTime>;
 }

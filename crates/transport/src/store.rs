@@ -32,6 +32,15 @@ pub trait Store: Send + Sync {
     /// [`Error::TopicDiffers`] if it exists with another number of partitions.
     fn ensure_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error>;
 
+    /// The same of a topic whose records have the time at which a cluster's brokers take them, by their
+    /// clocks ([`Membership::time`](crate::Membership::time)). A store of one machine has no other time.
+    ///
+    /// # Errors
+    /// As [`Store::ensure_topic`], also if it exists and its records have other times.
+    fn ensure_stamped_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error> {
+        self.ensure_topic(topic, partitions)
+    }
+
     /// The number of partitions of a topic, if it exists.
     ///
     /// # Errors

@@ -25,14 +25,14 @@ fn toy(q: &'static [u64], repetitions: usize) -> &'static Ring {
 fn one_repetition_at_a_toy_modulus_accepts_as_often_as_predicted() {
     let ring = toy(&[12_289], 1);
     let (trials, mut accepted) = (600_000_u32, 0);
-    let honest = vec![vec![5_u64; 512]; 2];
+    let honest = vec![5_u64; 512];
     let mut forged = honest.clone();
-    forged[1][77] += 1;
+    forged[77] += 1;
     for trial in 0..trials {
         let mut key = [0; 16];
         key[..4].copy_from_slice(&trial.to_le_bytes());
         let hash = HashKey::new(ring, &alpheus_crypto::prf::Prf::from_bytes(&key));
-        let [a, b] = [&honest, &forged].map(|c| hash.hash(ring, &[&c[0], &c[1]]));
+        let [a, b] = [&honest, &forged].map(|c| hash.hash(ring, &[c]));
         accepted += u32::from(bool::from(a.ct_eq(&b)));
     }
     // Expected 97.6, within six deviations of 9.9.

@@ -68,6 +68,22 @@ impl Manifest {
         HEADER + columns + self.products.len() * self.tag_length()
     }
 
+    /// The range of a block's header in its bytes.
+    #[must_use]
+    pub fn header(&self) -> Range<usize> {
+        0..HEADER
+    }
+
+    /// The address in a block's header. `None` if it is no header of this table's blocks.
+    #[must_use]
+    pub fn address_in(&self, header: &[u8]) -> Option<Address> {
+        let rest = header.strip_prefix(&[FORMAT])?.strip_prefix(&self.data_set.0)?;
+        let (segment, rest) = rest.split_first_chunk()?;
+        let (epoch, rest) = rest.split_first_chunk()?;
+        let index = u64::from_be_bytes(rest.try_into().ok()?);
+        Some(Address { segment: Segment(*segment), epoch: u32::from_be_bytes(*epoch), index })
+    }
+
     fn product(&self, kind: Kind) -> Option<usize> {
         let Kind::Product(a, b) = kind else { return None };
         self.products.binary_search(&(a, b)).ok()
@@ -179,15 +195,8 @@ impl<B: AsRef<[u8]>> Block<B> {
         if header[0] != FORMAT {
             return Err(BlockError::Format(header[0]));
         }
-        if header[1..17] != manifest.data_set.0 {
-            return Err(BlockError::DataSet);
-        }
-        let (mut segment, mut epoch, mut index) = ([0; 16], [0; 4], [0; 8]);
-        segment.copy_from_slice(&header[17..33]);
-        epoch.copy_from_slice(&header[33..37]);
-        index.copy_from_slice(&header[37..45]);
-        let (epoch, index) = (u32::from_be_bytes(epoch), u64::from_be_bytes(index));
-        Ok(Self { address: Address { segment: Segment(segment), epoch, index }, bytes })
+        let address = manifest.address_in(header).ok_or(BlockError::DataSet)?;
+        Ok(Self { address, bytes })
     }
 
     /// The address in its header.

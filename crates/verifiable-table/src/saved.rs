@@ -113,11 +113,17 @@ impl OpenedState {
         self.name
     }
 
-    /// Whether this state replaced `other`. A later state of the same ledger holds all that
-    /// `other` does.
+    /// Its id.
     #[must_use]
-    pub fn replaces(&self, other: &Self) -> bool {
-        self.previous == other.id
+    pub fn id(&self) -> StateId {
+        self.id
+    }
+
+    /// The id of the state that it replaced. A later state of the same ledger holds all that an
+    /// earlier one does.
+    #[must_use]
+    pub fn previous(&self) -> StateId {
+        self.previous
     }
 
     /// The records, without the one that names this state.
@@ -193,7 +199,10 @@ impl StateKey {
         (SavedState { name, bytes }, StateId(*id.expose()))
     }
 
-    fn open<B: AsRef<[u8]>>(&self, state: &SavedState<B>) -> Result<OpenedState, VerifyError> {
+    pub(crate) fn open<B: AsRef<[u8]>>(
+        &self,
+        state: &SavedState<B>,
+    ) -> Result<OpenedState, VerifyError> {
         let (header, sealed) = state.as_bytes().split_at_checked(HEADER).ok_or(VerifyError)?;
         let payload = Payload { msg: sealed, aad: header };
         let plain = self.cipher(header).decrypt(&Nonce::default(), payload);

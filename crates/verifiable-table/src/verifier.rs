@@ -12,8 +12,8 @@ use crate::tag::Tag;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A sum with a valid tag. Except with probability 2^−150 for each question, it is an honest
-/// server's answer. Only a verified sum can be decrypted.
+/// A sum with a valid tag. Except with probability 2^−150 for each question, and 2^−148 for products,
+/// beyond the advantage of telling AES-128 from random, it is an honest server's answer. Only a verified sum can be decrypted.
 pub struct VerifiedSum {
     request: Request,
     sum: Ciphertext,

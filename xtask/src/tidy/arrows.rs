@@ -81,6 +81,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "alpheus-otlp",
         &[
+            "alpheus-time",
             "alpheus-policy",
             "alpheus-transport",
             "alpheus-node",
@@ -236,6 +237,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-discover",
             "alpheus-otlp",
             "alpheus-standards",
+            "alpheus-input",
+            "alpheus-node",
+            "alpheus-stream-runtime",
+            "alpheus-streams",
+            "alpheus-worker",
+            "alpheus-pass-service",
+            "alpheus-stats-service",
+            "alpheus-table-service",
         ],
     ),
     ("xtask", &[]),

@@ -109,12 +109,14 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
         .map(|(_, c)| c.as_str())
         .collect();
     let mut findings = Vec::new();
-    for (path, _) in tree.ending(".rs") {
-        let Some(file) = path.strip_prefix("fuzz/fuzz_targets/") else { continue };
-        let name = file.trim_end_matches(".rs");
-        if !tests.contains(&format!("plain!({name}")) {
-            let what = format!("no `plain!({name}…)` in fuzz/tests");
-            findings.push(Finding::new(path, 1, what));
+    let path = "fuzz/src/targets.rs";
+    let listed = tree.files.get(path).map(String::as_str).unwrap_or_default();
+    for (line, text) in (1..).zip(listed.lines()) {
+        let entry = text.trim().strip_prefix("(\"").and_then(|rest| rest.split_once("\", crate::"));
+        let Some((name, _)) = entry else { continue };
+        if !tests.contains(&format!("plain!({name},")) {
+            let what = format!("no `plain!({name}, …)` in fuzz/tests");
+            findings.push(Finding::new(path, line, what));
         }
     }
     findings
@@ -239,10 +241,13 @@ mod tests {
     #[test]
     fn refuses_a_fuzz_target_without_a_plain_test() {
         let tree = Tree::from([
-            ("fuzz/fuzz_targets/frame.rs", ""),
-            ("fuzz/fuzz_targets/query.rs", ""),
-            ("fuzz/tests/plain.rs", "plain!(frame);\n"),
+            (
+                "fuzz/src/targets.rs",
+                "    (\"frame\", crate::frame),\n    (\"query\", crate::query),\n",
+            ),
+            ("fuzz/tests/plain.rs", "plain!(frame, seeds());\n"),
         ]);
-        assert_eq!(fuzz_targets_are_tested(&tree).len(), 1);
+        let expected = "fuzz/src/targets.rs:2: no `plain!(query, …)` in fuzz/tests";
+        assert_eq!(messages(&fuzz_targets_are_tested(&tree)), [expected]);
     }
 }

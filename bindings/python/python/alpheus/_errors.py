@@ -1,4 +1,4 @@
-"""Why something failed. No exception holds a secret or a person's value."""
+"""Why something failed. No exception holds a key or the value of an event. Names that a caller gave are quoted."""
 
 from __future__ import annotations
 

@@ -108,16 +108,30 @@ def _mask(missing: Any) -> Any:
 
 
 def times(series: Any) -> Any:
-    """A column of times as microseconds since 1970, in a buffer of 64-bit numbers."""
+    """A column of times as microseconds since 1970, in a buffer of 64-bit numbers.
+
+    As in a single event, times have a zone, or are milliseconds since 1970.
+    """
     from array import array
 
     if hasattr(series, "dt") and hasattr(series, "dtype") and hasattr(series, "isna"):
         if series.isna().any():
             raise EventError("a time is missing", reason="Time")
         if getattr(series.dtype, "kind", "") == "M":
-            if getattr(series.dt, "tz", None) is not None:
-                series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+            if getattr(series.dt, "tz", None) is None:
+                raise EventError(
+                    "the times have no zone",
+                    reason="Time",
+                    help='say which: frame["when"].dt.tz_localize("UTC")',
+                )
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
             return series.to_numpy().astype("datetime64[us]").astype("int64")
     if hasattr(series, "dt") and hasattr(series, "dtype"):
+        if getattr(series.dtype, "time_zone", None) is None:
+            raise EventError(
+                "the times have no zone",
+                reason="Time",
+                help='say which: frame["when"].dt.replace_time_zone("UTC")',
+            )
         return series.dt.epoch("us").to_numpy().astype("int64")
     return array("q", [micros(value) for value in values(series)])

@@ -12,6 +12,8 @@ Time = datetime | int | float
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MICROSECOND = timedelta(microseconds=1)
+#: The first time that does not fit the cipher's 52 bits.
+LIMIT = 2**52
 
 
 def micros(time: Time | Any) -> int:
@@ -25,12 +27,21 @@ def micros(time: Time | Any) -> int:
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise EventError("a time without a zone: say `tzinfo=timezone.utc`", reason="Time")
-        return (time - EPOCH) // MICROSECOND
+        at = (time - EPOCH) // MICROSECOND
+        if not 0 <= at < LIMIT:
+            raise EventError("the time lies before 1970 or after 2112", reason="Time")
+        return at
     if isinstance(time, bool) or not isinstance(time, (int, float)):
         raise EventError(
             "a time is a datetime with its zone, or milliseconds since 1970", reason="Time"
         )
-    return round(time * 1000)
+    try:
+        at = round(time * 1000)
+    except (OverflowError, ValueError):
+        at = -1
+    if not 0 <= at < LIMIT:
+        raise EventError("the time lies before 1970 or after 2112", reason="Time")
+    return at
 
 
 def moment(at_us: int) -> datetime:

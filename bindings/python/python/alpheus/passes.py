@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
-from ._errors import RefusedError
+from ._errors import RefusedError, UsageError
 from ._process import SERVING, Process, Running, free_port
 from ._program import PathLike, run
 
@@ -112,8 +113,12 @@ class PassSession(Running):
 class PassAuth:
     """Sends requests through a pass's session: an ``auth`` of `requests` and of `httpx`.
 
-    It changes where a request is sent, and adds the local secret. So it goes to the pass's client on
-    this machine and to nobody else, and the request's path and query are those that you wrote.
+    It changes where a request is sent, to the pass's client on this machine, and adds the local secret.
+    The request's path and query are those that you wrote.
+
+    A proxy would get all of that. If the environment names one that applies to the pass's client
+    (``HTTP_PROXY`` without ``127.0.0.1`` in ``NO_PROXY``), the request is not sent, and :class:`UsageError`
+    says so. Name no proxy in the client itself: an ``auth`` cannot see it.
 
     A redirect within the service goes through the session too. One to another host would leave it, with
     the local secret: `requests` raises :class:`RefusedError` then. `httpx` follows none unless it is
@@ -127,6 +132,7 @@ class PassAuth:
     def __call__(self, request: Any) -> Any:
         """Changes a request that is about to be sent."""
         url = str(request.url)
+        self._refuse_proxies()
         # `httpx` has a type for addresses, and names the host in a header.
         moved = self._moved(url)
         request.url = moved if isinstance(request.url, str) else type(request.url)(moved)
@@ -137,6 +143,15 @@ class PassAuth:
             own = {self._address, urlsplit(url).netloc}
             request.register_hook("response", lambda response, **_: self._answered(response, own))
         return request
+
+    def _refuse_proxies(self) -> None:
+        """Refuses if the environment names a proxy for the pass's client. Its address may hold a password."""
+        named = getproxies()
+        if ("http" in named or "all" in named) and not proxy_bypass(self._address):
+            raise UsageError(
+                "a proxy of the environment would get the request and the session's secret",
+                help="add 127.0.0.1 to NO_PROXY",
+            )
 
     def _answered(self, response: Any, own: set[str]) -> None:
         """Keeps what `requests` does next within the session."""

@@ -157,7 +157,7 @@ class Schema:
 class Session:
     """A session that encrypts and sends nothing: you send its frames, in order, to the service's topic.
 
-    A frame that was lost cannot be made again. Then :meth:`abandon` the session and open another.
+    A frame that was lost cannot be made again. Then drop the session and open another.
     """
 
     __slots__ = ("_native", "_schema")
@@ -259,7 +259,8 @@ class Session:
 class Sent:
     """What became of a stream's events."""
 
-    #: Events that were encrypted, and that the service has.
+    #: Events that were encrypted, and whose frames the service has. It may still have refused a frame,
+    #: for example as late: its log and counters say so.
     events: int
     #: Events that were refused after they were added: their time was before the session's.
     refused: int
@@ -276,7 +277,8 @@ class Stream:
             watch.add({"heart_rate": 72})
 
     Frames wait in the folder ``state``, as ciphertext, until the service has confirmed them. A process
-    that is killed loses the events of its open tick, and nothing else. Only one process uses a folder.
+    that is killed loses the events of its open tick, and those that wait to be encrypted, up to 1,024.
+    Only one process uses a folder.
     """
 
     __slots__ = ("_native", "_schema", "_sent", "_times", "__weakref__")
@@ -300,6 +302,9 @@ class Stream:
     ) -> Stream:
         """Opens the stream. With ``times="clock"`` an event happens when it is added; with
         ``times="given"`` each event says when, and the first of a new stream may lie in the past.
+
+        It returns at once. The session opens at the next tick; until then up to 1,024 events wait, and
+        then adding more waits.
         """
         if times not in ("clock", "given"):
             raise UsageError('times is "clock" or "given"')
@@ -349,7 +354,8 @@ class Stream:
     def close(self) -> Sent:
         """Ends the session at the end of its tick, and waits until the service has everything.
 
-        Ctrl-C ends the wait: what is left is sent by the next start.
+        Ctrl-C ends the wait, at once. The device then ends by itself at the end of its tick, if the
+        process lives that long, and what is left is sent by the next start. Call it again to go on waiting.
         """
         if self._sent is None:
             events, refused = self._native.close()

@@ -71,8 +71,23 @@ def test_times_of_every_unit_and_zone():
     expected = [1_772_366_400_000_000, 1_772_366_400_250_000]
     plain = pandas.Series([START, START + timedelta(milliseconds=250)])
     for unit in ("ms", "us", "ns"):
-        for series in (plain, plain.dt.tz_convert("Asia/Tokyo"), plain.dt.tz_localize(None)):
+        for series in (plain, plain.dt.tz_convert("Asia/Tokyo")):
             assert list(_frames.times(series.dt.as_unit(unit))) == expected
+
+
+def test_times_without_a_zone_are_refused_as_in_a_single_event():
+    naive = START.replace(tzinfo=None)
+    for series in (
+        pandas.Series([naive]),
+        polars.Series([naive]),
+        pyarrow.array([naive]),
+        np.array([naive], dtype="datetime64[us]"),
+    ):
+        with pytest.raises(alpheus.EventError, match="zone"):
+            _frames.times(series)
+
+
+def test_a_missing_time_is_refused():
     with pytest.raises(alpheus.EventError):
         _frames.times(pandas.Series([START, None]))
 
@@ -81,7 +96,7 @@ def rows():
     """Rows as a service gives them."""
     said = {"window_start": 0, "window_end": 10_000, "sum_power": "51.5", "count": 3, "population": 3,
             "silent": 0, "excluded": 0, "status": "ok", "noise": {"sum_power": {"deviation": 2.0, "margin_95": 4.0}}}
-    closed = {**said, "sum_power": None, "count": None, "status": "population 1 below the minimum 2", "noise": None}
+    closed = {**said, "sum_power": None, "count": None, "status": "population below the minimum 2", "noise": None}
     return Rows([Row.of(said), Row.of(closed)], [Column("sum_power", "total power", "W")])
 
 

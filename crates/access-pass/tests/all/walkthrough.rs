@@ -1,6 +1,6 @@
 //! The walkthrough runs and reaches its results.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/pass_login.rs"]
 mod example;
 
 #[test]

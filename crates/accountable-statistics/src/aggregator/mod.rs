@@ -28,6 +28,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use ends::{EndRecord, SignedOutcome};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Which aggregates belong to this node.
@@ -365,9 +366,26 @@ impl Aggregator {
         self.aggregates.contains_key(name)
     }
 
-    /// All aggregates of this node.
+    /// All aggregates of this node, in the order of their names.
     pub fn aggregates(&self) -> impl Iterator<Item = &AgreedDefinition> {
-        self.aggregates.values().map(|state| &state.definition).filter(|a| self.node.has(&a.name()))
+        self.aggregates_after(None)
+    }
+
+    /// Those whose names come after one.
+    pub fn aggregates_after(
+        &self,
+        name: Option<&Digest>,
+    ) -> impl Iterator<Item = &AgreedDefinition> {
+        let after = name.map_or(Bound::Unbounded, Bound::Excluded);
+        let states = self.aggregates.range::<Digest, _>((after, Bound::Unbounded));
+        let ours = states.filter(|(name, _)| self.node.has(name));
+        ours.map(|(_, state)| &state.definition)
+    }
+
+    /// An aggregate's definition.
+    #[must_use]
+    pub fn aggregate(&self, name: &Digest) -> Option<&AgreedDefinition> {
+        self.aggregates.get(name).map(|state| &state.definition)
     }
 
     /// When to poll next; none without an open aggregate.

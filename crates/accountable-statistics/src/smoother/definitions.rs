@@ -14,6 +14,10 @@ use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 
+/// The most definitions of one key epoch that a smoother signs: it remembers each until the epoch is
+/// over for good. A road network of a thousand places with one each half hour has fewer.
+const MAX_PROPOSALS: usize = 1 << 16;
+
 impl Smoother {
     /// Signs the public side of a key that a quorum has voted for at an attempt, and stores its
     /// share if it has one. [`KeyMaker`](crate::keymaking::KeyMaker) says when.
@@ -123,8 +127,13 @@ impl Smoother {
             let times = other.start < definition.end && definition.start < other.end;
             times && other.location.overlaps(&definition.location)
         };
-        if self.claims.iter().any(|(known, claimed)| *known != name && overlaps(claimed)) {
+        let others = || self.claims.iter().filter(|(known, _)| **known != name);
+        if others().any(|(_, claimed)| overlaps(claimed)) {
             return Err(AgreementError::Overlaps);
+        }
+        let same = |claimed: &Claim| self.pinned.key_epoch(claimed.start) == Some(epoch);
+        if others().filter(|(_, claimed)| same(claimed)).count() >= MAX_PROPOSALS {
+            return Err(AgreementError::TooMany);
         }
         Ok(Step::new(vec![self.claim(name, &definition)], signed))
     }

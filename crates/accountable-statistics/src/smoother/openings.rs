@@ -153,6 +153,10 @@ impl Shard<'_> {
             return nothing();
         }
         let Some(key) = smoother.keys.get(&epoch) else { return nothing() };
+        if *key.card.shared.key() != state.definition().key {
+            // Uploads are encrypted to the definition's key: a part under another one opens nothing.
+            return nothing();
+        }
         let by = Opener { id: smoother.id, key, signing: smoother.key, table: smoother.table };
         let (changes, outputs) = state.open(&by, rng)?;
         Ok(Step::new(changes, outputs))

@@ -1,6 +1,6 @@
 //! The walkthrough runs and prints what it claims.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/statistics_hour.rs"]
 mod example;
 
 #[test]

@@ -11,6 +11,7 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::proxy;
 use alpheus_node::service;
+#[cfg(any(feature = "board", feature = "pass", feature = "stats", feature = "worker"))]
 use alpheus_node::settings::Part;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -70,10 +71,12 @@ pub enum Command {
     Evidence(crate::evidence::Args),
     /// Find the smallest change with which a refused query is answered
     Suggest(crate::suggest::Args),
+    #[cfg(feature = "sql")]
     /// Ask a running service at a prompt, with history and completion
     Sql(crate::sql::Args),
     /// Run the service: log, sums and queries, without any data key
     Server(alpheus_streams::server::Args),
+    #[cfg(feature = "worker")]
     /// Sum events in Kafka for the service, as one of a group of processes
     Worker(alpheus_worker::Args),
     /// Guard owners' streams: keys, policies, ledger
@@ -131,6 +134,8 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[2],
     alpheus_streams::settings::KEYS[3],
     alpheus_streams::settings::KEYS[4],
+    alpheus_streams::settings::KEYS[5],
+    #[cfg(feature = "worker")]
     alpheus_worker::worker::WorkerSettings::KEY,
 ];
 
@@ -179,9 +184,11 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Query(args) => alpheus_streams::query::run(&args, globals),
         Command::Evidence(args) => crate::evidence::run(&args, globals),
         Command::Suggest(args) => crate::suggest::run(&args, globals),
+        #[cfg(feature = "sql")]
         Command::Sql(args) => crate::sql::run(&args, globals),
         Command::Generate(args) => crate::generate::run(&args, globals),
         Command::Server(args) => alpheus_streams::server::run(&args, globals),
+        #[cfg(feature = "worker")]
         Command::Worker(args) => alpheus_worker::run(&args, globals),
         Command::Controller(args) => alpheus_streams::controller::run(&args, globals),
         Command::Owner(args) => alpheus_streams::owner::run(&args, globals),

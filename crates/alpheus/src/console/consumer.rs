@@ -89,7 +89,11 @@ async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, A
     let known: Vec<QueryView> =
         learner.client.get_json("/v1/queries", Duration::ZERO).await.map_err(failed)?;
     let own = |query: QueryView| Running { mine: query.consumer == learner.name, query };
-    Ok(Json(known.into_iter().map(own).collect()))
+    let known: Vec<Running> = known.into_iter().map(own).collect();
+    // The page says that their rows are checked.
+    let verified = known.iter().filter(|running| running.mine && running.query.verified);
+    verified.for_each(|running| learner.opener.declare_verified(&running.query.name));
+    Ok(Json(known))
 }
 
 #[derive(Deserialize)]
@@ -115,8 +119,11 @@ async fn statement(
     let asked = learner.opener.statement(&statement.sql).map_err(|failure| {
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "identity-folder", failure.to_string())
     })?;
-    let answered = learner.client.post_json("/v1/statements", &asked).await.map_err(failed)?;
-    learner.opener.accepted(&statement.sql);
+    let answered: StatementResult =
+        learner.client.post_json("/v1/statements", &asked).await.map_err(failed)?;
+    learner.opener.accepted(&statement.sql, answered.running()).map_err(|failure| {
+        ApiError::new(StatusCode::BAD_GATEWAY, "check-failed", failure.to_string())
+    })?;
     let said = |running, text, tables| StatementReply { running, text, tables };
     Ok(Json(match answered {
         StatementResult::Running(plan) => {

@@ -203,6 +203,7 @@ impl Log {
                 "what": self.reveals(plan), "window": edges(*window),
                 "attributes": attributes.iter().map(|at| self.label(*at)).collect::<Vec<_>>(),
                 "population": population, "counted": counted,
+                "upTo": attributes.iter().any(|at| self.schema.is_optional(*at)),
                 "costs": costs.iter().map(|(at, cost)| (self.label(*at), cost.to_string())).collect::<Vec<_>>(),
             }),
             LogEvent::Ended { plan, window, outcome } => json!({

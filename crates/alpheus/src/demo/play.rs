@@ -3,7 +3,7 @@
 
 use super::stage::Stage;
 use super::truth::Truth;
-use super::world::World;
+use super::world::{Question, World};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_input::refusals::Refusals;
@@ -11,8 +11,12 @@ use alpheus_node::entropy;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::service::shutdown::{self, Shutdown};
+use alpheus_policy::catalog::RunningQuery;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::PlannedQuery;
 use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace};
 use alpheus_stream_runtime::error::RuntimeError;
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::Row;
 use alpheus_streams::replay::feed::Feed;
 use alpheus_streams::replay::inputs::members;
@@ -25,10 +29,10 @@ use thiserror::Error;
 
 /// Short enough to watch the service drop a dead controller.
 const TIMING: Timing = Timing {
-    presence: Span(200_000),
-    tokens: Span(200_000),
-    openings: Span(10_000_000),
-    sums: Span(10_000_000),
+    presence: Span::seconds(1),
+    tokens: Span::seconds(1),
+    openings: Span::seconds(10),
+    sums: Span::seconds(10),
     retry: Span(100_000),
 };
 
@@ -37,7 +41,7 @@ const TIMING: Timing = Timing {
 pub(super) enum DemoError {
     /// The recording is too short.
     #[error(
-        "the recording is too short: the demo needs 80 seconds with 20 people at the same time"
+        "the recording is too short: the demo needs 100 seconds with 20 people at the same time"
     )]
     TooShort,
     /// Some steps had another outcome.
@@ -139,15 +143,61 @@ impl<'a> Play<'a> {
         self.expect(rows.len() == 1, "one result for each window");
         for row in rows {
             self.stage.window(&row)?;
-            self.expect(row.window_start == from, "the result of the window that has just passed");
-            let truth = self.truth(&self.taking_part, (row.window_start, row.window_end));
-            let different = truth.differences(&row);
-            self.matched += usize::from(different.is_empty());
-            for column in different {
-                self.unmet.push(format!("window {from}: {column} is not the plaintext's"));
-            }
+            self.compare(from, &row);
         }
         Ok(())
+    }
+
+    /// Plans a query whose windows begin at this time or later.
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub(super) fn plan(
+        &mut self,
+        question: &Question,
+        from: Timestamp,
+    ) -> Result<PlannedQuery, Failure> {
+        let (catalog, context) = (&self.embedded.manager.catalog, QueryContext::from(from));
+        plan_query(&question.create, catalog, context, &mut self.rng)
+            .map_err(|refusal| Failure::new(Category::Refused, refusal.render(&question.text)))
+    }
+
+    /// Starts a planned query.
+    ///
+    /// # Errors
+    /// If its name is taken, or a store fails.
+    pub(super) fn start(&mut self, planned: PlannedQuery) -> Result<Vec<Plan>, Failure> {
+        let PlannedQuery { name, sql, plans, .. } = planned;
+        let running = RunningQuery { name, sql, plans: plans.clone() };
+        self.embedded.manager.catalog.start(running).blame(Category::Check)?;
+        let now = self.now()?;
+        self.embedded.start(now, &plans).map_err(broken)?;
+        Ok(plans)
+    }
+
+    /// Lets one tick pass, and holds the first query's window to the plaintext. Returns the rows of
+    /// other queries.
+    ///
+    /// # Errors
+    /// If the recording is over, or a store fails.
+    pub(super) fn rows_of_others(&mut self) -> Result<Vec<Row>, Failure> {
+        let (from, rows) = (self.now()?.0 / 1000, self.tick()?);
+        let name = &self.world.allowed.create.name.text;
+        let (own, others): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| row.query == *name);
+        self.expect(own.len() == 1, "one result for each window");
+        own.iter().for_each(|row| self.compare(from, row));
+        Ok(others)
+    }
+
+    fn compare(&mut self, from: u64, row: &Row) {
+        self.expect(row.window_start == from, "the result of the window that has just passed");
+        let truth = self.truth(&self.taking_part, (row.window_start, row.window_end));
+        let different = truth.differences(row);
+        self.matched += usize::from(different.is_empty());
+        for column in different {
+            self.unmet.push(format!("window {from}: {column} is not the plaintext's"));
+        }
     }
 
     /// The plaintext result of a window of these members.

@@ -88,7 +88,7 @@ fn in_words(row: &Row) -> String {
             )
         }
         _ if row.status == OK => format!("{window}  {OK}: nobody has data"),
-        _ => format!("{window}  did not open, {} left out: {}", row.excluded, row.status),
+        _ => format!("{window}  did not open: {}", row.status),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
             outputs: vec![("avg_heart_rate".to_owned(), Value::Null)],
             population: 0,
             silent: 0,
-            excluded: 2,
+            excluded: 0,
             status: "too few owners".to_owned(),
             noise: None,
             mostly_noise: None,
@@ -135,7 +135,7 @@ mod tests {
             sealed: None,
         };
         let said = in_words(&row);
-        assert_eq!(said, "    window  20 s  did not open, 2 left out: too few owners");
+        assert_eq!(said, "    window  20 s  did not open: too few owners");
         row.status = OK.to_owned();
         assert!(in_words(&row).ends_with("ok: nobody has data"));
         row.outputs = vec![

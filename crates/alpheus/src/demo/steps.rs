@@ -1,6 +1,7 @@
 //! The steps of the demo, in order.
 
 use super::Args;
+use super::cheat::caught;
 use super::play::{DemoError, Play, broken};
 use super::stage::Stage;
 use super::world::World;
@@ -9,7 +10,6 @@ use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::explain::explain;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::planner::PlannedQuery;
@@ -24,6 +24,8 @@ use std::time::Instant;
 /// Frames that are shown as bytes, and how many bytes of each.
 const FRAMES: usize = 4;
 const BYTES: usize = 40;
+/// Windows of the first query.
+const WINDOWS: usize = 9;
 
 /// Plays the demo from start to end.
 ///
@@ -47,6 +49,7 @@ pub(super) fn play(args: &Args) -> Result<(), Failure> {
     forbidden(&mut play)?;
     change_of_mind(&mut play)?;
     dead_controller(&mut play)?;
+    caught(&mut play)?;
     compare(play)
 }
 
@@ -71,13 +74,8 @@ fn service_view(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
         .say("\nThis query is allowed. EXPLAIN shows what it would reveal, before it runs:\n")?;
     play.stage.quote(&play.world.allowed.text)?;
     play.stage.say("")?;
-    let planned = plan_query(
-        &play.world.allowed.create,
-        &play.embedded.manager.catalog,
-        QueryContext::from(play.now()?),
-        &mut play.rng,
-    )
-    .map_err(|refusal| Failure::new(Category::Refused, refusal.render(&play.world.allowed.text)))?;
+    let from = play.now()?;
+    let planned = play.plan(&play.world.allowed, from)?;
     if let Some(schema) = play.embedded.manager.catalog.schema(&play.world.schema.name) {
         play.stage.quote(&explain(&planned, schema, 0.01, false).to_string())?;
     }
@@ -120,11 +118,7 @@ fn allowed(play: &mut Play<'_>, planned: PlannedQuery) -> Result<(), Failure> {
          only all tokens together open the sum, and nothing but the sum. The bars show beats per minute\n\
          from 0 to 200 in steps of 20.",
     )?;
-    let plans = planned.plans.clone();
-    let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
-    play.embedded.manager.catalog.start(running).blame(Category::Check)?;
-    let now = play.now()?;
-    play.embedded.start(now, &plans).map_err(broken)?;
+    let plans = play.start(planned)?;
     let asked: BTreeSet<StreamId> =
         plans.iter().flat_map(|plan| &plan.streams).map(|planned| planned.stream).collect();
     let streams = play.embedded.streams.iter().enumerate();
@@ -255,11 +249,11 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
         "Only this program can compare them, since it plays the owners too. Count, mean, variance,\n\
          histogram and population of each window were recomputed from the readings themselves:",
     )?;
-    play.expect(play.matched == 7, "seven windows to equal the plaintext");
+    play.expect(play.matched == WINDOWS, "all windows to equal the plaintext");
     let counters = &play.embedded.manager.service.counters;
     let dead = !(counters.refused_frames.is_empty() && counters.refused_messages.is_empty());
     play.stage.say(&format!(
-        "    {} of 7 windows equal the plaintext to the last digit. The service received {} frames,\n    \
+        "    {} of {WINDOWS} windows equal the plaintext to the last digit. The service received {} frames,\n    \
          {} bytes, and could read none of them.",
         play.matched, counters.frames, counters.bytes
     ))?;

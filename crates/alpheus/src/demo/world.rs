@@ -9,7 +9,7 @@ use alpheus_input::source::Source;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Create, Statement, parse};
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{Frames, Schema};
 use std::fs::File;
 use std::path::Path;
 
@@ -27,6 +27,8 @@ pub(super) struct World {
     pub allowed: Question,
     /// A query that they do not allow.
     pub forbidden: Question,
+    /// A query whose rows the controllers sign.
+    pub signed: Question,
 }
 
 /// A query and its text.
@@ -43,6 +45,8 @@ struct Files {
     source: &'static str,
     policies: &'static str,
     forbidden: &'static str,
+    /// The name of the speed.
+    speed: &'static str,
 }
 
 const MADE_UP: Files = Files {
@@ -50,6 +54,7 @@ const MADE_UP: Files = Files {
     source: include_str!("../../../../examples/fitness/source.yaml"),
     policies: include_str!("../../../../examples/fitness/policies.yaml"),
     forbidden: include_str!("../../../../examples/fitness/queries/forbidden.sql"),
+    speed: "speed",
 };
 const PROFILE: &str = include_str!("../../../../examples/fitness/profile.yaml");
 
@@ -63,6 +68,7 @@ SELECT AVG(speed_mps)
 WINDOW TUMBLING (SIZE 10 SECONDS)
 FROM Fitness BETWEEN 1 AND 1;
 ",
+    speed: "speed_mps",
 };
 
 impl World {
@@ -72,7 +78,9 @@ impl World {
     /// If the file cannot be read or parsed.
     pub(super) fn load(args: &Args) -> Result<World, Failure> {
         let files = if args.input.is_some() { &RECORDED } else { &MADE_UP };
-        let schema = Schema::from_yaml(files.schema).blame(Category::Input)?;
+        let mut schema = Schema::from_yaml(files.schema).blame(Category::Input)?;
+        // Signed rows begin at an anchor, and the demo is shorter than an hour.
+        schema.frames = Frames::Ticks { anchor: schema.tick };
         let source = Source::parse(files.source, &schema).blame(Category::Input)?;
         let mut recording = match &args.input {
             Some(path) => recorded(path, &source, &schema)?,
@@ -90,6 +98,15 @@ FROM {} BETWEEN 10 AND 1000;
                 schema.name
             ))?,
             forbidden: question(files.forbidden)?,
+            signed: question(&format!(
+                "CREATE STREAM Speed AS
+SELECT AVG({})
+WINDOW TUMBLING (SIZE 10 SECONDS)
+FROM {} BETWEEN 10 AND 1000
+WITH (integrity = 'verified', alpha = '1/3');
+",
+                files.speed, schema.name
+            ))?,
             schema,
             recording,
         })

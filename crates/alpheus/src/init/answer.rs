@@ -12,6 +12,7 @@ use alpheus_node::local_time::iso_time;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
 use alpheus_stream_runtime::embedded::Controllers;
+use alpheus_stream_runtime::results::has_opened;
 use alpheus_streams::replay;
 use csv::StringRecord;
 use serde_json::Value;
@@ -29,6 +30,7 @@ struct InPart {
     folder: TempDir,
     source: PathBuf,
     input: PathBuf,
+    caption: String,
     says: String,
 }
 
@@ -40,22 +42,49 @@ impl InPart {
     ) -> Result<InPart, Failure> {
         let folder = tempfile::tempdir().blame(Category::Io)?;
         let (source, input) = (folder.path().join("source.yaml"), folder.path().join("part.csv"));
+        // Of a file with a column for each owner, the long form.
+        let bytes = found.wide.as_ref().map_or(bytes, |wide| wide.long().as_bytes());
         let cut = part.cut(bytes, found);
         let mut plain = found.clone();
-        plain.form.encoding = Encoding::Utf8;
+        (plain.form.encoding, plain.wide) = (Encoding::Utf8, None);
         for (path, text) in [(&source, &files(&plain, name, None).source), (&input, &cut.text)] {
             write_new(path, text.as_bytes(), Readers::Owner)?;
         }
         let (tally, (first, last)) = (&found.tally, part.days());
-        let owners = match cut.owners {
-            some if some < tally.owners => format!(" of {some} of {} owners", tally.owners),
-            _ => String::new(),
+        let (of, each) = match cut.owners < cut.of {
+            true => (
+                format!(
+                    "{} of the {} owners who have data from {first} to {last}",
+                    cut.owners, cut.of
+                ),
+                ", with all that each has there",
+            ),
+            false => (format!("{first} to {last} only"), ""),
         };
         let says = format!(
-            "To come soon, the answer covers {first} to {last} only: {} of {} rows{owners}. The command in README.md answers for all rows; all counts and sums above are of all rows.",
+            "So that it comes soon, this answer covers a part of the file: {of}{each}, which is {} of {} rows. The whole file has other results, which the command in README.md computes. The counts and sums of columns above are of all rows.",
             cut.rows, tally.rows
         );
-        Ok(InPart { folder, source, input, says })
+        let caption = format!(", of a part of the file: {of}");
+        Ok(InPart { folder, source, input, caption, says })
+    }
+}
+
+/// The first query, over rows of this input as this source file reads them.
+fn replayed(folder: &Path, (source, input): (PathBuf, PathBuf), output: PathBuf) -> replay::Args {
+    replay::Args {
+        schema: folder.join("schema.yaml"),
+        source,
+        input,
+        policies: Some(folder.join("policies.yaml")),
+        query: vec![folder.join("query.sql")],
+        controllers: replay::ControllerCount(Controllers::Count(1)),
+        masks: None,
+        membership: None,
+        tick: None,
+        state: None,
+        max_refused: replay::MaxRefused::default(),
+        output,
     }
 }
 
@@ -72,35 +101,37 @@ pub(super) fn show(
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let part = written.part.as_ref().map(|part| InPart::write(part, (bytes, found), &name));
     let part = part.transpose()?;
-    let replayed = replay::Args {
-        schema: folder.join("schema.yaml"),
-        source: part.as_ref().map_or_else(|| folder.join("source.yaml"), |own| own.source.clone()),
-        input: part.as_ref().map_or_else(|| args.file.clone(), |own| own.input.clone()),
-        policies: Some(folder.join("policies.yaml")),
-        query: vec![folder.join("query.sql")],
-        controllers: replay::ControllerCount(Controllers::Count(1)),
-        masks: None,
-        membership: None,
-        tick: None,
-        state: None,
-        max_refused: replay::MaxRefused::default(),
-        output: output.clone(),
+    let (source, input) = match &part {
+        Some(part) => (part.source.clone(), part.input.clone()),
+        None => (folder.join("source.yaml"), args.file.clone()),
     };
-    replay::run(&replayed, globals)?;
+    replay::run(&replayed(folder, (source, input), output.clone()), globals)?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?);
     let records = reader.records().filter_map(Result::ok);
-    let rows: Vec<Vec<String>> = records.map(|record| columns.row(&record)).collect();
+    let mut rows: Vec<Vec<String>> = records.map(|record| columns.row(&record)).collect();
     let all = rows.len();
-    let title = format!("First answer, in windows of {}", written.window);
-    let rows = rows.into_iter().take(SHOWN_ROWS).collect();
+    let caption = part.as_ref().map_or("", |part| &part.caption);
+    let opened = columns.keep_opened(&mut rows);
+    let title = format!("First answer, in windows of {}{caption}{opened}", written.window);
+    rows.truncate(SHOWN_ROWS);
+    if part.is_some() {
+        columns.mark_part(&mut rows);
+    }
     let table = Table { title, columns: columns.names(), rows };
     let mut text = Vec::new();
     print_tables(&[table], Format::Table, &mut text).blame_io(&output)?;
     let mut out = std::io::stdout().lock();
     let _ = printed(
         out.write_all(&text)
-            .and_then(|()| writeln!(out, "{all} rows with all columns, in {}", output.display()))
+            .and_then(|()| {
+                writeln!(
+                    out,
+                    "{} with all columns, and times in milliseconds since 1970, in {}",
+                    replay::counted(all as u64, "row"),
+                    output.display()
+                )
+            })
             .and_then(|()| match &part {
                 Some(part) => writeln!(out, "{}", part.says),
                 None => Ok(()),
@@ -134,6 +165,28 @@ impl Columns {
             name => name.unwrap_or_default().to_owned(),
         };
         self.shown.iter().map(name).collect()
+    }
+
+    /// Keeps the rows of windows with a result, if there are any; says so if others are left out.
+    fn keep_opened(&self, rows: &mut Vec<Vec<String>>) -> String {
+        let Some(status) = self.names().iter().position(|name| name == "status") else {
+            return String::new();
+        };
+        let opened = |row: &Vec<String>| row.get(status).is_some_and(|own| has_opened(own));
+        let (all, open) = (rows.len(), rows.iter().filter(|row| opened(row)).count());
+        if open == 0 || open == all {
+            return String::new();
+        }
+        rows.retain(opened);
+        format!("; {open} of {all} have a result")
+    }
+
+    /// Says in each row's status that it covers a part.
+    fn mark_part(&self, rows: &mut [Vec<String>]) {
+        let status = self.names().iter().position(|name| name == "status");
+        for own in rows.iter_mut().filter_map(|row| row.get_mut(status?)) {
+            own.push_str(", of a part");
+        }
     }
 
     fn cell<'r>(&self, record: &'r StringRecord, name: &str) -> &'r str {
@@ -202,6 +255,18 @@ mod tests {
         ] {
             assert_eq!(shown("avg_x", cell), text);
         }
+    }
+
+    #[test]
+    fn windows_with_a_result_are_shown_first_and_a_part_says_so() {
+        let columns = Columns::of(&["window_start", "count_a", "status"].into_iter().collect());
+        let row = |status: &str| ["0", "1", status].map(str::to_owned).to_vec();
+        let mut rows = vec![row("population below the minimum 10"), row("ok")];
+        assert_eq!(columns.keep_opened(&mut rows), "; 1 of 2 have a result");
+        columns.mark_part(&mut rows);
+        assert_eq!(rows, [row("ok, of a part")]);
+        let mut none = vec![row("population below the minimum 10")];
+        assert_eq!((columns.keep_opened(&mut none).as_str(), none.len()), ("", 1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Questions at a terminal, and what is answered.
 
 use super::{FileFacts, say};
+use alpheus_discover::Understanding;
 use alpheus_node::failure::{Blame, Category, Failure};
 use clap::Parser;
 use std::io::BufRead;
@@ -13,20 +14,37 @@ struct Answer {
     known: FileFacts,
 }
 
-/// Reads an answer to the questions that were shown. None if the person accepts the best guess.
-pub(super) fn ask() -> Result<Option<FileFacts>, Failure> {
+/// Reads an answer to the questions that were shown. None if the person accepts the best guess, which
+/// is no answer to whose a row is: a wrong guess would release single owners' rows.
+pub(super) fn ask(found: &Understanding) -> Result<Option<FileFacts>, Failure> {
+    let whose = found.asks_whose();
+    let empty = if whose { "" } else { " (empty: take the best guess)" };
     loop {
-        let line = line(
-            "Your answer, as the option that the question names (empty: take the best guess): ",
-        )?;
+        let line = line(&format!("Your answer, as the option that the question names{empty}: "))?;
         if line.trim().is_empty() {
-            return Ok(None);
+            if !whose {
+                return Ok(None);
+            }
+            say(
+                "This decides whose rows results show, so there is no guess: say it, such as `--owner COLUMN` or `--owner none`. Ctrl-C ends without writing anything.\n",
+            )?;
+            continue;
+        }
+        if let Some(known) = named(&line, found).filter(|_| whose) {
+            return Ok(Some(known));
         }
         match Answer::try_parse_from(line_words(&line)) {
             Ok(answer) => return Ok(Some(answer.known)),
             Err(error) => say(&not_understood(&error.to_string()))?,
         }
     }
+}
+
+/// The owner's column, if the line is nothing but its name, or `none`.
+fn named(line: &str, found: &Understanding) -> Option<FileFacts> {
+    let name = line.trim().trim_matches(['`', '\'', '"']);
+    let known = name == "none" || found.names.iter().any(|own| own == name);
+    known.then(|| FileFacts { owner: Some(name.to_owned()), ..FileFacts::default() })
 }
 
 /// Asks for a line.
@@ -41,7 +59,7 @@ pub(super) fn line(question: &str) -> Result<String, Failure> {
         // The shell's prompt begins on a line of its own.
         say("\n")?;
         let what = "the question has no answer, so nothing was written";
-        let help = "answer with the option that it names, here or on the command line; an empty line, or `--yes`, takes the best guess";
+        let help = "answer with the option that it names, here or on the command line; `--yes` writes the files with the best guess, and runs nothing where that matters";
         return Err(Failure::new(Category::Undecided, what).with_help(help));
     }
     Ok(line)
@@ -86,7 +104,19 @@ fn line_words(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_discover::Hints;
     use alpheus_discover::clock::Region;
+
+    #[test]
+    fn the_bare_name_of_a_column_is_an_owner() {
+        let rows = "a b,time,v\nx,2024-01-01,1\ny,2024-01-02,2\n";
+        let found = alpheus_discover::understand(rows.as_bytes(), &Hints::default()).unwrap();
+        let owner = |line: &str| named(line, &found).and_then(|known| known.owner);
+        assert_eq!(owner("a b\n").as_deref(), Some("a b"));
+        assert_eq!(owner(" `a b` ").as_deref(), Some("a b"));
+        assert_eq!(owner("none\n").as_deref(), Some("none"));
+        assert_eq!(owner("--owner 'a b'"), None);
+    }
 
     #[test]
     fn answers_are_options() {

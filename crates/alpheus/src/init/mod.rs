@@ -35,8 +35,8 @@ It writes schema.yaml, source.yaml, policies.yaml, query.sql, README.md and unde
 runs the query and shows the answer. --yes asks nothing: all files hold the best guess,
 understood.json lists what is unsure, and where that matters the query is not run and the exit
 code is 6. With --error, owners release only results with noise, and the query asks for that
-error; if it cannot be had, nothing is written, and the nearest that can is said. Nothing is sent
-anywhere.";
+error; if it cannot be had, nothing is written, and the nearest that can, if any, is said. Nothing
+is sent anywhere.";
 
 /// Arguments of `alpheus init`.
 #[derive(Debug, clap::Args)]
@@ -52,6 +52,9 @@ pub struct Args {
     /// is the file's name up to its first dot
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Replace the files that an earlier run wrote to the folder
+    #[arg(long)]
+    pub force: bool,
     /// Results with noise (differential privacy), of which 95 of 100 have at most this error; by
     /// default exact totals over many owners
     #[arg(long, value_name = "PERCENT")]
@@ -67,11 +70,14 @@ pub struct FileFacts {
     /// The column that says whose a reading is; `none` if all are one owner's
     #[arg(long, value_name = "COLUMN")]
     pub owner: Option<String>,
+    /// Each column of numbers is one owner's; NAME says what they measure
+    #[arg(long, value_name = "NAME", conflicts_with = "owner")]
+    pub wide: Option<String>,
     /// A column of the time; several are joined with spaces
     #[arg(long, value_name = "COLUMN")]
     pub time: Vec<String>,
-    /// The format of the time, as in strftime; or s, ms, us or ns for numbers since 1970, or
-    /// spreadsheet-days
+    /// The format of the time, as in strftime; or s, ms, us, ns or days for numbers since 1970, or
+    /// spreadsheet-days. `days` also counts rounds, such as years: each is one day
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
     /// The zone of times that do not say theirs, such as UTC, +02:00 or Europe/Berlin
@@ -134,7 +140,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut accepted = false;
     let asks = !args.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     while asks && found.is_undecided() {
-        let Some(more) = ask()? else {
+        let Some(more) = ask(&found)? else {
             accepted = true;
             break;
         };
@@ -154,7 +160,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         true => noise::asked(&found, &name)?,
         false => noise::planned(&found, &name, error)?,
     };
-    write(&written, &found, &folder)?;
+    write(&written, &found, &folder, args.force)?;
     say(&format!(
         "Written to {}: schema.yaml, source.yaml, policies.yaml, query.sql, README.md, understood.json\n",
         folder.display()
@@ -163,10 +169,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and another --output",
+            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and --force, which replaces these files",
         ));
     }
-    answer::show(args, &written, (&bytes, &found), &folder, globals)?;
+    if noise::takes_long(&written) {
+        say(
+            "The query was not run: its windows need so many owners that an answer takes minutes. The command in README.md runs it.\n",
+        )?;
+    } else {
+        answer::show(args, &written, (&bytes, &found), &folder, globals)?;
+    }
     promised.iter().try_for_each(|what| say(&format!("{what}\n")))
 }
 
@@ -243,6 +255,7 @@ impl FileFacts {
         }
         Ok(Hints {
             owner: self.owner.clone(),
+            wide: self.wide.clone(),
             time: self.time.clone(),
             time_format: self.time_format.clone(),
             zone,
@@ -261,6 +274,7 @@ impl FileFacts {
     /// Adds what a later answer says.
     fn add(&mut self, more: FileFacts) {
         self.owner = more.owner.or(self.owner.take());
+        self.wide = more.wide.or(self.wide.take());
         if !more.time.is_empty() {
             self.time = more.time;
         }
@@ -285,7 +299,9 @@ fn summary(found: &Understanding, file: &Path) -> String {
     let time = found.time.columns.iter().filter_map(|at| found.names.get(*at));
     let time: Vec<String> = time.map(|name| format!("`{name}`")).collect();
     // Writing to a text does not fail.
-    let _ = writeln!(text, "{}: {} rows, {} refused", file.display(), tally.rows, tally.refused());
+    let rows = if found.wide.is_some() { "readings" } else { "rows" };
+    let (all, refused) = (tally.rows, tally.refused());
+    let _ = writeln!(text, "{}: {all} {rows}, {refused} refused", file.display());
     let _ = writeln!(
         text,
         "  time: {} as {}, zone: {}",
@@ -293,10 +309,7 @@ fn summary(found: &Understanding, file: &Path) -> String {
         found.time.format(),
         found.zone_text()
     );
-    let _ = match &found.owner {
-        Some(owner) => writeln!(text, "  owner: `{owner}`, {} of them", tally.owners),
-        None => writeln!(text, "  owner: no column; one stream"),
-    };
+    let _ = writeln!(text, "  owner: {}", owners(found));
     let fates = found.fates();
     for (name, fate) in fates.iter().take(SHOWN) {
         let _ = match found.attributes.iter().find(|own| own.column == *name) {
@@ -313,8 +326,25 @@ fn summary(found: &Understanding, file: &Path) -> String {
             let _ = writeln!(text, "  and {more} more columns; README.md has them all");
         }
     }
+    for own in found.attributes.iter().filter(|_| found.wide.is_some()) {
+        let (name, count, sum) = (&own.name, own.total.count, own.total.sum.text());
+        let _ = writeln!(text, "  measured as {name}: {count} readings, sum {sum}");
+    }
     text.push_str(&open_points(found));
     text
+}
+
+/// What says whose a reading is.
+fn owners(found: &Understanding) -> String {
+    let many = found.tally.owners;
+    match (&found.wide, &found.owner) {
+        (Some(wide), _) => {
+            let (first, last) = wide.ends();
+            format!("each of {many} columns is one's, `{first}` to `{last}`")
+        }
+        (None, Some(owner)) => format!("`{owner}`, {many} of them"),
+        (None, None) => "no column; one stream".to_owned(),
+    }
 }
 
 /// What is asked, and the first notes.
@@ -336,9 +366,31 @@ fn open_points(found: &Understanding) -> String {
     text
 }
 
-fn write(written: &Files, found: &Understanding, folder: &Path) -> Result<(), Failure> {
+/// The files that are written.
+const WRITTEN: [&str; 7] = [
+    "schema.yaml",
+    "source.yaml",
+    "policies.yaml",
+    "query.sql",
+    "README.md",
+    "understood.json",
+    "answer.csv",
+];
+
+fn write(
+    written: &Files,
+    found: &Understanding,
+    folder: &Path,
+    force: bool,
+) -> Result<(), Failure> {
+    let again = force && folder.join("understood.json").is_file();
+    if again {
+        for path in WRITTEN.map(|name| folder.join(name)).iter().filter(|path| path.is_file()) {
+            std::fs::remove_file(path).blame_io(path)?;
+        }
+    }
     let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
-    if !is_empty {
+    if !is_empty && !again {
         make_private_folder(folder)?;
     }
     let mut report = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{asking, say};
 use alpheus_discover::Understanding;
-use alpheus_discover::write::{Files, Noise, files};
+use alpheus_discover::write::{Files, Noise, NoiseTerms, files, noise_terms};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
@@ -15,6 +15,9 @@ use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_time::Timestamp;
 use std::path::Path;
 use std::str::FromStr;
+
+/// More owners than these are not thought of.
+const MAX_OWNERS: u32 = 20_000;
 
 /// The error of results, as a percentage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,23 +76,84 @@ struct Attempt {
     crowd: u32,
 }
 
-/// Plans for an error over as many owners as windows have.
-fn attempt(found: &Understanding, name: &str, error: &str) -> Result<Attempt, Failure> {
-    let written = files(found, name, Some(Noise { error, least: 0 }));
-    let schema = Schema::from_yaml(&written.schema).blame(Category::Check)?;
-    let policies = Policies::from_yaml(&written.policies, &schema).blame(Category::Check)?;
-    let query = parse(&written.query).blame(Category::Check)?;
-    let Statement::Create(create) = query else {
-        return Err("the query that was written is none").blame(Category::Check);
-    };
-    // Not all owners have data in a window, and those who do not add nothing to its result.
-    let crowd = u32::try_from(written.crowd.max(1)).unwrap_or(u32::MAX);
-    let sample = AssumedOwners::invented(crowd, Controllers::Count(1), &schema, &[])?;
-    let catalog = sample.catalog(Path::new("schema.yaml"), schema, &policies)?;
-    // A plan that runs gets a fresh nonce. This one never runs.
-    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
-    let outcome = plan_query(&create, &catalog, asking, &mut entropy::rng()?);
-    Ok(Attempt { outcome, crowd })
+/// Asks the planner for an error with each of some terms.
+struct Asker<'a> {
+    found: &'a Understanding,
+    name: &'a str,
+}
+
+impl Asker<'_> {
+    /// Plans for an error over as many owners as windows have, or over `crowd` of them.
+    fn attempt(
+        &self,
+        (error, terms): (&str, NoiseTerms),
+        crowd: Option<u32>,
+    ) -> Result<Attempt, Failure> {
+        let noise = Noise { error, least: 0, terms: Some(terms) };
+        let written = files(self.found, self.name, Some(noise));
+        let schema = Schema::from_yaml(&written.schema).blame(Category::Check)?;
+        let policies = Policies::from_yaml(&written.policies, &schema).blame(Category::Check)?;
+        let query = parse(&written.query).blame(Category::Check)?;
+        let Statement::Create(create) = query else {
+            return Err("the query that was written is none").blame(Category::Check);
+        };
+        // Not all owners have data in a window, and those who do not add nothing to its result.
+        let mut usual = u32::try_from(written.crowd.max(1)).unwrap_or(u32::MAX);
+        if terms.limit().is_some() {
+            // One in twenty has more events than count.
+            usual -= usual.div_ceil(20);
+        }
+        let crowd = crowd.unwrap_or(usual);
+        let sample = AssumedOwners::invented(crowd, Controllers::Count(1), &schema, &[])?;
+        let catalog = sample.catalog(Path::new("schema.yaml"), schema, &policies)?;
+        // A plan that runs gets a fresh nonce. This one never runs.
+        let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+        let outcome = plan_query(&create, &catalog, asking, &mut entropy::rng()?);
+        Ok(Attempt { outcome, crowd })
+    }
+
+    fn can_be_had(&self, percent: u8, terms: NoiseTerms, crowd: Option<u32>) -> bool {
+        let tried = self.attempt((&format!("{percent} %"), terms), crowd);
+        tried.is_ok_and(|tried| tried.outcome.is_ok())
+    }
+
+    /// The smallest error in whole percent that can be had with all that owners have in a window,
+    /// and its terms: of equally small ones the first.
+    fn nearest(&self, all: &[NoiseTerms]) -> Option<(u8, NoiseTerms)> {
+        let mut best: Option<(u8, NoiseTerms)> = None;
+        for terms in all {
+            let most = best.map_or(99, |(percent, _)| percent.saturating_sub(1));
+            if most == 0 || !self.can_be_had(most, *terms, None) {
+                continue;
+            }
+            let percents: Vec<u8> = (1..most).collect();
+            let least =
+                percents.partition_point(|percent| !self.can_be_had(*percent, *terms, None));
+            best = Some((percents.get(least).copied().unwrap_or(most), *terms));
+        }
+        best
+    }
+
+    /// About how many owners a window would need for an error: twice as many at a time.
+    fn enough_owners(&self, (error, terms): (&str, NoiseTerms), crowd: u32) -> Option<u32> {
+        let fits = |owners: u32| {
+            let tried = self.attempt((error, terms), Some(owners));
+            tried.is_ok_and(|tried| tried.outcome.is_ok())
+        };
+        let (mut few, mut many) = (crowd, crowd.max(5).saturating_mul(2));
+        while !fits(many) {
+            (few, many) = (many, many.saturating_mul(2));
+            if many > MAX_OWNERS {
+                return None;
+            }
+        }
+        // To a tenth.
+        while few + few / 10 < many {
+            let middle = few.midpoint(many);
+            if fits(middle) { many = middle } else { few = middle }
+        }
+        Some(many)
+    }
 }
 
 /// The files, and with an error what the planner promises of each column.
@@ -104,50 +168,79 @@ pub(super) fn planned(
     let Some(ErrorShare(asked)) = error else {
         return Ok((files(found, name, None), Vec::new()));
     };
-    let Attempt { outcome, crowd } = attempt(found, name, asked)?;
-    match outcome {
-        Ok(planned) => {
-            let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
-            let mut said = planned.accuracy;
-            said.push(format!(
-                "in windows of at least {least} owners; of {}, at least {crowd} have data in half of the windows",
-                found.tally.owners
-            ));
-            let noise = Noise { error: asked, least: least.into() };
-            Ok((files(found, name, Some(noise)), said))
-        }
-        Err(refusal) => {
-            let nearest = nearest(found, name);
-            Err(out_of_reach(&refusal, (asked, nearest), (name, crowd)))
+    let (asker, all) = (Asker { found, name }, noise_terms(found));
+    let mut refused = None;
+    for terms in &all {
+        let Attempt { outcome, crowd } = asker.attempt((asked, *terms), None)?;
+        match outcome {
+            Ok(planned) => {
+                let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
+                let mut said = planned.accuracy;
+                said.push(format!(
+                    "in windows of {} of at least {least} owners; of {}, at least {crowd} have data in half of the windows",
+                    terms.length(),
+                    found.tally.owners
+                ));
+                let noise = Noise { error: asked, least: least.into(), terms: Some(*terms) };
+                return Ok((files(found, name, Some(noise)), said));
+            }
+            Err(refusal) if refused.is_none() => refused = Some((refusal, crowd, *terms)),
+            Err(_) => {}
         }
     }
+    let nothing = "there are no windows to ask for";
+    let (refusal, crowd, terms) = refused.ok_or(nothing).blame(Category::Check)?;
+    let help = match asker.nearest(&all) {
+        Some((percent, nearest)) => said_nearest(percent, nearest),
+        None => said_out_of_reach(asked, crowd, asker.enough_owners((asked, terms), crowd)),
+    };
+    let error = OutOfReachError { asked: asked.to_owned(), why: why(&refusal, terms, crowd) };
+    Err(Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help))
 }
 
-/// The smallest error in whole percent that can be had with all that owners have in a window.
-fn nearest(found: &Understanding, name: &str) -> Option<u8> {
-    let is_out_of_reach = |percent: &u8| {
-        let tried = attempt(found, name, &format!("{percent} %"));
-        !tried.is_ok_and(|tried| tried.outcome.is_ok())
-    };
-    let percents: Vec<u8> = (1..100).collect();
-    percents.get(percents.partition_point(is_out_of_reach)).copied()
+/// Whether an answer takes minutes: each owner that a window needs has a session on each of its days.
+pub(super) fn takes_long(written: &Files) -> bool {
+    /// Some forty seconds.
+    const MAX_SESSIONS: u64 = 200_000;
+    let days = written.window.strip_suffix(" DAYS").and_then(|days| days.parse().ok());
+    let least = written.query.split("BETWEEN ").nth(1);
+    let least = least.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
+    written.part.is_some() && least.saturating_mul(days.unwrap_or(1)) > MAX_SESSIONS
 }
 
-fn out_of_reach(
-    refusal: &PlanningError,
-    (asked, nearest): (&str, Option<u8>),
-    (name, crowd): (&str, u32),
-) -> Failure {
-    let mut why: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
-    why.push(format!("at least {crowd} owners have data in half of the windows"));
-    let error = OutOfReachError { asked: asked.to_owned(), why: why.join("; ") };
-    let help = match nearest {
-        Some(percent) => format!(
-            "the nearest is `--error '{percent} %'`. It is smaller with more owners, or with narrower bounds: write the files with that error, and narrow the bounds in schema.yaml. Without --error, results are exact totals"
-        ),
-        None => "without --error, results are exact totals over many owners".to_owned(),
+/// Why an error cannot be had with these terms.
+fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32) -> String {
+    // The query is written here, so what it says of noise is nothing that a person could change.
+    let own = |what: &String| !what.contains("set epsilon as well");
+    let sentences = refusal.sentences().into_iter().map(|(_, what)| what);
+    let mut why: Vec<String> = sentences.filter(own).collect();
+    let half =
+        format!("at least {crowd} owners have data in half of the windows of {}", terms.length());
+    why.push(half);
+    why.join("; ")
+}
+
+fn said_nearest(percent: u8, terms: NoiseTerms) -> String {
+    let limit = match terms.limit() {
+        None => String::new(),
+        Some(1) => ", without owners who have more than 1 reading in a window".to_owned(),
+        Some(events) => {
+            format!(", without owners who have more than {events} readings in a window")
+        }
     };
-    Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help)
+    format!(
+        "the nearest is `--error '{percent} %'`, in windows of {}{limit}. It is smaller with more owners, or with narrower bounds: write the files with that error, and narrow the bounds in schema.yaml. Without --error, results are exact totals",
+        terms.length()
+    )
+}
+
+fn said_out_of_reach(asked: &str, crowd: u32, enough: Option<u32>) -> String {
+    let enough = enough.map_or_else(String::new, |owners| {
+        format!(": for {asked}, about {owners} would have to have data in a window")
+    });
+    format!(
+        "no error below 100 % can be had with {crowd} owners in a window, whatever its length{enough}. Without --error, results are exact totals over many owners"
+    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use alpheus_node::local_time::local_time;
 use alpheus_node::settings::Format;
 use alpheus_stream_runtime::results::cell;
+use alpheus_streams::query::cells_below;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
@@ -47,12 +48,22 @@ impl LiveRows {
                 self.columns = row.keys().cloned().collect();
                 csv.write_record(&self.columns)?;
             }
-            csv.write_record(row.values().map(|value| cell(value.clone())))?;
+            csv.write_record(cells_below(&self.columns, row))?;
         }
         csv.flush()
     }
 
     fn aligned(&mut self, rows: &[Map<String, Value>], out: &mut impl Write) -> io::Result<()> {
+        let mut alike = rows.chunk_by(|one, next| one.keys().eq(next.keys()));
+        alike.try_for_each(|rows| self.aligned_alike(rows, out))
+    }
+
+    /// Rows whose names are the same, in the same order.
+    fn aligned_alike(
+        &mut self,
+        rows: &[Map<String, Value>],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let cells: Vec<Vec<String>> = rows.iter().map(shown).collect();
         let Some(first) = rows.first() else { return Ok(()) };
         let columns: Vec<String> = first.keys().cloned().collect();
@@ -111,6 +122,26 @@ mod tests {
         rows.print(&[row(1_000_000, "ok")], &mut out).unwrap();
         let said = String::from_utf8(out).unwrap();
         assert!(said.ends_with("  count  status\n-------  ------\n1000000      ok\n"), "{said}");
+    }
+
+    /// The service chooses the order of a row's names. A number stands below its own.
+    #[test]
+    fn cells_stand_below_their_names_in_whatever_order_they_come() {
+        let other = serde_json::json!({ "status": "ok", "count": 7, "windows": 999 });
+        let some = [row(5, "ok"), other.as_object().unwrap().clone()];
+        let print = |format| {
+            let mut out = Vec::new();
+            LiveRows::new(format).print(&some, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(print(Format::Csv), "count,status\n5,ok\n7,ok\n");
+        let table = print(Format::Table);
+        assert!(
+            table.ends_with(
+                "status  count  windows\n------  -----  -------\n    ok      7      999\n"
+            ),
+            "{table}"
+        );
     }
 
     #[test]

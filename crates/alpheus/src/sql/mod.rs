@@ -148,8 +148,9 @@ impl Session {
     }
 
     fn send(&self, sql: &str) -> Result<StatementResult, Failure> {
-        let said = self.client.post_json("/v1/statements", &self.opener.statement(sql)?)?;
-        self.opener.accepted(sql);
+        let said: StatementResult =
+            self.client.post_json("/v1/statements", &self.opener.statement(sql)?)?;
+        self.opener.accepted(sql, said.running())?;
         Ok(said)
     }
 

@@ -30,6 +30,17 @@ const LAST_PATIENCE: Duration = Duration::from_secs(90);
 /// Windows that may be on their way.
 const UNDER_WAY: u64 = 4;
 
+/// Why the clock stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The recording has ended.
+    Played,
+    /// Somebody has stopped it.
+    Stopped,
+    /// Nobody reads the results any more.
+    Unread,
+}
+
 /// The clock of a recording.
 pub(super) struct Feed {
     /// Starts of the windows in which somebody who takes part has data.
@@ -57,14 +68,14 @@ impl Feed {
         }
     }
 
-    /// Moves the clock until it is time to stop; with `once`, until every window of the recording
-    /// has a result, or none has come for long.
+    /// Moves the clock until every window of the recording has a result, or none has come for long;
+    /// with `stay`, until it is time to stop.
     pub(super) fn play(
         mut self,
         stage: &mut Stage,
-        (results, once): (&Results, bool),
+        (results, stay): (&Results, bool),
         stop: &Shutdown,
-    ) -> Result<(), Failure> {
+    ) -> Result<End, Failure> {
         let (mut now, mut moved) = (stage.clock.time(), Instant::now());
         let (mut looked, mut ended) = (Instant::now(), None::<Instant>);
         while !stop.is_stopping() {
@@ -75,19 +86,23 @@ impl Feed {
             stage.clock.set(now)?;
             if ended.is_none() && self.next == self.windows.len() {
                 ended = Some(Instant::now());
-                eprintln!("the recording has ended");
+                let then = if stay { "; Ctrl-C ends everything" } else { "" };
+                eprintln!("the recording has ended{then}");
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 stage.check()?;
             }
             let lacks = || results.first_lacking().is_some();
-            if once && ended.is_some_and(|since| !lacks() || since.elapsed() > LAST_PATIENCE) {
-                return Ok(());
+            if !stay && ended.is_some_and(|since| !lacks() || since.elapsed() > LAST_PATIENCE) {
+                return Ok(End::Played);
+            }
+            if !results.is_read() {
+                return Ok(End::Unread);
             }
             std::thread::sleep(STEP);
         }
-        Ok(())
+        Ok(End::Stopped)
     }
 
     /// Where the clock may go: not beyond the end of a window whose devices have not sent all.

@@ -13,14 +13,16 @@ mod rows;
 mod stage;
 mod summary;
 
-use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::children::Folder;
 use alpheus_node::service::shutdown;
+use alpheus_streams::replay::counted;
 use clap::value_parser;
-use feed::Feed;
+use feed::{End, Feed};
 use inputs::Inputs;
 use stage::Stage;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -30,16 +32,18 @@ Examples:
   alpheus up my-data --owners 40 --controllers 5 --state my-data/run
   alpheus up my-data --input readings.csv --query \\
       'SELECT AVG(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household'
-  alpheus up --once
+  alpheus up --stay
 
 DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
 names it. Without DIR, a street of generated electricity meters is used.
 
 The recording is played from its first event on: each device sends each event at its time, and all
 processes follow one clock, which may be faster than real time. The clock waits where devices or
-results lag behind, and a window that lacks somebody's data says so. With --once, the exit code is 1
-if no window opened, or if one has no result. `alpheus up` prints the addresses of two consoles, and
-commands for another terminal. Ctrl-C ends everything.";
+results lag behind, and a window that lacks somebody's data says so. `alpheus up` prints the
+addresses of two consoles, and commands for another terminal. When the recording has ended and its
+windows have results, it says what came of them and ends everything; the exit code is 1 if no window
+opened, or if one has no result. With --stay it goes on, so that the consoles can be looked at.
+Ctrl-C ends everything, and so does the end of what reads the output.";
 
 /// Arguments of `alpheus up`.
 #[derive(Debug, clap::Args)]
@@ -69,8 +73,11 @@ pub struct Args {
     /// removed at the end
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// End when the recording has ended and all its windows have a result
+    /// Go on when the recording has ended, until Ctrl-C
     #[arg(long)]
+    stay: bool,
+    /// What it does by default, for scripts of earlier versions
+    #[arg(long, hide = true, conflicts_with = "stay")]
     once: bool,
 }
 
@@ -95,10 +102,11 @@ impl Place {
     }
 }
 
-/// Runs the command until it is stopped.
+/// Runs the command until the recording has ended, or it is stopped.
 ///
 /// # Errors
-/// A file cannot be used, policies refuse the query, or a process ends by itself.
+/// A file cannot be used, policies refuse the query, a process ends by itself, or a window has no
+/// result.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let stop = shutdown::on_signal().blame(Category::Io)?;
     let place = Place::create(args.state.as_deref())?;
@@ -109,37 +117,48 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     stage.start(&inputs, &stop)?;
     stage.ask(&inputs, &stop)?;
     stage.open_consoles()?;
-    describe(&place, &stage, &inputs, speed);
+    let said = describe(&place, &stage, &inputs, speed);
+    if printed(std::io::stdout().lock().write_all(said.as_bytes()))?.is_break() {
+        return Ok(());
+    }
     let rows = rows::follow(&stage, &inputs)?;
-    Feed::new(&inputs, speed).play(&mut stage, (&rows, args.once), &stop)?;
+    let end = Feed::new(&inputs, speed).play(&mut stage, (&rows, args.stay), &stop)?;
     let remedy = summary::say(&inputs, &rows);
     eprintln!("ending all processes");
-    if args.once && !stop.is_stopping() { summary::check(&rows, remedy) } else { Ok(()) }
+    if end == End::Played { summary::check(&rows, remedy) } else { Ok(()) }
 }
 
 /// What to do next.
-fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) {
+fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) -> String {
     let at = place.path().display();
     let (server, name) = (stage.server(), &inputs.create.name);
     let analyst = format!("--server {server} --identity {at}/pki/analyst");
-    match &inputs.controllers {
-        (_, Some(why)) => println!("service:    {server}, and 1 controller: {why}"),
-        (1, None) => println!("service:    {server}, and 1 controller"),
-        (many, None) => println!("service:    {server}, and {many} controllers"),
-    }
-    println!("consumer:   {}", stage.consumer_page);
-    println!("an owner:   {}", stage.owner_page);
-    match place {
-        Place::Temporary(_) => println!("state:      {at} (removed at the end)"),
-        Place::Kept(_) => println!("state:      {at}"),
-    }
-    println!("clock:      {speed} times as fast as real time, from the recording's beginning");
-    println!();
-    println!("Open one of the pages in a browser, or try in another terminal:");
-    println!("  alpheus sql {analyst}");
-    println!("  alpheus query {analyst} --results {name} --follow");
-    println!("  {}", stage.owner_command(place.path(), "log"));
-    println!("  {}", stage.owner_command(place.path(), "revoke"));
-    println!();
-    println!("Results of {name}, as they arrive; Ctrl-C ends everything:");
+    let controllers = match &inputs.controllers {
+        (_, Some(why)) => format!("1 controller: {why}"),
+        (many, None) => counted(u64::from(*many), "controller"),
+    };
+    let kept = match place {
+        Place::Temporary(_) => " (removed at the end)",
+        Place::Kept(_) => "",
+    };
+    format!(
+        "service:    {server}, and {controllers}
+consumer:   {consumer}
+an owner:   {owner}
+state:      {at}{kept}
+clock:      {speed} times as fast as real time, from the recording's beginning
+
+Open one of the pages in a browser, or try in another terminal:
+  alpheus sql {analyst}
+  alpheus query {analyst} --results {name} --follow
+  {log}
+  {revoke}
+
+Results of {name}, as they arrive; Ctrl-C ends everything:
+",
+        consumer = stage.consumer_page,
+        owner = stage.owner_page,
+        log = stage.owner_command(place.path(), "log"),
+        revoke = stage.owner_command(place.path(), "revoke"),
+    )
 }

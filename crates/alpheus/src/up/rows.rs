@@ -39,6 +39,8 @@ struct Inner {
     lacking: BTreeMap<u64, usize>,
     /// Whether populations are those of one window.
     are_windows: bool,
+    /// Whether the output can still be written.
+    is_read: bool,
     counts: Counts,
 }
 
@@ -65,7 +67,7 @@ impl Results {
         }
         let are_windows = inputs.create.cumulating.is_none();
         let counts = Counts::default();
-        Self(Arc::new(Mutex::new(Inner { awaited, lacking, are_windows, counts })))
+        Self(Arc::new(Mutex::new(Inner { awaited, lacking, are_windows, is_read: true, counts })))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -80,6 +82,11 @@ impl Results {
     /// How many windows have no result.
     pub(super) fn lacking(&self) -> usize {
         self.inner().lacking.len()
+    }
+
+    /// Whether somebody reads what is printed, as far as is known.
+    pub(super) fn is_read(&self) -> bool {
+        self.inner().is_read
     }
 
     /// What has come so far.
@@ -144,8 +151,8 @@ pub(super) fn follow(stage: &Stage, inputs: &Inputs) -> Result<Results, Failure>
                 // It is printed before it counts, so that it is seen before the end.
                 let mut inner = shared.inner();
                 let lacks = inner.note(row);
-                // Nobody may be reading any more.
-                let _ = writeln!(out, "{}", in_words(row, lacks)).and_then(|()| out.flush());
+                let written = writeln!(out, "{}", in_words(row, lacks)).and_then(|()| out.flush());
+                inner.is_read &= written.is_ok();
             }
         }
     });
@@ -160,7 +167,13 @@ fn number(row: &Map<String, Value>, name: &str) -> u64 {
 fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
     let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
     let people = number(row, "population");
-    let mut line = format!("{}  {status:<8} {people:>4} owners", time(number(row, "window_start")));
+    let owners = if people == 1 { "owner " } else { "owners" };
+    let start = time(number(row, "window_start"));
+    // A window that did not open does not say how many there are.
+    let mut line = match has_opened(status) {
+        true => format!("{start}  {status:<8} {people:>4} {owners}"),
+        false => format!("{start}  {status}"),
+    };
     for (name, value) in row {
         if !OTHERS.contains(&name.as_str()) && !value.is_null() {
             line = format!("{line}  {name} {}{}", cell(value.clone()), margin(row, name));
@@ -207,6 +220,11 @@ mod tests {
         noisy.insert("mostly_noise".to_owned(), serde_json::json!(["avg"]));
         let line = in_words(&noisy, 0);
         assert!(line.ends_with("ok: less exact than asked    3 owners  avg 1.5 ± 15"), "{line}");
+        let line = in_words(&row(0, 1, "ok"), 0);
+        assert!(line.ends_with("ok          1 owner   avg 1.5"), "{line}");
+        let closed = "population below the minimum 10";
+        let line = in_words(&row(0, 0, closed), 0);
+        assert!(line.ends_with("population below the minimum 10  avg 1.5"), "{line}");
         let line = in_words(&row(0, 3, "ok"), 2);
         assert!(line.ends_with("(2 owners with data are missing)"), "{line}");
     }
@@ -217,7 +235,7 @@ mod tests {
         let awaited = awaited.map(|(at, many)| ((at, Vec::new()), many)).into();
         let lacking = [(0, 1), (10_000, 1), (20_000, 1)].into();
         let counts = Counts::default();
-        let mut inner = Inner { awaited, lacking, are_windows: true, counts };
+        let mut inner = Inner { awaited, lacking, are_windows: true, is_read: true, counts };
         assert_eq!(inner.note(&row(0, 3, "ok")), 0);
         assert_eq!(inner.note(&row(10_000, 2, "ok")), 2);
         assert_eq!(inner.note(&row(20_000, 0, "too few owners")), 0, "it says why itself");

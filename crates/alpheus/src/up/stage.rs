@@ -241,7 +241,7 @@ impl Stage {
         self.devices.start_finite(&own, &args)
     }
 
-    /// Asks the query, once the service knows the streams.
+    /// Asks the query, once the service knows the streams. What it does not hide is said.
     pub(super) fn ask(&self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
         let (client, opener) = self.consumer()?;
         let (text, place) = &inputs.query;
@@ -257,8 +257,11 @@ impl Stage {
         }
         let statement = opener.statement(text)?;
         let answer = client.post_json::<StatementResult>("/v1/statements", &statement);
-        answer.map(drop).map_err(|error| shown(error.into()))?;
-        opener.accepted(text);
+        let answer = answer.map_err(|error| shown(error.into()))?;
+        opener.accepted(text, answer.running()).map_err(shown)?;
+        if let StatementResult::Running(explained) = answer {
+            explained.warnings.iter().for_each(|what| eprintln!("warning: {what}"));
+        }
         Ok(())
     }
 

@@ -4,14 +4,19 @@ use super::inputs::Inputs;
 use super::rows::{Counts, Results};
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::local_time::local_time;
-use alpheus_streams::replay::no_window;
+use alpheus_streams::replay::{counted, no_window};
 
 /// Windows without a result.
 #[derive(Debug, thiserror::Error)]
-#[error("{windows} windows have no result, the first at {first}")]
+#[error("{} no result, the first at {first}", have(.windows))]
 struct NoResultError {
     windows: usize,
     first: String,
+}
+
+fn have(windows: &usize) -> String {
+    let have = if *windows == 1 { "has" } else { "have" };
+    format!("{} {have}", counted(*windows as u64, "window"))
 }
 
 /// Says how many windows opened, why others did not, and what is missing. Returns the remedy, if there
@@ -20,15 +25,18 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     let Counts { opened, closed, short } = results.counts();
     let (windows, owners) = short;
     if windows > 0 {
+        let lack = if windows == 1 { "lacks" } else { "lack" };
         eprintln!(
-            "{windows} windows lack data of owners who have some: {owners} times in all; the logs of their devices may say why"
+            "{} {lack} data of owners who have some, {} in all: owners who withdraw or change a choice are out of the windows from then on, and the logs of the other devices may say why",
+            counted(windows, "window"),
+            counted(owners, "time"),
         );
     }
     let not: u64 = closed.values().sum();
     for (reason, count) in closed {
         eprintln!("windows that did not open {count}: {reason}");
     }
-    eprintln!("{opened} windows opened, {not} did not");
+    eprintln!("{} opened, {not} did not", counted(opened, "window"));
     let remedy = match &inputs.hint {
         Some(hint) if not > 0 => hint.clone(),
         _ if not > opened => inputs.longer()?.to_string(),

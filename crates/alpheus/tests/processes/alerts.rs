@@ -41,6 +41,9 @@ fn the_service_and_a_host_export_what_alerts_look_at() {
                 .iter()
                 .any(|end| name.strip_suffix(end).is_some_and(|it| exported.contains(it)))
     };
-    let missing: Vec<_> = named(&alerts).into_iter().filter(|name| !is_exported(name)).collect();
+    // Workers need Kafka: their tests read what they export.
+    let of_workers = |name: &&str| name.starts_with("alpheus_worker_");
+    let looked_at = named(&alerts).into_iter().filter(|name| !of_workers(name));
+    let missing: Vec<_> = looked_at.filter(|name| !is_exported(name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not in {metrics}");
 }

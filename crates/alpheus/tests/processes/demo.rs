@@ -22,8 +22,17 @@ fn all_of_the_demo_happens() {
         "+ you changed your policy; version 2 is in force",
         "[5] A controller is killed",
         "because its controller takes no part in this window",
-        "[6] The results compared with the plaintext",
-        "7 of 7 windows equal the plaintext to the last digit",
+        "[6] A service that cheats, caught",
+        "WITH (integrity = 'verified', alpha = '1/3');",
+        "as published  mean speed  ",
+        "holds: signed by 22 controllers, any of which could have changed it",
+        "changed       mean speed  ",
+        "REFUSED: the row differs from what the controllers have signed",
+        "forged        mean speed  ",
+        "REFUSED: the share of controller ",
+        " is not signed by it",
+        "[7] The results compared with the plaintext",
+        "9 of 9 windows equal the plaintext to the last digit",
         "Every step succeeded",
     ];
     let mut rest = said.as_str();
@@ -32,6 +41,10 @@ fn all_of_the_demo_happens() {
             rest.find(step).unwrap_or_else(|| panic!("{step:?} is missing or late in:\n{said}"));
         rest = &rest[at..];
     }
+    // What is changed is another number, and the forgery has the same one.
+    let numbers = said.split("mean speed").skip(1).map(|after| after.split_whitespace().next());
+    let [published, changed, forged] = <[_; 3]>::try_from(numbers.collect::<Vec<_>>()).unwrap();
+    assert!(published != changed && changed == forged, "{said}");
 }
 
 #[test]

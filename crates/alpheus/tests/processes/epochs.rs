@@ -11,13 +11,14 @@ use crate::common::recording::{Draw, POLICIES, SCHEMA};
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_input::rows::Cell;
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::embedded::{Controllers, Embedded, Member, Pace, Stores};
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
-use alpheus_stream_runtime::results::{OK, Row};
+use alpheus_stream_runtime::receipts::{ReceiptParts, page};
+use alpheus_stream_runtime::results::{OK, Row, columns};
 use alpheus_stream_runtime::service::Outgoing;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
@@ -28,6 +29,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters WITH (membership = 'epochs')";
+const VERIFIED: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
+    WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters \
+    WITH (membership = 'epochs', integrity = 'verified')";
 const START: u64 = 1_700_000_000_000_000;
 const WINDOW: u64 = 10_000_000;
 
@@ -60,8 +64,8 @@ fn reading(member: usize, window: u64) -> i64 {
 }
 
 impl World {
-    /// So many owners, each with a controller.
-    fn new(owners: usize, seed: u64) -> World {
+    /// So many owners, each with a controller, and a query.
+    fn new(query: &str, owners: usize, seed: u64) -> World {
         let (owner, fence) = (|number: usize| format!("m{number}"), in_memory::folder());
         let members: Vec<Member> = (0..owners)
             .map(|number| Member {
@@ -87,7 +91,7 @@ impl World {
         let mut embedded =
             Embedded::on(stores, &schema, &members, &policies, each, Pace::Recorded, &mut rng)
                 .unwrap();
-        let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+        let Statement::Create(create) = parse(query).unwrap() else { panic!("no query") };
         let asking = QueryContext::from(Timestamp(START));
         let planned = plan_query(&create, &embedded.manager.catalog, asking, &mut rng).unwrap();
         embedded.start(Timestamp(START), &planned.to_run()).unwrap();
@@ -185,6 +189,25 @@ impl World {
     }
 }
 
+impl World {
+    /// That a row's controllers have signed it, as its receipt shows.
+    fn holds(&self, row: &Row, plan: PlanId, members: usize) {
+        let embedded = &self.embedded;
+        let (found, _) = page(embedded.store.as_ref(), &embedded.topics, "Readings", 0).unwrap();
+        let mut parts = ReceiptParts::default();
+        let mut all = found.into_iter().filter_map(|part| parts.take(part));
+        let (_, window, receipt) = all.find(|(of, ..)| *of == plan).unwrap();
+        let receipt = receipt.unwrap();
+        let announced = receipt.listed_plan(embedded.deployment()).unwrap().unwrap();
+        let verified = receipt.verify(&announced, window).unwrap();
+        assert_eq!(announced.id(), plan);
+        assert_eq!((verified.signers() as usize, verified.population()), (members, row.population));
+        let expected = columns(announced.plan(), verified.words()).unwrap();
+        let published: Vec<_> = row.outputs.iter().map(|(_, value)| value.clone()).collect();
+        assert_eq!(published, expected);
+    }
+}
+
 /// Milliseconds of processor time of this process, to the kernel's ten.
 fn processor_time() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
@@ -197,7 +220,11 @@ fn processor_time() -> u64 {
 /// Of so many controllers, at each presence one window. Opened windows are the truth over those
 /// who were listed and stayed; others say why they did not open.
 fn simulate(controllers: usize, presences: &[u64], seed: u64) {
-    let mut world = World::new(controllers, seed);
+    simulate_query(QUERY, controllers, presences, seed);
+}
+
+fn simulate_query(query: &str, controllers: usize, presences: &[u64], seed: u64) {
+    let mut world = World::new(query, controllers, seed);
     for (window, percent) in (0..).zip(presences) {
         let there = world.draw(*percent);
         let before = world.spent;
@@ -210,10 +237,8 @@ fn simulate(controllers: usize, presences: &[u64], seed: u64) {
         let listed = there.awake.len();
         let tolerated = (listed - 1).min((listed / 3).max(8));
         if listed - tolerated < 10 {
-            // Of two, each may trust the other.
-            let counted = if listed == 2 { 2 } else { listed - tolerated };
-            assert_eq!(row.status, format!("population {counted} below the minimum 10"), "{about}");
-            assert_eq!(row.excluded as usize, controllers, "{about}");
+            assert_eq!(row.status, "population below the minimum 10", "{about}");
+            assert_eq!((row.population, row.silent, row.excluded), (0, 0, 0), "{about}");
             continue;
         }
         assert_eq!(row.status, OK, "{about}: {row:?}");
@@ -222,6 +247,9 @@ fn simulate(controllers: usize, presences: &[u64], seed: u64) {
         assert_eq!(row.outputs[1].1, stayed.len(), "{about}");
         assert_eq!(row.population as usize, stayed.len(), "{about}");
         assert_eq!(row.excluded as usize, controllers - stayed.len(), "{about}");
+        if let Some(plan) = row.verified {
+            world.holds(&row, plan, stayed.len());
+        }
     }
     let rows = world.embedded.manager.service.results().unwrap();
     assert_eq!(rows.len(), presences.len(), "each window has one row");
@@ -240,6 +268,13 @@ fn print_line(controllers: usize, percent: u64, there: &Window, row: &Row, spent
 #[test]
 fn windows_open_at_every_presence_of_hundreds() {
     simulate(200, &[1, 3, 10, 50, 100, 10, 50], 1);
+}
+
+/// Those who are there sign the row. The terms have no list when a window is closed, so the parts of sums
+/// go on to the list's plan.
+#[test]
+fn verified_windows_hold_at_every_presence() {
+    simulate_query(VERIFIED, 48, &[50, 100, 30, 100], 4);
 }
 
 /// Agreements of all pairs of a list are most of it.

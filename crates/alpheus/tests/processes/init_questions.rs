@@ -17,17 +17,48 @@ fn in_turn() -> String {
 fn an_error_is_promised_for_the_crowd_that_windows_have() {
     let folder = tempfile::tempdir().unwrap();
     let (file, output) = (written(&folder, "turns.csv", &in_turn()), folder.path().join("o"));
-    // Two hundred would be enough, and forty are not.
+    // Two hundred would be enough. Forty have data on a day, and 160 in a week.
     let (code, said) = init(&file, &output, &["--yes", "--error", "2 %"]);
     assert!(code == 3 && !output.exists(), "{code} {said}");
     assert!(said.contains("at least 40 owners have data in half of the windows"), "{said}");
     let nearest = said.split("--error '").nth(1).unwrap().split('\'').next().unwrap();
     let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
-    assert!(code == 0 && said.contains("10 windows opened, 0 did not"), "{nearest}: {said}");
-    assert!(said.contains("of 200, at least 40 have data in half of the windows"), "{said}");
+    assert!(code == 0 && said.contains("in windows of 7 DAYS of at least"), "{nearest}: {said}");
+    assert!(said.contains("of 200, at least 160 have data in half of the windows"), "{said}");
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     let least = query.split("BETWEEN ").nth(1).unwrap().split(' ').next().unwrap();
-    assert!((11..=40).contains(&least.parse::<u32>().unwrap()), "{query}");
+    assert!((41..=160).contains(&least.parse::<u32>().unwrap()), "{query}");
+}
+
+/// Sixty people with one reading each, six days apart: fewer than ten have data in four weeks.
+#[test]
+fn an_error_is_had_in_longer_windows_where_shorter_ones_have_too_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = |n: u32| format!("2024-{:02}-{:02}", n * 6 / 28 % 12 + 1, n * 6 % 28 + 1);
+    let rows = (0..56).fold("patient,visit,pulse\n".to_owned(), |text, n| {
+        text + &format!("p{n},{},{}\n", day(n), 50 + n % 10)
+    });
+    let (file, output) = (written(&folder, "visits.csv", &rows), folder.path().join("o"));
+    let (code, said) = init(&file, &output, &["--yes", "--error", "40 %"]);
+    assert!(code == 0 && said.contains("in windows of 84 DAYS of at least"), "{code} {said}");
+    assert!(said.contains("the margins do not count what that changes"), "{said}");
+    let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
+    assert!(query.contains("SIZE 84 DAYS"), "{query}");
+}
+
+/// Two people are too few for any error: about how many it would take is said.
+#[test]
+fn an_error_that_no_window_can_have_says_how_many_owners_it_would_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (0..56).fold("person,day,steps\n".to_owned(), |text, n| {
+        let steps = if n % 9 == 0 { 90 } else { 10 };
+        text + &format!("p{},2024-03-{:02},{steps}\n", n % 2, n / 2 + 1)
+    });
+    let (file, output) = (written(&folder, "two.csv", &rows), folder.path().join("o"));
+    let (code, said) = init(&file, &output, &["--yes", "--error", "10 %"]);
+    assert!(code == 3 && !output.exists(), "{code} {said}");
+    assert!(said.contains("no error below 100 % can be had with 2 owners in a window"), "{said}");
+    assert!(said.contains("for 10 %, about ") && !said.contains("set epsilon"), "{said}");
 }
 
 #[test]
@@ -84,6 +115,77 @@ fn an_answer_that_names_no_column_is_asked_for_again() {
     terminal.types("", "Your answer", "--owner uesr\r");
     terminal.types("has no column \"uesr\"", "Your answer", "--day-first\r");
     terminal.types("", "an error that you accept", "\r");
+    let (status, said) = terminal.ends();
+    assert!(status.success() && said.contains("First answer"), "{said}");
+}
+
+/// Twelve patients' readings of two weeks, of which one has a value that is rare.
+fn lab() -> String {
+    let rows = (0..14).flat_map(|day| (0..12).map(move |patient| (day, patient)));
+    rows.fold("date,patient,pulse,hiv_load\n".to_owned(), |text, (day, patient)| {
+        let load = if patient == 7 { (400 + day).to_string() } else { "NA".to_owned() };
+        let pulse = 60 + (patient * 7 + day * 5) % 30;
+        text + &format!("2024-03-{:02}T08:00:00Z,p{patient:02},{pulse},{load}\n", day + 1)
+    })
+}
+
+#[test]
+fn what_one_owner_of_a_crowd_has_is_not_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (written(&folder, "lab.csv", &lab()), folder.path().join("lab"));
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    let answer = std::fs::read_to_string(output.join("answer.csv")).unwrap();
+    assert!(answer.contains("avg_pulse") && !answer.contains("hiv_load"), "{answer}");
+    // Owners release nothing of it, to anyone.
+    let sql =
+        "SELECT SUM(hiv_load) WINDOW TUMBLING (SIZE 1 DAY) FROM LabReadings BETWEEN 10 AND 12";
+    assert_eq!(ask(&output, &file, sql).0, 3);
+    let all = folder.path().join("all");
+    let (code, said) = init(&file, &all, &["--yes", "--measure", "hiv_load"]);
+    assert!(code == 0 && said.contains("events may lack hiv_load"), "{said}");
+}
+
+#[test]
+fn rows_and_columns_that_may_be_persons_are_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["Anna", "Boris", "Carla", "Dmitri", "Elena", "Farid", "Greta", "Hugo"];
+    let once =
+        names.iter().enumerate().fold("admitted,name,age\n".to_owned(), |text, (n, name)| {
+            text + &format!("2024-05-{:02} 08:00:00,{name} Berg,{}\n", n + 1, 30 + n * 7 % 50)
+        });
+    let file = written(&folder, "once.csv", &once);
+    let output = folder.path().join("once");
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert!(code == 6 && said.contains("--owner name"), "{code} {said}");
+    assert!(!output.join("answer.csv").exists());
+    let (code, said) = init(&file, &output, &["--yes", "--owner", "none", "--force"]);
+    assert!(code == 0 && output.join("answer.csv").exists(), "{code} {said}");
+    let wide = (1..11).fold(format!("date,{}\n", names.join(",").to_lowercase()), |text, day| {
+        let cells = (0..8).map(|at| format!(",{}.5", 200 + (at * 37 + day * 11) % 150));
+        text + &format!("2024-05-{day:02}{}\n", cells.collect::<String>())
+    });
+    let file = written(&folder, "wide.csv", &wide);
+    let output = folder.path().join("wide");
+    let (code, said) = init(&file, &output, &["--yes", "--wide", "minutes"]);
+    assert!(code == 0 && said.contains("each of 8 columns is one's, `anna` to `hugo`"), "{said}");
+    assert!(said.contains("80 events of 8 streams") && said.contains("avg_minutes"), "{said}");
+    assert!(!said.contains("avg_anna"), "{said}");
+    let answer = std::fs::read_to_string(output.join("answer.csv")).unwrap();
+    // All eight, or nothing.
+    assert!(answer.lines().skip(1).all(|row| row.contains(",8,0,0,ok")), "{answer}");
+}
+
+#[test]
+fn enter_is_no_answer_to_whose_a_row_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "admitted,name,age\n2024-05-01,Anna Berg,50\n2024-05-02,Boris Klein,89\n";
+    let (file, output) = (written(&folder, "d.csv", rows), folder.path().join("d"));
+    let program = env!("CARGO_BIN_EXE_alpheus");
+    let line = format!("{program} init {} --output {}", file.display(), output.display());
+    let Some(mut terminal) = Terminal::start(&line) else { return };
+    terminal.types("may name people", "Your answer", "\r");
+    terminal.types("so there is no guess", "Your answer", "none\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
 }

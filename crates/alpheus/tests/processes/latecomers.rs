@@ -11,7 +11,7 @@ use crate::common::deployment::{HOUSES, QUERY, Site, free, until};
 use crate::outages::{Readings, read_meter};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,8 +38,9 @@ impl Drop for Street {
 }
 
 impl Street {
-    fn new() -> Street {
-        let (place, api) = (Site::paced("frames: events\n"), free());
+    /// With this line in the schema.
+    fn new(frames: &str) -> Street {
+        let (place, api) = (Site::paced(frames), free());
         let clock = Arc::new(PacedClock::start(&place.path("clock")));
         let service = place.server(&api);
         clock.watch(&service, place.health("run/service"));
@@ -115,30 +116,130 @@ impl Street {
 
 #[test]
 fn hosts_come_and_go_while_a_query_runs_by_epochs() {
-    let mut street = Street::new();
-    let [a, b, c] = HOUSES;
-    street.come(a);
-    street.come(b);
-    let query = format!("{QUERY} WITH (membership = 'epochs')");
-    let asked = street.place.ask(&street.server, &query);
-    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let mut street = Street::new("frames: events\n");
+    let (said, _) = street.live("WITH (membership = 'epochs')");
     assert!(said.contains("by epochs of one window"), "{said}");
-    let first = street.window_after(0, &[0, 1]);
-    // A host that was not there when the query was asked.
-    street.come(c);
-    let all = street.window_after(first, &[0, 1, 2]);
-    street.kill_service();
-    let again = street.window_after(all, &[0, 1, 2]);
-    // A host sleeps: windows open without it.
-    street.hosts.get_mut(a).unwrap().kill();
-    let without = street.window_after(again, &[1, 2]);
-    street.wake(a);
-    street.window_after(without, &[0, 1, 2]);
     let mut starts: Vec<u64> =
         street.rows().iter().map(|row| row["window_start"].as_u64().unwrap()).collect();
     let many = starts.len();
     starts.sort_unstable();
     starts.dedup();
     assert_eq!(starts.len(), many, "a window has two rows");
+}
+
+/// What the rows of the last windows say of who has signed them.
+const SIGNED: &str = "signed by 3 controllers, any of which could have changed it";
+const SAVED: &str = "readings.receipts.json";
+
+/// An owner joins a verified query that runs, and the rows hold: online, from a file, and in a pack that
+/// other code checks. A number that somebody changes does not, nor does a row with another epoch's receipt.
+#[test]
+fn rows_hold_while_owners_come_and_go() {
+    let mut street = Street::new("anchor: 4s\n");
+    let with = "WITH (membership = 'epochs', integrity = 'verified', alpha = '1/3')";
+    let (_, [first, all, last]) = street.live(with);
+    let rows = street.rows();
+    let said = |start: u64| {
+        let row = rows.iter().find(|row| row["window_start"] == start).unwrap();
+        row["integrity"].as_str().unwrap().to_owned()
+    };
+    assert!(said(first).starts_with("signed by 2 controllers"), "{}", said(first));
+    assert_eq!([said(all), said(last)], [SIGNED, SIGNED]);
+    let refused = |row: &&Value| row["integrity"] == "refused";
+    assert_eq!(rows.iter().find(refused), None, "an honest row is refused");
+    let online =
+        street.verify(&["--server", &street.server, "--query", "Readings", "--save", SAVED]);
+    let (text, errors) = said_by(&online);
+    assert!(online.status.success() && text.contains(SIGNED), "{text}{errors}");
+    assert!(street.verify(&[SAVED]).status.success());
+    street.tampered_files(all, last);
+    street.checked_pack();
+}
+
+fn said_by(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+impl Street {
+    /// Two houses ask a query, and another one comes; the service is killed, and a house sleeps for a
+    /// while. Returns what the service said, and when three windows began: the first one, and one over all
+    /// houses before and after.
+    fn live(&mut self, with: &str) -> (String, [u64; 3]) {
+        let [a, b, c] = HOUSES;
+        self.come(a);
+        self.come(b);
+        let asked = self.place.ask(&self.server, &format!("{QUERY} {with}"));
+        let (said, errors) = said_by(&asked);
+        assert!(asked.status.success(), "{errors}");
+        let first = self.window_after(0, &[0, 1]);
+        // A host that was not there when the query was asked.
+        self.come(c);
+        let all = self.window_after(first, &[0, 1, 2]);
+        self.kill_service();
+        let again = self.window_after(all, &[0, 1, 2]);
+        // A host sleeps: windows open without it.
+        self.hosts.get_mut(a).unwrap().kill();
+        let without = self.window_after(again, &[1, 2]);
+        self.wake(a);
+        let last = self.window_after(without, &[0, 1, 2]);
+        (said, [first, all, last])
+    }
+
+    fn verify(&self, more: &[&str]) -> Output {
+        self.place.run(&[&["verify", "--identity", "pki/analyst"], more].concat())
+    }
+
+    /// Rows that do not hold, in the file that is verified elsewhere.
+    fn tampered_files(&self, one: u64, other: u64) {
+        let path = self.place.path(SAVED);
+        let honest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let at = |start: u64| {
+            let rows = honest["rows"].as_array().unwrap();
+            rows.iter().position(|row| row["window_start"] == start).unwrap()
+        };
+        let (one, other) = (at(one), at(other));
+        let refused = |why: &str, change: &dyn Fn(&mut Value)| {
+            let mut evidence = honest.clone();
+            change(&mut evidence);
+            std::fs::write(&path, evidence.to_string()).unwrap();
+            let (text, errors) = said_by(&self.verify(&[SAVED]));
+            assert!(text.contains(why) && errors.contains("1 of "), "{why}: {text}{errors}");
+        };
+        refused("the row differs from what the controllers have signed", &|evidence| {
+            evidence["rows"][one]["sum_reading"] = "999999".into();
+        });
+        // The other window's plan and receipt.
+        refused("has no receipt of this window", &|evidence| {
+            evidence["rows"][one]["plan"] = evidence["rows"][other]["plan"].clone();
+        });
+        refused("does not hold", &|evidence| {
+            let start = evidence["rows"][other]["window_start"].clone();
+            let plan = evidence["rows"][other]["plan"].clone();
+            (evidence["rows"][one]["window_start"], evidence["rows"][one]["plan"]) = (start, plan);
+        });
+        std::fs::write(&path, honest.to_string()).unwrap();
+    }
+
+    /// The evidence of the query, checked by other code.
+    fn checked_pack(&self) {
+        const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let python = format!("{ROOT}/.venv/bin/python");
+        if !std::path::Path::new(&python).exists() {
+            alpheus_test_support::skip::skip("there is no .venv (`make .venv/ready` makes it)");
+            return;
+        }
+        let day = ["--from", "1970-01-01", "--until", "2100-01-01"];
+        let reach = ["evidence", "--server", &self.server, "--identity", "pki/analyst"];
+        self.place.done(&[&reach[..], &day].concat());
+        for program in ["check", "further"] {
+            let mut command = Command::new(&python);
+            let script = format!("{ROOT}/docs/evidence/{program}.py");
+            command.args(["-B", &script, "evidence.jsonl", "pki/analyst/deployment.json"]);
+            let checked = command.current_dir(self.place.path(".")).output().unwrap();
+            let (text, errors) = said_by(&checked);
+            assert!(checked.status.success(), "{text}{errors}");
+            assert!(text.contains("rows that controllers have signed"), "{text}");
+        }
+    }
 }

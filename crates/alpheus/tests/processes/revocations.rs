@@ -52,7 +52,7 @@ fn says(what: &str, log: impl Fn() -> String, text: &str) {
 }
 
 /// The certificate of a house's controller goes into a file of this name.
-fn certificate_of(running: &Running, house: usize, file: &str) {
+pub(crate) fn certificate_of(running: &Running, house: usize, file: &str) {
     let owner = running.place.path(&format!("pki/owner-{}", HOUSES[house]));
     let owner = IdentityFolder::open(&owner, Role::Owner).unwrap();
     let base = format!("https://{}", running.hosts[house].0);

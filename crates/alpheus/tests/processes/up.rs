@@ -7,7 +7,7 @@ use crate::common::recording::{BASE, Recording};
 use crate::common::terminal::{END, Terminal};
 use crate::common::{Process, alpheus};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -139,7 +139,7 @@ fn a_folder_with_a_recording_is_played_to_its_end() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let dir = folder.path().to_str().unwrap();
     // Much faster than devices can send: the clock waits for them.
-    let mut up = Process::start(&mut alpheus(["up", dir, "--once", "--speed", "1000000"]));
+    let mut up = Process::start(&mut alpheus(["up", dir, "--speed", "1000000"]));
     assert!(up.wait().success(), "{}", up.log());
     let said = up.log();
     assert!(said.contains("5 of 5 owners of the recording take part"), "{said}");
@@ -264,6 +264,22 @@ fn nobody_waits_for_the_device_of_an_owner_who_revokes() {
     assert!(!said.contains("has waited long"), "{said}");
 }
 
+/// What reads the output ends, as `| head` does: then all ends.
+#[test]
+fn it_ends_when_nobody_reads_its_output_any_more() {
+    let folder = noisy(2000);
+    let dir = folder.path().to_str().unwrap();
+    let mut up = alpheus(["up", dir, "--speed", "100", "--stay"]);
+    let mut up = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("service:    "), "{first}");
+    let ended = up.wait_with_output().unwrap();
+    let log = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{log}");
+    assert!(!log.contains("the recording has ended") && !log.contains("panicked"), "{log}");
+}
+
 /// Homes that are never on together: no window has three of them.
 #[test]
 fn no_open_window_is_a_failure_with_its_reason_and_a_remedy() {
@@ -283,9 +299,13 @@ fn no_open_window_is_a_failure_with_its_reason_and_a_remedy() {
         .unwrap();
     assert_eq!(replayed.status.code(), Some(1));
     let replayed = String::from_utf8(replayed.stderr).unwrap();
-    assert!(replayed.contains("; one owner has data"), "{replayed}");
     assert!(replayed.contains("query_") && replayed.contains("3 of 3 windows have no result"));
+    let rows = fs::read_to_string(path("out.csv")).unwrap();
+    assert_eq!(rows.matches(",,0,0,0,population below the minimum 3\n").count(), 3, "{rows}");
     for said in [up.log(), replayed] {
+        // How few have data is nowhere.
+        assert!(said.contains("population below the minimum 3"), "{said}");
+        assert!(!said.contains("population 1") && !said.contains("one owner"), "{said}");
         assert!(said.contains("no window opened"), "{said}");
         let remedy = "with `SIZE 1 MINUTE`, 3 owners or more have data in 1 of 1 windows";
         assert!(said.contains(remedy), "{said}");

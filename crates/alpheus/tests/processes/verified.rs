@@ -6,12 +6,21 @@
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
 use crate::common::recording::{QUERY as RECORDED, Recording, read};
+use crate::revocations::certificate_of;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_node::network::role::Role;
 use alpheus_stream_runtime::results::Row;
 use alpheus_stream_runtime::storage::Topics;
+use alpheus_streams::deployment;
+use alpheus_streams::query::receipts::{open_plan, window_of};
+use alpheus_streams::revocations::open_identity;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
+use std::sync::Arc;
 
 const SIGNED: &str = "signed by 3 controllers, any of which could have changed it";
 const DIFFERS: &str = "the row differs from what the controllers have signed";
@@ -78,7 +87,29 @@ fn a_service_that_cheats_is_caught() {
     let log = running.owner(0, "log");
     assert!(log.contains("its rows are signed by the controllers"), "{log}");
     tampered_file(&running, &offline);
+    another_plan_than_asked(&running);
     tampered_store(&mut running, &row, &verify);
+    revoked_signer(&running, &row, &offline);
+}
+
+/// The key of a controller that signed is stolen. Once the reader has the authority's list, the row does
+/// not hold, here or in a file that was written before.
+fn revoked_signer(running: &Running, honest: &Value, offline: &str) {
+    let held = |text: &str| text.contains(SIGNED);
+    assert!(held(&said(&run(running, offline)).0));
+    certificate_of(running, 2, "host-c.txt");
+    running.place.done(&["ca", "revoke", "pki", "host-c.txt"]);
+    let list = |folder: &str| running.place.path(&format!("{folder}/revoked.txt"));
+    std::fs::copy(list("pki"), list("pki/analyst")).unwrap();
+    let refused = run(running, offline);
+    let (text, errors) = said(&refused);
+    let why = ", which signed the row, is revoked";
+    assert!(!refused.status.success() && text.contains(why) && !held(&text), "{text}{errors}");
+    let all = rows(running, &["--verified"]).into_iter();
+    let mut own = all.filter(|row| row["window_start"] == honest["window_start"]);
+    let row = own.next().unwrap();
+    let says_why = row["status"].as_str().is_some_and(|status| status.ends_with(why));
+    assert!(says_why && row["sum_reading"].is_null(), "{row}");
 }
 
 /// A bounded query is explained, and refused when it would start. So no row is called bounded that
@@ -91,17 +122,75 @@ fn not_served(running: &Running, explain: &str) {
     assert!(!started.status.success() && errors.contains("is not served yet"), "{errors}");
 }
 
-/// Somebody changes a number in the file that is verified elsewhere.
+/// Somebody changes a row in the file that is verified elsewhere.
 fn tampered_file(running: &Running, offline: &str) {
     let path = running.place.path("readings.receipts.json");
-    let honest = std::fs::read_to_string(&path).unwrap();
-    let changed = honest.replacen("\"sum_reading\":\"12\"", "\"sum_reading\":\"13\"", 1);
-    assert_ne!(changed, honest);
-    std::fs::write(&path, changed).unwrap();
-    let refused = run(running, offline);
-    let (text, errors) = said(&refused);
-    assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");
-    assert!(errors.contains("rows do not hold"), "{errors}");
+    let honest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let rows = honest["rows"].as_array().unwrap();
+    let at = rows.iter().position(|row| row["sum_reading"] == "12").unwrap();
+    let refuse = |change: &dyn Fn(&mut Value), why: &str| {
+        let mut changed = honest.clone();
+        change(&mut changed["rows"][at]);
+        std::fs::write(&path, changed.to_string()).unwrap();
+        let refused = run(running, offline);
+        let (text, errors) = said(&refused);
+        assert!(!refused.status.success() && text.contains(why), "{why}: {text}{errors}");
+        assert!(errors.contains("rows do not hold"), "{errors}");
+    };
+    refuse(&|row| row["sum_reading"] = "13".into(), DIFFERS);
+    // A sealed sum that is right does not speak for numbers beside it.
+    let sealed = sealed_sum(running, &honest, &rows[at]);
+    let beside = |row: &mut Value| {
+        (row["sum_reading"], row["sealed"]) = ("999".into(), sealed.clone());
+    };
+    refuse(&beside, "the row has `sealed`, which its plan does not know");
+    refuse(
+        &|row| row["windows"] = 999.into(),
+        "the row has `windows`, which its plan does not know",
+    );
+    refuse(&|row| row["status"] = "ok ".into(), "the row cannot be read");
+    refuse(&|row| row["status"] = "nobody had data".into(), "the row cannot be read");
+    // Without rows nothing is verified.
+    let none = serde_json::json!({ "rows": [] });
+    let mut changed = honest.clone();
+    changed["rows"] = none["rows"].clone();
+    std::fs::write(&path, changed.to_string()).unwrap();
+    let (_, errors) = said(&run(running, offline));
+    assert!(errors.contains("nothing was checked"), "{errors}");
+    std::fs::write(&path, honest.to_string()).unwrap();
+}
+
+/// What a row would have as its sealed sum if its plan sealed it: all of it is public.
+fn sealed_sum(running: &Running, evidence: &Value, row: &Value) -> Value {
+    let identity = open_identity(&running.place.path("pki/analyst"), Role::Consumer).unwrap();
+    let deployment = deployment::of(&identity).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let of_row = |announced: &Arc<AnnouncedPlan>| announced.id().to_string() == row["plan"];
+    let plans = evidence["plans"].as_array().unwrap().iter();
+    let mut plans = plans.map(|plan| open_plan(&text(plan), &deployment).unwrap());
+    let announced = plans.find(of_row).unwrap();
+    let window = window_of(&announced, row["window_start"].as_u64().unwrap()).unwrap();
+    let receipts = evidence["receipts"].as_array().unwrap().iter();
+    let read = |digits| Receipt::from_bytes(&HEXLOWER.decode(text(digits).as_bytes()).unwrap());
+    let mut verified =
+        receipts.filter_map(|digits| read(digits).ok()?.verify(&announced, window).ok());
+    let sealed = verified.next().unwrap().sealed();
+    serde_json::json!({ "to": "analyst", "sum": HEXLOWER.encode(&sealed.to_bytes()) })
+}
+
+/// The plan is another one than the consumer's own statement asks for, as the consumer's note has it.
+fn another_plan_than_asked(running: &Running) {
+    let noted = running.place.path("pki/analyst/verified.known");
+    let note = std::fs::read_to_string(&noted).unwrap();
+    let changed = note.replace("SUM(reading)", "VAR(reading) AS sum_reading");
+    assert_ne!(changed, note);
+    std::fs::write(&noted, changed).unwrap();
+    let refused = rows(running, &[]);
+    let why = "refused: the plan of the row is not what you asked for: its columns differ";
+    let of_data = refused.iter().filter(|row| row["population"] == 3).collect::<Vec<_>>();
+    assert!(!of_data.is_empty() && of_data.iter().all(|row| row["status"] == why), "{refused:?}");
+    assert!(of_data.iter().all(|row| row["sum_reading"].is_null()), "{refused:?}");
+    std::fs::write(&noted, note).unwrap();
 }
 
 /// Writes two rows more for an honest one's window into the stopped service's store: another number, and

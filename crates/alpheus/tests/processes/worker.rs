@@ -19,11 +19,12 @@ use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::storage::read_on;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
-use alpheus_transport::{Offset, Ownership, Partition, Store};
+use alpheus_transport::{Ownership, Partition, Record, Store};
 use alpheus_worker::group::{Group, Names, Work};
 use alpheus_worker::lane::Pace;
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 const STREAMS: u64 = 4;
@@ -180,9 +181,13 @@ fn nothing_twice(store: &dyn Store) {
     let mut said = BTreeSet::new();
     for topic in [&topics.job.summaries, &topics.job.sums, &parts] {
         for number in 0..store.partitions(topic).unwrap().unwrap() {
-            let mut position = Offset(0);
+            let mut position = store.bounds(&topic.partition(number)).unwrap().start;
             read_on(store, &topic.partition(number), &mut position, |fetched| {
-                for record in fetched.filter(|record| !record.key.starts_with(b"progress/")) {
+                let is_said = |record: &Record| {
+                    !record.key.starts_with(b"progress/")
+                        && record.key != alpheus_worker::joiner::KEY
+                };
+                for record in fetched.filter(is_said) {
                     // Parts of a window have one key.
                     let of = if *topic == parts { &record.value } else { &record.key };
                     let once = said.insert((topic.clone(), of.to_vec()));
@@ -226,6 +231,12 @@ const READINGS: u64 = 14;
 
 /// Starts a worker; it has taken part when this returns.
 fn worker(place: &Site, cluster: &Cluster) -> Process {
+    let mut process = Process::start(&mut command(place, cluster));
+    process.wait_for_prefix("taking part");
+    process
+}
+
+fn command(place: &Site, cluster: &Cluster) -> Command {
     // A killed worker is missed soon.
     fs::write(
         place.path("kafka.properties"),
@@ -252,9 +263,8 @@ fn worker(place: &Site, cluster: &Cluster) -> Process {
         "--skew",
         "300",
     ]);
-    let mut process = Process::start(command.env("ALPHEUS_LOG", "info"));
-    process.wait_for_prefix("taking part");
-    process
+    command.env("ALPHEUS_LOG", "info");
+    command
 }
 
 /// The starts of the windows in which every meter has two readings, in milliseconds.

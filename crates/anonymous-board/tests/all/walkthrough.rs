@@ -1,6 +1,6 @@
 //! The walkthrough runs and produces what it claims.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/board_epoch.rs"]
 mod example;
 
 #[test]

@@ -1,6 +1,6 @@
 //! The walkthrough runs and reaches its results.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/credential_sessions.rs"]
 mod example;
 
 #[test]

@@ -22,6 +22,9 @@ pub enum Unit {
     /// Nanoseconds since 1970.
     #[serde(rename = "ns")]
     Nanoseconds,
+    /// Days since 1970. Also rounds that are counted, such as years: each is then a day.
+    #[serde(rename = "days")]
+    Days,
     /// Days since 1899-12-30, as spreadsheets count them; rounded to a millisecond.
     #[serde(rename = "spreadsheet-days")]
     SpreadsheetDays,
@@ -36,6 +39,7 @@ impl Unit {
             Unit::Milliseconds => "ms",
             Unit::Microseconds => "us",
             Unit::Nanoseconds => "ns",
+            Unit::Days => "days",
             Unit::SpreadsheetDays => "spreadsheet-days",
         }
     }
@@ -48,6 +52,7 @@ impl Unit {
             Unit::Milliseconds => "epoch milliseconds",
             Unit::Microseconds => "epoch microseconds",
             Unit::Nanoseconds => "epoch nanoseconds",
+            Unit::Days => "epoch days",
             Unit::SpreadsheetDays => "spreadsheet days",
         }
     }
@@ -55,11 +60,12 @@ impl Unit {
     /// The unit of a name, as source files or people write it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Unit> {
-        const ALL: [Unit; 5] = [
+        const ALL: [Unit; 6] = [
             Unit::Seconds,
             Unit::Milliseconds,
             Unit::Microseconds,
             Unit::Nanoseconds,
+            Unit::Days,
             Unit::SpreadsheetDays,
         ];
         let text = text.trim();
@@ -77,6 +83,7 @@ impl Unit {
             Unit::Milliseconds => rounded(number.digits, 1_000, number.places)?,
             Unit::Microseconds => rounded(number.digits, 1, number.places)?,
             Unit::Nanoseconds => rounded(number.digits, 1, number.places.checked_add(3)?)?,
+            Unit::Days => rounded(number.digits, 86_400_000, number.places)?.checked_mul(1_000)?,
             Unit::SpreadsheetDays => {
                 let days = number.minus(Decimal { digits: SPREADSHEET_EPOCH, places: 0 });
                 rounded(days.digits, 86_400_000, days.places)?.checked_mul(1_000)?
@@ -106,6 +113,8 @@ mod tests {
             (Unit::Milliseconds, "1424696633908", 1_424_696_633_908_000),
             (Unit::Microseconds, "1.4", 1),
             (Unit::Nanoseconds, "1424696631913248572", 1_424_696_631_913_249),
+            (Unit::Days, "1984", 171_417_600_000_000),
+            (Unit::Days, "0.5", 43_200_000_000),
             (Unit::SpreadsheetDays, "43101.0416666667", 1_514_768_400_000_000),
             (Unit::SpreadsheetDays, "43101,5", 1_514_808_000_000_000),
         ] {

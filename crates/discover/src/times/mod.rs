@@ -34,6 +34,8 @@ pub struct TimePlan {
     pub clock: Clock,
     /// The zone.
     pub zone: Zone,
+    /// Whether times are dates alone.
+    pub(crate) days: bool,
     /// What the times look like, if a person says that they have another format.
     pub looks_like: Option<String>,
     /// What is noticed.
@@ -99,11 +101,13 @@ pub(crate) fn find(
     add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
-    let zone = match &hints.zone {
-        Some(region) => Zone::Fixed(region.clone(), "you said so"),
-        None => zone::find(&names, &table.above),
-    };
     let Candidate { columns, formats, unit, mut notes, mut questions } = found;
+    let days = only_days(&columns, &formats, unit, profile);
+    let mut zone = zone_of(&names, table, hints);
+    if days && zone != Zone::Unstated {
+        notes.push(DAYS.to_owned());
+        zone = Zone::Fixed(Region::default(), OF_UTC);
+    }
     let region = match &zone {
         Zone::Fixed(region, _) => region.clone(),
         _ => Region::default(),
@@ -112,7 +116,7 @@ pub(crate) fn find(
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
         let clock = Clock::Count(unit, region);
-        return Ok(TimePlan { columns, clock, zone, looks_like, notes, questions });
+        return Ok(TimePlan { columns, clock, zone, days, looks_like, notes, questions });
     }
     let says = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
     let says = names.iter().copied().chain(says).collect::<Vec<_>>().join(" ");
@@ -127,12 +131,44 @@ pub(crate) fn find(
     if hints.time.is_empty() && !formats.iter().any(Format::has_hour) {
         questions.extend(unused_clock(profile, &columns));
     }
-    if in_value && hints.zone.is_some() {
-        notes.push("Each time says its own zone, so `--zone` changes nothing.".to_owned());
-    }
+    notes.extend((in_value && hints.zone.is_some()).then(|| OWN_ZONE.to_owned()));
     let zone = if in_value { Zone::InValue } else { zone };
     let clock = Clock::Formats(formats, region);
-    Ok(TimePlan { columns, clock, zone, looks_like, notes, questions })
+    Ok(TimePlan { columns, clock, zone, days, looks_like, notes, questions })
+}
+
+fn zone_of(names: &[&str], table: &Table, hints: &Hints) -> Zone {
+    match &hints.zone {
+        Some(region) => Zone::Fixed(region.clone(), "you said so"),
+        None => zone::find(names, &table.above),
+    }
+}
+
+/// Says that a zone is not needed.
+const OWN_ZONE: &str = "Each time says its own zone, so `--zone` changes nothing.";
+/// Why dates have the zone UTC.
+const OF_UTC: &str = "dates are days of UTC: nothing shifts them";
+/// Says that a zone shifts no dates.
+const DAYS: &str = "The times are dates without a time of day. Windows of days are days of UTC, so each date is taken as a day of UTC, whatever its zone: a zone would move it to another day.";
+
+/// Whether times are days: dates, or whole numbers of a spreadsheet's days.
+fn only_days(
+    columns: &[usize],
+    formats: &[Vec<String>],
+    unit: Option<Unit>,
+    profile: &Profile,
+) -> bool {
+    const CLOCK: [&str; 5] = ["%H", "%I", "%M", "%S", "%p"];
+    let timed = |format: &String| {
+        CLOCK.iter().any(|part| format.contains(part)) || format.to_lowercase().contains("%z")
+    };
+    match unit {
+        Some(unit) => {
+            unit == Unit::SpreadsheetDays
+                && columns.iter().all(|at| profile.columns[*at].is_integer())
+        }
+        None => !formats.iter().flatten().any(timed),
+    }
 }
 
 /// Asks about times of which only some say their zone, or AM and PM.

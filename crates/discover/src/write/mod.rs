@@ -7,13 +7,16 @@ mod report;
 mod schema;
 mod source;
 
+pub use noise::{NoiseTerms, noise_terms};
 pub use report::{Understood, UnderstoodAttribute};
 
 use crate::tally::Values;
-use crate::windows::{DAY, SECOND, WINDOWS, Window};
-use crate::words::schema_name;
+use crate::windows::{DAY, SECOND, USUAL, WINDOWS, Window};
+use crate::words::{schema_name, worded};
 use crate::{Part, Understanding};
 
+/// Owners that a total is over at least, if there are so many.
+const CROWD: u64 = 10;
 /// Attributes that the first query asks for.
 const ASKED: usize = 6;
 
@@ -45,6 +48,8 @@ pub struct Noise<'a> {
     pub error: &'a str,
     /// The least owners of a window, if the error needs more than policies ask for.
     pub least: u64,
+    /// Its windows and its limit on events, unless they are the usual ones.
+    pub terms: Option<NoiseTerms>,
 }
 
 /// What the files have in common.
@@ -81,7 +86,50 @@ pub fn files(found: &Understanding, file: &str, noise: Option<Noise<'_>>) -> Fil
         readme: report::readme(&draft),
         window: draft.asked_window().sql,
         crowd: found.tally.usual_crowd(noise::length(&draft)),
-        part: Part::of(&found.tally.attendance, draft.asked_window().seconds, draft.least),
+        part: Part::of(&found.tally.attendance, draft.asked_window().seconds, draft.part()),
+    }
+}
+
+/// What is noticed and what is asked of attributes of which too few owners have a value in some
+/// windows that open: nobody releases them, unless there is no other.
+pub(crate) fn withheld(found: &Understanding) -> (Vec<String>, Option<String>) {
+    let draft = Draft::of(found, "", None);
+    let (window, least) = (draft.window.sql.to_lowercase(), draft.least);
+    let withheld: Vec<&crate::Attribute> =
+        found.attributes.iter().filter(|own| draft.is_withheld(own)).collect();
+    let short = |own: &crate::Attribute| {
+        let (windows, fewest) = own.crowd.short_of(draft.length());
+        let windows =
+            if windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
+        let owners = if fewest == 1 { "1 has".to_owned() } else { format!("{fewest} have") };
+        format!(
+            "In {windows} of {window} that open, since {least} owners or more have rows there, as few as {owners} a value of `{}`",
+            own.column
+        )
+    };
+    match withheld.first() {
+        Some(first) if !draft.spare() => {
+            let question = format!(
+                "{}, and so it is with each column; results would be of these alone. Take out the rows without a value, or say `--measure {}` to release it all the same.",
+                short(first),
+                worded(&first.column)
+            );
+            (Vec::new(), Some(question))
+        }
+        _ => {
+            let note = |own: &&crate::Attribute| {
+                let released = match policies::safe(&draft, own) {
+                    Some(safe) => format!("it only in windows of {} or longer", safe.name),
+                    None => "nothing of it".to_owned(),
+                };
+                format!(
+                    "{}, so the query does not ask for it, and policies.yaml releases {released}. Say `--measure {}` to release it all the same.",
+                    short(own),
+                    worded(&own.column)
+                )
+            };
+            (withheld.iter().map(note).collect(), None)
+        }
     }
 }
 
@@ -90,7 +138,7 @@ impl<'u> Draft<'u> {
         let tally = &found.tally;
         let span = tally.span.map_or(0, |(first, last)| last - first);
         let owners = tally.owners.max(1);
-        let least = owners.min(10);
+        let least = owners.min(CROWD);
         let share = |at: usize| tally.share_of_crowds(at, least);
         let multiple = |at: &usize| {
             tally.shortest.is_none_or(|shortest| WINDOWS[*at].is_multiple_of(shortest))
@@ -101,28 +149,59 @@ impl<'u> Draft<'u> {
             tally.interval.is_none_or(|interval| length * 20 >= interval * 19)
         };
         let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at) && holds(at);
-        let long: Vec<usize> = (0..WINDOWS.len()).filter(fits).collect();
+        let long: Vec<usize> = (0..=USUAL).filter(fits).collect();
         // The shortest in most of which there are enough owners, else the one with the most.
         let best = long.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));
-        let at = long.iter().copied().find(|at| share(*at) >= 50).or(best);
-        let window = at.map_or(WINDOWS[WINDOWS.len() - 1], |at| WINDOWS[at]);
+        let enough = |at: &usize| share(*at) >= 50;
+        let longer = || (USUAL..WINDOWS.len()).find(|at| multiple(at) && enough(at));
+        let at = long.iter().copied().find(enough).or_else(longer).or(best);
+        let window = WINDOWS[at.unwrap_or(USUAL)];
         let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);
         let usual = if window.seconds > DAY { day } else { window };
-        let load = |at: usize| tally.loads.get(at).map_or(1, |(_, most)| *most);
+        let load = |at: usize| tally.loads.get(at).map_or(1, |own| own.most);
         let (population, events) =
-            capacity(owners, load(WINDOWS.len() - 1), load(at.unwrap_or(WINDOWS.len() - 1)));
+            capacity(owners, load(WINDOWS.len() - 1), load(at.unwrap_or(USUAL)));
         Draft {
             found,
             file,
             name: title(file),
             window,
-            noisy: noise::window(window, span),
+            noisy: noise
+                .and_then(|own| own.terms)
+                .map_or_else(|| noise::window(window, span), NoiseTerms::window),
             shortest: tally.shortest.unwrap_or(usual),
             least,
             population,
             events,
             noise,
         }
+    }
+
+    /// The position of the length of the windows of the query without noise.
+    fn length(&self) -> usize {
+        WINDOWS.iter().position(|own| *own == self.window).unwrap_or(0)
+    }
+
+    /// Whether an attribute is not released in windows of the query: in some that open, too few
+    /// owners have a value of it. A few owners are no crowd in any case, so that of these all is
+    /// released if there is nothing else.
+    fn is_withheld(&self, own: &crate::Attribute) -> bool {
+        self.is_short(own) && (self.spare() || self.least >= CROWD)
+    }
+
+    fn is_short(&self, own: &crate::Attribute) -> bool {
+        self.noise.is_none() && !own.said && !own.crowd.is_enough(self.length())
+    }
+
+    /// Whether enough owners have a value of some attribute.
+    fn spare(&self) -> bool {
+        self.found.attributes.iter().any(|own| !self.is_short(own))
+    }
+
+    /// So many owners that windows open if a first answer is of no more. Some of them may have more
+    /// events than a query with noise counts.
+    fn part(&self) -> u64 {
+        self.noise.map_or(self.least, |own| (own.least + own.least / 5).max(self.least))
     }
 
     /// The windows that are asked for.
@@ -133,7 +212,9 @@ impl<'u> Draft<'u> {
     /// What the first query asks for: numbers first, and what does not add up last.
     fn asked(&self) -> impl Iterator<Item = &crate::Attribute> {
         let of = |wanted: fn(&crate::Attribute) -> bool| {
-            self.found.attributes.iter().filter(move |own| wanted(own))
+            // If nothing is released, the query asks for it all the same, and is refused.
+            let released = |own: &&crate::Attribute| !self.is_withheld(own) || !self.spare();
+            self.found.attributes.iter().filter(released).filter(move |own| wanted(own))
         };
         of(|own| own.values == Values::Number && own.course.adds_up())
             .chain(of(|own| own.values != Values::Number))

@@ -1,9 +1,9 @@
 //! Results with noise, whose error is known: the query that asks for one, and its words.
 
 use super::Draft;
-use crate::Attribute;
 use crate::tally::Values;
-use crate::windows::{WINDOWS, Window};
+use crate::windows::{SECOND, WINDOWS, Window};
+use crate::{Attribute, Understanding};
 
 /// The ε of a window and of all windows that owners allow. So many windows can be released at
 /// the full price.
@@ -16,13 +16,60 @@ const USUAL_ERROR: &str = "10 %";
 pub(super) fn window(shortest: Window, span: i64) -> Window {
     let payable = i64::from(TOTAL_EPSILON / EPSILON);
     let few = |own: &&Window| {
-        own.is_multiple_of(shortest)
-            && span / (own.seconds * crate::windows::SECOND) < payable.saturating_sub(1)
+        own.is_multiple_of(shortest) && span / (own.seconds * SECOND) < payable.saturating_sub(1)
     };
     WINDOWS.iter().filter(|own| own.seconds >= shortest.seconds).find(few).copied().unwrap_or(
         // None is long enough: the budget then ends before the readings do.
         WINDOWS.iter().rfind(|own| own.is_multiple_of(shortest)).copied().unwrap_or(shortest),
     )
+}
+
+/// The windows of a query with noise, and how many events of one stream count in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoiseTerms {
+    window: Window,
+    events: u64,
+    /// Whether some streams have more events.
+    leaves_out: bool,
+}
+
+impl NoiseTerms {
+    pub(super) fn window(self) -> Window {
+        self.window
+    }
+
+    /// The length of the windows, as queries say it.
+    #[must_use]
+    pub fn length(self) -> &'static str {
+        self.window.sql
+    }
+
+    /// The limit on events, if it leaves some streams out of some windows.
+    #[must_use]
+    pub fn limit(self) -> Option<u64> {
+        self.leaves_out.then_some(self.events)
+    }
+}
+
+/// With which windows, and with which limits on events, an error may be had: first those that need
+/// no limit and the shortest windows. Fewer events of each owner need less noise, and in longer
+/// windows more owners have data.
+#[must_use]
+pub fn noise_terms(found: &Understanding) -> Vec<NoiseTerms> {
+    let draft = Draft::of(found, "", None);
+    let span = found.tally.span.map_or(0, |(first, last)| last - first);
+    let longer = |own: &Window| {
+        let falls = own.seconds * SECOND <= span && own.is_multiple_of(draft.shortest);
+        *own == draft.noisy || (own.seconds > draft.noisy.seconds && falls)
+    };
+    let terms = |window: Window| {
+        let at = WINDOWS.iter().position(|own| *own == window).unwrap_or(0);
+        let load = found.tally.loads.get(at).copied().unwrap_or_default();
+        let all = NoiseTerms { window, events: load.most, leaves_out: false };
+        let few = NoiseTerms { window, events: load.nearly, leaves_out: true };
+        [Some(all), (load.nearly < load.most).then_some(few)].into_iter().flatten()
+    };
+    WINDOWS.into_iter().filter(longer).flat_map(terms).collect()
 }
 
 /// The position of the length of its windows.
@@ -32,7 +79,10 @@ pub(super) fn length(draft: &Draft<'_>) -> usize {
 
 /// A query for the mean of one attribute, or for a count if there is no mean, with an error.
 pub(super) fn query(draft: &Draft<'_>) -> String {
-    let (values, most) = draft.found.tally.loads.get(length(draft)).copied().unwrap_or((1, 1));
+    let load = draft.found.tally.loads.get(length(draft)).copied().unwrap_or_default();
+    let terms = draft.noise.and_then(|noise| noise.terms);
+    let events = terms.map_or(load.most, |terms| terms.events);
+    let values = load.usual.min(events);
     let error = draft.noise.map_or(USUAL_ERROR, |noise| noise.error);
     let least = draft.noise.map_or(draft.least, |noise| noise.least.max(draft.least));
     let mut settings = format!("error = {error}");
@@ -46,7 +96,7 @@ pub(super) fn query(draft: &Draft<'_>) -> String {
         }
     };
     format!(
-        "CREATE STREAM Noisy{name} AS\nSELECT {column}\nWINDOW TUMBLING (SIZE {window})\nFROM {name} BETWEEN {least} AND {population}\nWITH ({settings}, values = {values}, events = {most});\n",
+        "CREATE STREAM Noisy{name} AS\nSELECT {column}\nWINDOW TUMBLING (SIZE {window})\nFROM {name} BETWEEN {least} AND {population}\nWITH ({settings}, values = {values}, events = {events});\n",
         name = draft.name,
         window = draft.noisy.sql,
         population = draft.population,
@@ -85,7 +135,6 @@ fn two_digits(number: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::windows::SECOND;
 
     #[test]
     fn means_have_two_digits() {
@@ -107,6 +156,7 @@ mod tests {
         let hour = WINDOWS[6];
         assert_eq!(window(hour, 10 * 3600 * SECOND).name, "1hr");
         assert_eq!(window(hour, 72 * 3600 * SECOND).name, "1d");
-        assert_eq!(window(hour, 2_000 * 86_400 * SECOND).name, "28d");
+        assert_eq!(window(hour, 400 * 86_400 * SECOND).name, "28d");
+        assert_eq!(window(hour, 2_000 * 86_400 * SECOND).name, "364d");
     }
 }

@@ -3,6 +3,7 @@
 use super::{Draft, comment, noise};
 use crate::Attribute;
 use crate::tally::Values;
+use crate::windows::{WINDOWS, Window};
 use std::fmt::Write as _;
 
 /// What the default means for the owners, in plain words.
@@ -19,19 +20,83 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
             "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals of each {window}. Choose a longer `window` to release less, or `nothing`."
         ),
         (Some(_), 2..=9) => format!(
-            "The file has {owners} owners. A total over so few says much about each of them, so it is released only if all {owners} have data in a window of {window} or longer. Choose `nothing` to release nothing."
+            "The file has {owners} owners. A total over so few says much about each of them, so it is released only if all {owners} have data in a window of {window} or longer. Choose `nothing` to release nothing.{}",
+            says_sparse(draft)
         ),
         _ => format!(
-            "The file has {owners} owners. Nobody learns anything about fewer than {} of them together, or about less than {window}.",
-            draft.least
+            "The file has {owners} owners. Results are totals over at least {} of them who have data in a window, of {window} or longer. Of a window with fewer it is said only that they are fewer.{}",
+            draft.least,
+            says_sparse(draft)
         ),
     }
 }
 
+/// The same of attributes that rows may lack.
+fn says_sparse(draft: &Draft<'_>) -> String {
+    let names = |wanted: &dyn Fn(&&Attribute) -> bool| -> Vec<String> {
+        let all = draft.found.attributes.iter().filter(|own| own.crowd.sparse).filter(wanted);
+        all.map(|own| format!("`{}`", own.name)).collect()
+    };
+    let withheld = names(&|own| draft.is_withheld(own));
+    let released = names(&|own| !draft.is_withheld(own));
+    let mut text = String::new();
+    if !released.is_empty() {
+        let _ = write!(
+            text,
+            " Rows may lack {}: totals of these are over those of the owners who have a value, who may be fewer.",
+            released.join(", ")
+        );
+    }
+    if !withheld.is_empty() {
+        let _ = write!(
+            text,
+            " The query does not ask for {}: fewer than {} have a value in some of its windows. Nobody releases that, unless policies.yaml names windows that are long enough.",
+            withheld.join(", "),
+            draft.least
+        );
+    }
+    text
+}
+
+/// The shortest windows in which enough owners have a value of an attribute, if there are any.
+pub(super) fn safe(draft: &Draft<'_>, own: &Attribute) -> Option<Window> {
+    let from = own.crowd.safe_from().and_then(|at| WINDOWS.get(at..)).unwrap_or_default();
+    from.iter().find(|own| own.is_multiple_of(draft.shortest)).copied()
+}
+
+/// The choices of attributes that rows may lack: nothing, or only so long windows that enough
+/// owners have a value in each.
+fn sparse(draft: &Draft<'_>, option: &str) -> String {
+    let mut lines = String::new();
+    for own in draft.found.attributes.iter().filter(|own| own.crowd.sparse && !own.said) {
+        let (name, least) = (&own.name, draft.least);
+        match safe(draft, own) {
+            Some(safe) if safe.seconds > draft.shortest.seconds => {
+                let window = safe.name;
+                let _ = writeln!(
+                    lines,
+                    "  # In shorter windows, fewer may have a value.\n  {name}: {{ option: {option}, clients: {least}, window: {window} }}"
+                );
+            }
+            None if draft.is_withheld(own) => {
+                let _ = writeln!(
+                    lines,
+                    "  # In some windows, fewer have a value.\n  {name}: {{ option: nothing }}"
+                );
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// What the budget that is written says of one owner.
+const NOISE_HIDES: &str = "At ε = 5 a result may be up to 150 times (e^5) as likely if one owner has data in a window than if not: it blurs single readings, but is no strong guarantee. Over all windows, up to ε = 100, hardly anything is guaranteed. Ask for a smaller ε, such as 0.5, to hide each owner better; results are then less exact.";
+
 /// The same of results with noise.
 fn says_noise() -> String {
     format!(
-        "Results leave only with noise (differential privacy), which hides whether any one owner has data in a window: at ε = {} a window or less, and {} in all. Then no further window is released.",
+        "Results leave only with noise (differential privacy), at ε = {} a window and attribute or less, and {} in all; then no further window is released. {NOISE_HIDES}",
         noise::EPSILON,
         noise::TOTAL_EPSILON
     )
@@ -57,21 +122,24 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
         let (least, window) = (draft.least, draft.shortest.name);
         format!("  \"*\": {{ option: {option}, clients: {least}, window: {window} }}\n")
     };
+    let sparse = if draft.noise.is_none() { sparse(draft, "crowd") } else { String::new() };
     let (chosen, other, instead) = match draft.noise {
         None => (
             "crowd",
             "noisy",
-            "With noise (differential privacy), so that results say next to nothing of any one owner: take this line instead, and the second query of query.sql.",
+            format!(
+                "With noise (differential privacy): take this line instead, and the second query of query.sql. {NOISE_HIDES}"
+            ),
         ),
-        Some(_) => ("noisy", "crowd", "Exact totals: take this line instead."),
+        Some(_) => ("noisy", "crowd", "Exact totals: take this line instead.".to_owned()),
     };
     format!(
         "# What the owners of {} release who have not chosen themselves.\n{}schema: {}\ndefault:\n{}{}#{}",
         comment(draft.file),
         wrapped(&says(draft), "#"),
         draft.name,
-        choice(chosen),
-        wrapped(instead, "#"),
+        choice(chosen) + &sparse,
+        wrapped(&instead, "#"),
         choice(other),
     )
 }

@@ -11,8 +11,11 @@ use std::fmt::Write as _;
 /// What was understood, for programs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Understood {
-    /// The owner's column; none if the file is one stream.
+    /// The owner's column; none if the file is one stream, or each column is an owner's.
     pub owner: Option<String>,
+    /// Whether each column is an owner's. Rows are then readings.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wide: bool,
     /// The columns of the time.
     pub time: Vec<String>,
     /// Their format, as in strftime, with a space between columns and ` or ` between several
@@ -94,7 +97,8 @@ impl Understood {
         let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
         let left = found.left_out.iter().map(|(name, why)| (name.clone(), why.clone()));
         Understood {
-            owner: found.owner.clone(),
+            owner: found.owner.clone().filter(|_| found.wide.is_none()),
+            wide: found.wide.is_some(),
             time: names.collect(),
             time_format: found.time.format(),
             time_formats: formats,
@@ -157,7 +161,7 @@ fn other_answers(draft: &Draft<'_>) -> &'static str {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, a Thursday, in UTC: windows of weeks begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         found.tally.rows,
         policies::says(draft),

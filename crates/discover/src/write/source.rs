@@ -13,20 +13,9 @@ pub(super) fn source(draft: &Draft<'_>) -> String {
         comment(draft.file),
         draft.name
     );
-    text.push_str(&form(&draft.found.form));
+    text.push_str(&form(draft.found.wide.as_ref().map_or(&draft.found.form, |wide| &wide.form)));
     text.push_str(&time(draft));
-    match &draft.found.owner {
-        Some(owner) => {
-            let _ = writeln!(text, "# Whose a reading is.\nstream: {}", quoted(owner));
-        }
-        None => {
-            text.push_str("# The whole file is one stream, of this name.\nsingle: everything\n")
-        }
-    }
-    text.push_str("# Attribute of the schema: column of the file.\nattributes:\n");
-    for attribute in &draft.found.attributes {
-        let _ = writeln!(text, "  {}: {}", attribute.name, quoted(&attribute.column));
-    }
+    text.push_str(&columns(draft));
     let missing =
         draft.found.attributes.iter().filter(|a| !a.sentinels.is_empty() || !a.texts.is_empty());
     let mut missing = missing.peekable();
@@ -37,6 +26,30 @@ pub(super) fn source(draft: &Draft<'_>) -> String {
         let texts =
             attribute.sentinels.keys().chain(attribute.texts.keys()).map(|text| quoted(text));
         let _ = writeln!(text, "  {}: [{}]", attribute.name, texts.collect::<Vec<_>>().join(", "));
+    }
+    text
+}
+
+/// Whose a reading is, and of what.
+fn columns(draft: &Draft<'_>) -> String {
+    let found = draft.found;
+    let mut text = match (&found.wide, &found.owner) {
+        (Some(wide), _) => {
+            let value = found.attributes.first().map_or("", |own| own.name.as_str());
+            let others: Vec<String> = wide.others.iter().map(|name| quoted(name)).collect();
+            return format!(
+                "# Each column is one owner's, but for the time and those that are left out.\nwide:\n  attribute: {value}\n  columns: streams\n  leaveOut: [{}]\n",
+                others.join(", ")
+            );
+        }
+        (None, Some(owner)) => format!("# Whose a reading is.\nstream: {}\n", quoted(owner)),
+        (None, None) => {
+            "# The whole file is one stream, of this name.\nsingle: everything\n".to_owned()
+        }
+    };
+    text.push_str("# Attribute of the schema: column of the file.\nattributes:\n");
+    for attribute in &found.attributes {
+        let _ = writeln!(text, "  {}: {}", attribute.name, quoted(&attribute.column));
     }
     text
 }
@@ -134,6 +147,11 @@ fn time(draft: &Draft<'_>) -> String {
             Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _),
         ) => {
             let _ = writeln!(text, "  zone: {} # {says}", quoted(&region.text()));
+        }
+        (Zone::Unstated, _) if plan.days => {
+            text.push_str(
+                "  zone: \"+00:00\" # dates are days of UTC; another zone would shift them\n",
+            );
         }
         (Zone::Unstated, Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _)) => {
             text.push_str(

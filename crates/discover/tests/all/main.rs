@@ -10,6 +10,7 @@ mod files;
 mod mistaken;
 mod moments;
 mod owners;
+mod persons;
 mod silent;
 mod unnamed;
 mod wild;

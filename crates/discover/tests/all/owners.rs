@@ -63,7 +63,7 @@ fn series_one_below_the_other_are_asked_about() {
     let wide = rows("time,MT_001,MT_002,MT_003,MT_004,MT_005,MT_006,MT_007,MT_008", 60, |n| {
         (1..9).fold(time(n), |text, k| text + &format!(",{}.5", n * 7 * k % 90))
     });
-    asks(&wide, "`wide` in source.yaml");
+    asks(&wide, "Say `--wide NAME`");
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! A session that was copied is in no window any more, so each is remembered, not only the last:
 //! a service may show known proofs in any order. Only a device can make a proof, so a ledger
 //! grows with copied sessions, and with its owner's confirmations.
+//!
+//! A service may also keep proofs back, or show more sessions than are remembered. So a proof about
+//! a time before the owner's last confirmation is none of a new copy: its session is left out, and
+//! the owner is not asked again.
 
 use alpheus_time::{Timestamp, Window};
 
@@ -33,14 +37,16 @@ pub(super) struct NewCopy {
 pub(super) struct Copies(Vec<DeviceCopy>);
 
 impl Copies {
-    /// Notes a proven copy. `None` if it is known from this session, or if so many are known
-    /// that one more changes nothing.
-    pub(super) fn note(&mut self, session: u64) -> Option<NewCopy> {
+    /// Notes a proven copy, which showed at that time. `None` if it is known from this session, or if
+    /// so many are known that one more changes nothing.
+    pub(super) fn note(&mut self, session: u64, at: Timestamp) -> Option<NewCopy> {
         if self.contains(session) {
             return None;
         }
+        let last = self.0.iter().filter_map(|copy| copy.confirmed).max();
+        let confirmed = last.filter(|confirmed| at <= *confirmed);
         let forgotten = if self.0.len() >= KEPT { Some(self.forget_first()?) } else { None };
-        let copy = DeviceCopy { session, confirmed: None };
+        let copy = DeviceCopy { session, confirmed };
         self.0.push(copy);
         Some(NewCopy { copy, forgotten })
     }
@@ -92,7 +98,7 @@ mod tests {
     #[test]
     fn known_proofs_in_any_order_change_nothing() {
         let mut copies = Copies::default();
-        let new = |copies: &mut Copies, session| copies.note(session).is_some();
+        let new = |copies: &mut Copies, session| copies.note(session, Timestamp(3)).is_some();
         assert!(new(&mut copies, 1) && new(&mut copies, 2));
         assert!(!new(&mut copies, 1) && !new(&mut copies, 2) && !new(&mut copies, 1));
         assert_eq!(copies.confirm(Timestamp(5)).len(), 2);
@@ -103,13 +109,32 @@ mod tests {
     fn what_is_remembered_is_bounded_and_the_stream_waits_beyond() {
         let mut copies = Copies::default();
         let noted = |copies: &mut Copies, from: u64| {
-            (from..from + 100).filter(|session| copies.note(*session).is_some()).count()
+            let new = |session: &u64| copies.note(*session, Timestamp(3)).is_some();
+            (from..from + 100).filter(new).count()
         };
         assert_eq!(noted(&mut copies, 0), KEPT);
         assert!(copies.waits());
         copies.confirm(Timestamp(5));
-        let next = copies.note(100).unwrap();
+        let next = copies.note(100, Timestamp(6)).unwrap();
         assert_eq!(next.forgotten, Some(0));
         assert!(copies.waits() && copies.0.len() == KEPT);
+    }
+
+    /// A service that has proofs of more sessions than are remembered shows them in turn, for ever.
+    #[test]
+    fn proofs_from_before_a_confirmation_never_make_the_owner_confirm_again() {
+        let (mut copies, sessions) = (Copies::default(), KEPT as u64 + 1);
+        for session in 0..sessions {
+            copies.note(session, Timestamp(session));
+        }
+        assert!(copies.waits());
+        copies.confirm(Timestamp(sessions));
+        for session in (0..sessions).cycle().take(100) {
+            copies.note(session, Timestamp(session));
+            assert!(copies.contains(session) && !copies.waits(), "session {session}");
+            assert_eq!(copies.0.len(), KEPT);
+        }
+        copies.note(1_000, Timestamp(sessions + 1));
+        assert!(copies.waits(), "a copy that showed since");
     }
 }

@@ -94,6 +94,7 @@ impl Controller {
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
+        let is_listed = joined.plan().epoch.is_some();
         joined.ended = Some(end);
         joined.settled = joined.settled.max(end);
         // Secret, and no longer needed.
@@ -102,7 +103,10 @@ impl Controller {
         let id = self.identity.id();
         let gone = rounds.iter().flat_map(|(start, round)| removals(id, &plan, *start, round));
         let gone: Vec<Change> = gone.collect();
-        self.generations.end(&plan);
+        // All epochs of a query have the same keys, and another one may be under way.
+        if !is_listed {
+            self.generations.end(&plan);
+        }
         self.wipe_settled_keys(now);
         if first {
             self.release_locks(&plan);

@@ -10,6 +10,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::list_sizes::ListSizes;
 use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use crate::announced_plan::AnnouncedPlan;
@@ -29,16 +30,13 @@ pub(super) struct AttendedEpoch {
     pub(super) since: Timestamp,
     /// The plan of the list that it accepted.
     pub(super) listed: Option<PlanId>,
-    /// How many controllers the last lists had, this one last.
-    pub(super) sizes: Vec<u32>,
+    /// The most controllers in a list of its group before that one.
+    pub(super) most: u32,
 }
 
 /// How often a stream may stand in attendances that are remembered, on average. A stream can be in
 /// one plan for each of its attributes, so these are more than honest queries need.
 const ATTENDED_PER_STREAM: usize = 16;
-
-/// Number of lists before one that its size is compared with.
-const LISTS: usize = 24;
 
 impl AttendedEpoch {
     /// The end of its last window. Epochs that begin earlier are over.
@@ -48,6 +46,13 @@ impl AttendedEpoch {
         window.start.plus(alpheus_time::Span(size.saturating_mul(u64::from(*windows))))
     }
 
+    /// The windows before this time that the service has not asked about since: the attended one as
+    /// well, if it was in no list.
+    fn missed_until(&self, until: Timestamp) -> Option<Window> {
+        let from = if self.listed.is_some() { self.end() } else { self.attendance.window.start };
+        (from < until).then_some(Window { start: from, end: until })
+    }
+
     /// How many streams stand in it.
     fn streams(&self) -> usize {
         self.attendance.entry.owners.iter().map(|listed| listed.streams.len()).sum()
@@ -55,24 +60,8 @@ impl AttendedEpoch {
 
     fn record(&self) -> Record {
         let (signed, since) = (self.signed.clone(), self.since);
-        let (terms, sizes) = (self.attendance.terms, self.sizes.clone());
-        Record::Attended { terms, signed, since, listed: self.listed, sizes }
-    }
-
-    /// Notes the list that was accepted, once.
-    fn accept(&mut self, plan: PlanId, controllers: u32) {
-        if self.listed.replace(plan).is_none() {
-            self.sizes.push(controllers);
-            let excess = self.sizes.len().saturating_sub(LISTS + 1);
-            self.sizes.drain(..excess);
-        }
-    }
-
-    /// Its size and the largest before, if it has less than half.
-    fn shrunk(&self) -> Option<(u32, u32)> {
-        let (listed, before) = self.sizes.split_last()?;
-        let most = *before.iter().max()?;
-        (listed.saturating_mul(2) < most).then_some((*listed, most))
+        let (terms, most) = (self.attendance.terms, self.most);
+        Record::Attended { terms, signed, since, listed: self.listed, most }
     }
 }
 
@@ -93,20 +82,22 @@ impl Controller {
         let (window, windows) = (call.window, call.windows);
         let last = self.epochs.get(&terms);
         let again = last.is_some_and(|last| last.attendance.window == window);
+        let mut line = None;
         if !again {
             let from = last.map_or(self.attended_until, AttendedEpoch::end);
             if window.start < from {
                 return Err(WindowRefusalError::AlreadyAttended);
             }
             let since = last.map_or(now.max(self.clock), |last| last.since);
-            let sizes = last.map_or_else(Vec::new, |last| last.sizes.clone());
+            let missed = last.and_then(|last| last.missed_until(window.start));
             let mut owners = self.attending(&call.terms, terms, window, now)?;
             leave_out(&mut owners, &call.without)?;
+            line = missed.and_then(|missed| not_asked(&call.terms, missed, &owners, now));
             let (controller, agreement) = (self.id(), self.identity.agreement().public());
             let entry = ListEntry { controller, agreement, owners };
             let attendance = Attendance { terms, window, windows, entry };
             let signed = Signed::new(&attendance, self.identity.signing());
-            let attended = AttendedEpoch { attendance, signed, since, listed: None, sizes };
+            let attended = AttendedEpoch { attendance, signed, since, listed: None, most: 0 };
             self.epochs.insert(terms, attended);
         } else if let Some(last) = self.epochs.get_mut(&terms).filter(|own| own.listed.is_none()) {
             let before = last.attendance.entry.owners.clone();
@@ -120,7 +111,8 @@ impl Controller {
         let attended = self.epochs.get(&terms).ok_or(WindowRefusalError::UnknownPlan)?;
         let (record, signed) = (attended.record(), attended.signed.clone());
         let mut changes = self.forget_attended(terms, now);
-        changes.push(self.put(now, record));
+        let kept = [Some(record), line].into_iter().flatten();
+        changes.extend(kept.map(|record| self.put(now, record)).collect::<Vec<_>>());
         Ok(Step::new(changes, vec![ControllerMessage::Attendance(signed)]))
     }
 
@@ -138,14 +130,19 @@ impl Controller {
             let Some(terms) = oldest.map(|(terms, _)| *terms) else { break };
             let Some(gone) = self.epochs.remove(&terms) else { break };
             streams -= gone.streams();
+            self.generations.end(&terms);
             self.attended_until = self.attended_until.max(gone.end());
             changes.push(Change::remove(gone.record().key(id)));
         }
         if self.attended_until > before {
-            let until = self.attended_until;
-            changes.push(self.put(now, Record::AttendedUntil { until }));
+            changes.push(self.epochs_record(now));
         }
         changes
+    }
+
+    fn epochs_record(&mut self, now: Timestamp) -> Change {
+        let (until, lists) = (self.attended_until, self.list_sizes.records());
+        self.put(now, Record::Epochs { until, lists })
     }
 
     /// What does not depend on this controller's streams.
@@ -223,15 +220,22 @@ impl Controller {
     /// Takes the last attendance of a plan from the ledger.
     pub(super) fn take_attended(
         &mut self,
-        signed: Signed<Attendance>,
-        (since, listed, sizes): (Timestamp, Option<PlanId>, Vec<u32>),
+        record: Record,
         bad: RestoreError,
     ) -> Result<(), RestoreError> {
+        let Record::Attended { signed, since, listed, most, .. } = record else { return Ok(()) };
         let key = self.identity.signing().verifying_key();
         let attendance = signed.open(&key).map_err(|_| bad)?.into_inner();
         let terms = attendance.terms;
-        self.epochs.insert(terms, AttendedEpoch { attendance, signed, since, listed, sizes });
+        self.epochs.insert(terms, AttendedEpoch { attendance, signed, since, listed, most });
         Ok(())
+    }
+
+    /// Takes from the ledger what stays of other epochs.
+    pub(super) fn take_epochs(&mut self, record: Record) {
+        if let Record::Epochs { until, lists } = record {
+            (self.attended_until, self.list_sizes) = (until, ListSizes::of(lists));
+        }
     }
 
     /// Checks a list against what this controller attended with.
@@ -253,8 +257,11 @@ impl Controller {
         };
         let attended = self.epochs.get(&epoch.terms).filter(same);
         let attended = attended.ok_or(PlanRefusalError::NotAttended)?;
-        if attended.listed.is_some_and(|listed| listed != announced.id()) {
-            return Err(PlanRefusalError::OtherList);
+        match attended.listed {
+            // Its plan is over and dropped: nothing shows any more what it released.
+            Some(listed) if listed == announced.id() => return Err(PlanRefusalError::Ended),
+            Some(_) => return Err(PlanRefusalError::OtherList),
+            None => {}
         }
         let mut own: Vec<(StreamId, OwnerId)> = Vec::new();
         for listed in &attended.attendance.entry.owners {
@@ -278,26 +285,47 @@ impl Controller {
         if attended.attendance.window.start != plan.from {
             return Vec::new();
         }
-        attended.accept(announced.id(), announced.controllers());
+        let controllers = announced.controllers();
+        if attended.listed.replace(announced.id()).is_none() {
+            attended.most = self.list_sizes.note(plan, controllers);
+        }
         let (at, record) = (attended.since, attended.record());
         let owners = &attended.attendance.entry.owners;
         let streams: Vec<StreamId> =
             owners.iter().flat_map(|listed| listed.streams.clone()).collect();
         let (terms, window) = (epoch.terms, attended.attendance.window);
-        let shrunk = attended.shrunk().map(|(listed, most)| {
+        let (listed, most) = (controllers, attended.most);
+        let shrunk = (listed.saturating_mul(2) < most).then(|| {
             let event = LogEvent::SmallList { plan: terms, window, listed, most };
             Record::Log(LogLine { at: window.end, streams: streams.clone(), event })
         });
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
-        let (plan, sealed) = (epoch.terms, plan.sealed_to.is_some());
-        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed, verified: false };
+        let (sealed, verified) = (plan.sealed_to.is_some(), plan.integrity.is_verified());
+        let plan = epoch.terms;
+        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed, verified };
         let line = Record::Log(LogLine { at, streams, event });
         let kept = [record, line].into_iter().chain(shrunk);
         let kept = kept.map(|record| self.put(now, record));
         let mut changes: Vec<Change> = kept.collect();
-        changes.extend(self.drop_past_epochs(announced.plan(), now));
+        changes.push(self.epochs_record(now));
+        changes.extend(self.drop_past_epochs(announced.id(), now));
         changes
     }
+}
+
+/// By a verified query: the line for the owners' log about windows that nobody asked about.
+fn not_asked(
+    terms: &Plan,
+    windows: Window,
+    owners: &[ListedOwner],
+    at: Timestamp,
+) -> Option<Record> {
+    if !terms.integrity.is_verified() {
+        return None;
+    }
+    let streams = owners.iter().flat_map(|listed| listed.streams.clone()).collect();
+    let event = LogEvent::NotSummoned { plan: terms.id(), name: terms.name.clone(), windows };
+    Some(Record::Log(LogLine { at, streams, event }))
 }
 
 /// Leaves streams out, and owners of whom none is left.

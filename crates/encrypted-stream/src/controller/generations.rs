@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
 
 use super::Controller;
@@ -49,25 +49,28 @@ struct HeldGeneration {
     born: u64,
     /// `None` once wiped for an erasure. Then no plan gets keys from it any more.
     keys: Option<Generation>,
+    /// By family: all plans of a query by epochs have the same keys.
     plans: HashMap<PlanId, PlanKeys>,
     /// Streams that were in tokens under its keys, also of plans that have ended since.
     covered: BTreeSet<StreamId>,
 }
 
-/// What a generation has for one plan.
+/// What a generation has for one plan, or for all plans of a query by epochs.
 struct PlanKeys {
     agreement: AgreementKey,
     own: Arc<OwnKey>,
     noise: Secret<32>,
-    signed: Signed<MaskKey>,
-    peers: HashMap<u32, Peer>,
+    /// The public half as it was signed last: for each plan of a family again, since positions
+    /// differ.
+    signed: Option<(MaskKey, Signed<MaskKey>)>,
+    peers: HashMap<ControllerId, Peer>,
     /// Streams that were in tokens under these keys.
     covered: BTreeSet<StreamId>,
 }
 
 /// Another controller's key, and what ours agrees on with it.
 struct Peer {
-    signed: Signed<MaskKey>,
+    key: AgreementPublic,
     begun: Timestamp,
     agreed: Secret<32>,
 }
@@ -110,28 +113,28 @@ impl Generations {
         self.held.last_mut()
     }
 
-    /// A generation's keys for a plan.
-    fn of(&mut self, number: Option<u64>, plan: &PlanId) -> Option<&mut PlanKeys> {
+    /// A generation's keys for a plan's family.
+    fn of(&mut self, number: Option<u64>, family: &PlanId) -> Option<&mut PlanKeys> {
         let held = self.held.iter_mut().find(|held| Some(held.number) == number)?;
-        held.plans.get_mut(plan)
+        held.plans.get_mut(family)
     }
 
-    fn holds(&self, number: Option<u64>, plan: &PlanId) -> bool {
+    fn holds(&self, number: Option<u64>, family: &PlanId) -> bool {
         let mut held = self.held.iter();
-        held.any(|held| Some(held.number) == number && held.plans.contains_key(plan))
+        held.any(|held| Some(held.number) == number && held.plans.contains_key(family))
     }
 
     /// A window's token leaves, over the own streams at these positions.
     pub(super) fn cover(&mut self, joined: &PlanState, window: Window, accepted: &[u32]) {
         let streams: Vec<StreamId> = joined.streams_at(accepted).collect();
-        self.cover_streams(joined.generation(window), &joined.id(), &streams);
+        self.cover_streams(joined.generation(window), &joined.family(), &streams);
     }
 
-    fn cover_streams(&mut self, number: Option<u64>, plan: &PlanId, streams: &[StreamId]) {
+    fn cover_streams(&mut self, number: Option<u64>, family: &PlanId, streams: &[StreamId]) {
         let held = self.held.iter_mut().find(|held| Some(held.number) == number);
         let Some(held) = held else { return };
         held.covered.extend(streams);
-        if let Some(keys) = held.plans.get_mut(plan) {
+        if let Some(keys) = held.plans.get_mut(family) {
             keys.covered.extend(streams);
         }
     }
@@ -150,19 +153,30 @@ impl Generations {
 }
 
 impl PlanKeys {
-    /// A generation's keys for a plan of a controller at a position, from its secrets for life of self-masks
-    /// and noise.
-    fn new(
-        keys: &Generation,
+    /// A generation's keys for a family of plans, from a controller's secrets for life of self-masks and
+    /// noise.
+    fn new(keys: &Generation, family: &PlanId, (own, noise): (&Secret<32>, &Secret<32>)) -> Self {
+        let agreement = keys.agreement(family);
+        let (own, noise) = (Arc::new(keys.own_key(own, family)), keys.noise(noise, family));
+        let (signed, peers, covered) = (None, HashMap::new(), BTreeSet::new());
+        Self { agreement, own, noise, signed, peers, covered }
+    }
+
+    /// The public half, signed for a plan and this controller's position in it.
+    fn signed_for(
+        &mut self,
         (plan, controller, begun): (PlanId, u32, Timestamp),
-        (own, noise): (&Secret<32>, &Secret<32>),
         signing: &SigningKey,
-    ) -> Self {
-        let agreement = keys.agreement(&plan);
-        let key = MaskKey { plan, controller, begun, key: agreement.public() };
-        let (own, noise) = (Arc::new(keys.own_key(own, &plan)), keys.noise(noise, &plan));
-        let (signed, peers) = (Signed::new(&key, signing), HashMap::new());
-        Self { agreement, own, noise, signed, peers, covered: BTreeSet::new() }
+    ) -> Signed<MaskKey> {
+        let key = MaskKey { plan, controller, begun, key: self.agreement.public() };
+        match &self.signed {
+            Some((same, signed)) if *same == key => signed.clone(),
+            _ => {
+                let signed = Signed::new(&key, signing);
+                self.signed = Some((key, signed.clone()));
+                signed
+            }
+        }
     }
 
     /// The keys of the pads with each member, from the keys in M. Others keep theirs, which no
@@ -195,15 +209,15 @@ impl PlanKeys {
         fresh_at: Option<Timestamp>,
     ) -> Result<&Peer, WindowRefusalError> {
         let bad = WindowRefusalError::BadMaskKey { position };
-        let known = self.peers.get(&position).is_some_and(|peer| peer.signed == *signed);
+        let of = announced.plan().roster.get(position as usize).ok_or(bad)?;
+        let MaskKey { begun, key, .. } = announced.mask_key(position, signed).ok_or(bad)?;
+        let known = self.peers.get(of).is_some_and(|peer| (peer.begun, peer.key) == (begun, key));
         if !known {
-            let key = announced.mask_key(position, signed).ok_or(bad)?;
-            let agreed = self.agreement.agree(&key.key).map_err(|_| bad)?;
-            let peer = Peer { signed: signed.clone(), begun: key.begun, agreed };
-            self.peers.insert(position, peer);
+            let agreed = self.agreement.agree(&key).map_err(|_| bad)?;
+            self.peers.insert(*of, Peer { key, begun, agreed });
         }
         let fresh = |peer: &&Peer| fresh_at.is_none_or(|now| is_fresh(peer.begun, now, Span(0)));
-        self.peers.get(&position).filter(fresh).ok_or(bad)
+        self.peers.get(of).filter(fresh).ok_or(bad)
     }
 }
 
@@ -224,15 +238,14 @@ impl Controller {
         let Some(joined) = self.plans.get(plan).filter(|joined| joined.is_verified()) else {
             return Ok(None);
         };
-        let (controller, identity) = (joined.position, &self.identity);
+        let (controller, family, identity) = (joined.position, joined.family(), &self.identity);
         let held = self.generations.current(now).ok_or(WindowRefusalError::KeysGone)?;
         let (begun, keys) = (held.begun, held.keys.as_ref());
         let keys = keys.ok_or(WindowRefusalError::KeysGone)?;
-        let keys = held.plans.entry(*plan).or_insert_with(|| {
-            let of = (*plan, controller, begun);
-            PlanKeys::new(keys, of, (identity.own(), identity.noise()), identity.signing())
-        });
-        Ok(Some((held.number, keys.signed.clone())))
+        let life = (identity.own(), identity.noise());
+        let keys = held.plans.entry(family).or_insert_with(|| PlanKeys::new(keys, &family, life));
+        let signed = keys.signed_for((*plan, controller, begun), identity.signing());
+        Ok(Some((held.number, signed)))
     }
 
     /// Wipes the keys that open tokens which an erased stream was in.
@@ -298,7 +311,7 @@ impl PlanState {
             return Ok(WindowKeys::default());
         }
         let number = self.generation(fixed.membership().window);
-        let keys = generations.of(number, &self.id()).ok_or(WindowRefusalError::KeysGone)?;
+        let keys = generations.of(number, &self.family()).ok_or(WindowRefusalError::KeysGone)?;
         let noise = Some(keys.noise.duplicate());
         let Some(masks) = &self.masks else { return Ok(WindowKeys { pads: None, noise }) };
         let pairs = keys.pairs(masks.pairs(), &self.announced, fixed, fresh_at)?;
@@ -312,7 +325,7 @@ impl PlanState {
 
     /// Whether what this window was answered with is wiped.
     pub(super) fn has_no_keys(&self, generations: &Generations, window: Window) -> bool {
-        self.is_verified() && !generations.holds(self.generation(window), &self.id())
+        self.is_verified() && !generations.holds(self.generation(window), &self.family())
     }
 
     /// Whether a window that is not closed was answered with keys of this generation.
@@ -339,12 +352,10 @@ mod tests {
         let mut generations = Generations { source, ..Generations::default() };
         generations.current(Timestamp(5)).unwrap();
         let life = Secret::from_bytes([2; 32]);
-        let signing = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
         for (id, covered) in plans {
             let plan = PlanId([*id; 32]);
             let held = generations.current(Timestamp(5)).unwrap();
-            let (keys, of) = (held.keys.as_ref().unwrap(), (plan, 0, held.begun));
-            let keys = PlanKeys::new(keys, of, (&life, &life), &signing);
+            let keys = PlanKeys::new(held.keys.as_ref().unwrap(), &plan, (&life, &life));
             held.plans.insert(plan, keys);
             let covered: Vec<StreamId> = covered.iter().map(|number| stream(*number)).collect();
             generations.cover_streams(Some(1), &plan, &covered);

@@ -8,6 +8,7 @@
 //! | [`grants`] | day keys for readers that owners name |
 //! | [`plans`] | accepts or refuses an announced plan |
 //! | [`epochs`] | attends an epoch and checks its list |
+//! | [`list_sizes`] | how large the last lists were |
 //! | [`past_epochs`] | drops the plans of epochs that are over |
 //! | [`policies`] | what the owners' policies allow |
 //! | [`segments`] | borders and keys of a stream's part of a window |
@@ -40,6 +41,7 @@ mod endings;
 mod epochs;
 mod generations;
 mod grants;
+mod list_sizes;
 mod openings;
 mod owners;
 mod owners_view;
@@ -83,6 +85,7 @@ use budgets::Books;
 use epochs::AttendedEpoch;
 use generations::Generations;
 use grants::GrantState;
+use list_sizes::ListSizes;
 use past_epochs::Spans;
 use plan_state::PlanState;
 use sets::Sets;
@@ -106,6 +109,8 @@ pub struct Controller {
     epochs: BTreeMap<PlanId, AttendedEpoch>,
     /// The end of the last epoch that a plan was attended in of which that is forgotten.
     attended_until: Timestamp,
+    /// How many controllers the last lists had.
+    list_sizes: ListSizes,
     /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
     locks: HashMap<(StreamId, u16), BTreeSet<PlanId>>,
     /// Attributes and spans that ended plans have released.
@@ -166,6 +171,7 @@ impl Controller {
             plans: BTreeMap::new(),
             epochs: BTreeMap::new(),
             attended_until: Timestamp(0),
+            list_sizes: ListSizes::default(),
             locks: HashMap::new(),
             released_spans: HashMap::new(),
             summed_spans: HashMap::new(),

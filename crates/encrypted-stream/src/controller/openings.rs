@@ -73,6 +73,7 @@ impl Controller {
         let joined = self.plans.get(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         joined.admit_to_totals(request.window, self.restored_at)?;
         check_set(joined, fixed, &request.set)?;
+        self.check_members(joined, &request.set)?;
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
         let set = self.check_sets(fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.

@@ -1,23 +1,18 @@
 //! Plans of epochs that are over: what they released is summed up, and the plans are dropped.
 //!
-//! Once a later epoch's list is accepted, no list of an earlier epoch can be. So its plan is
-//! needed no more than for the spans that it released, of which one for each stream, attribute
-//! and family stays, or several if the family paused or did not list the stream. They are at most
-//! [`MAX_SPANS`].
+//! Of an epoch one list is accepted, once. So its plan is needed no more than for the spans that it
+//! released, of which one for each stream, attribute and family stays, or several if the family
+//! paused or did not list the stream. They are at most [`MAX_SPANS`].
 
 use std::collections::BTreeSet;
 
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_policy::plan::Plan;
-use alpheus_time::{Span, Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
 use super::endings::removals;
 use super::plan_state::PlanState;
 use crate::ledger::{Change, Record, StampedRecord};
-
-/// How long after its end an epoch is answered, if nobody says that it is over.
-const SETTLE: Span = Span::seconds(2 * 24 * 3600);
 
 /// The most spans that are kept of an attribute. A stream that is in every other window has one for
 /// each, for ever, and all of them are written again with each.
@@ -49,15 +44,12 @@ pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
 }
 
 impl Controller {
-    /// Drops the plans of a plan's family that are for earlier epochs, once they have ended. One
-    /// of whose end this controller was not informed ends [`SETTLE`] after its last window.
-    pub(super) fn drop_past_epochs(&mut self, plan: &Plan, now: Timestamp) -> Vec<Change> {
-        let Some(epoch) = plan.epoch else { return Vec::new() };
+    /// Drops the plans of epochs that have ended, of all families: a service may ask each of a new
+    /// one. One of whose end this controller was not informed ends by itself.
+    pub(super) fn drop_past_epochs(&mut self, newest: PlanId, now: Timestamp) -> Vec<Change> {
         let is_past = |joined: &&PlanState| {
-            let other = joined.plan();
-            let same = other.epoch.is_some_and(|other| other.terms == epoch.terms);
-            let settled = other.epoch_end().is_some_and(|end| end.plus(SETTLE) <= now);
-            same && (joined.ended.is_some() || settled) && other.from < plan.from
+            let by_epoch = joined.plan().epoch.is_some() && joined.id() != newest;
+            by_epoch && (joined.ended.is_some() || joined.is_past(now))
         };
         let mut past: Vec<(Timestamp, PlanId)> =
             self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id())).collect();
@@ -78,7 +70,7 @@ impl Controller {
             let Some(joined) = self.plans.remove(&plan) else { continue };
             streams.extend(self.sum_up_spans(&joined));
             let (settled, ended) = (joined.settled, joined.ended);
-            let gone = [Record::Plan { plan }, Record::Mark { plan, settled, ended }];
+            let gone = [joined.record(), Record::Mark { plan, settled, ended }];
             changes.extend(gone.iter().map(|record| Change::remove(record.key(id))));
         }
         let record = |stream: StreamId| {
@@ -95,7 +87,8 @@ impl Controller {
     fn sum_up_spans(&mut self, joined: &PlanState) -> Vec<StreamId> {
         let end = joined.ended.unwrap_or(joined.plan().from);
         let span = Window { start: joined.plan().from, end };
-        let own: Vec<StreamId> = joined.own_streams().map(|(_, planned)| planned.stream).collect();
+        let own = joined.released_streams().map(|(_, planned)| planned.stream);
+        let own: Vec<StreamId> = own.collect();
         if span.start >= span.end {
             return Vec::new();
         }

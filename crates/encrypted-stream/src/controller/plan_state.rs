@@ -9,15 +9,15 @@ use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::policy::ResolvedPolicy;
-use alpheus_time::{Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
 use super::budgets::Charges;
 use super::segments::KeySpan;
 use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
-use crate::error::WindowRefusalError;
-use crate::ledger::SpentToken;
+use crate::error::{ExclusionError, WindowRefusalError};
+use crate::ledger::{Record, SpentToken};
 use crate::mask::Masker;
 use crate::membership::FixedMembership;
 use crate::messages::{Opening, Presence};
@@ -28,6 +28,9 @@ const CLOSED_KEPT: usize = 64;
 /// Maximum number of windows kept for a plan, closed or not.
 const KEPT: usize = 1024;
 
+/// How long after its end an epoch is answered, if nobody says that it is over.
+const SETTLE: Span = Span::seconds(2 * 24 * 3600);
+
 /// A plan that was accepted.
 pub(super) struct PlanState {
     pub(super) announced: Arc<AnnouncedPlan>,
@@ -35,6 +38,9 @@ pub(super) struct PlanState {
     pub(super) position: u32,
     /// When it was accepted, as the owners' log states.
     pub(super) accepted_at: Option<Timestamp>,
+    /// Streams of this controller, by position, of which another plan held an attribute when this
+    /// one was accepted: it never releases them.
+    pub(super) held_elsewhere: BTreeSet<u32>,
     /// `None` with a single controller, whose token opens by itself.
     pub(super) masks: Option<Masker>,
     /// If the plan is sealed to a consumer: the pad that hides its tokens from everybody
@@ -123,6 +129,7 @@ impl PlanState {
             announced,
             position,
             accepted_at: None,
+            held_elsewhere: BTreeSet::new(),
             masks,
             consumer: None,
             settled: Timestamp(0),
@@ -157,8 +164,19 @@ impl PlanState {
         self.announced.plan()
     }
 
+    /// That it was accepted, for the ledger.
+    pub(super) fn record(&self) -> Record {
+        let at = self.accepted_at.unwrap_or(Timestamp(0));
+        Record::Plan { plan: self.id(), at, held: self.held_elsewhere.iter().copied().collect() }
+    }
+
     pub(super) fn id(&self) -> PlanId {
         self.announced.id()
+    }
+
+    /// The terms that its list follows from, or the plan itself.
+    pub(super) fn family(&self) -> PlanId {
+        self.plan().epoch.map_or_else(|| self.id(), |epoch| epoch.terms)
     }
 
     /// Whether the members of its windows decide what rows say.
@@ -219,7 +237,7 @@ impl PlanState {
         restored: Option<Timestamp>,
     ) -> Result<(), WindowRefusalError> {
         let plan = self.plan();
-        if self.ended.is_some() {
+        if self.ended.is_some() || self.is_past(now) {
             return Err(WindowRefusalError::PlanEnded);
         }
         let whole = window == plan.window_at(window.start) && window.end <= Timestamp::LIMIT;
@@ -248,6 +266,18 @@ impl PlanState {
         if spent { Ok(()) } else { self.admit_to_totals(window, restored) }
     }
 
+    /// Whether it is for an epoch that is long over, so that it ends by itself. An epoch whose list came
+    /// late, after an outage, has as much time from then on.
+    pub(super) fn is_past(&self, now: Timestamp) -> bool {
+        let end = self.plan().epoch_end();
+        end.is_some_and(|end| end.max(self.accepted_at.unwrap_or(end)).plus(SETTLE) <= now)
+    }
+
+    /// This controller's streams that it may release, with their positions.
+    pub(super) fn released_streams(&self) -> impl Iterator<Item = (u32, &PlannedStream)> {
+        self.own_streams().filter(|(position, _)| !self.held_elsewhere.contains(position))
+    }
+
     /// The start of the first window that is not closed. Nothing that ends by then is
     /// charged or refunded any more.
     pub(super) fn first_unsettled(&self) -> Timestamp {
@@ -262,6 +292,18 @@ impl PlanState {
             start = start.plus(window);
         }
         open.map_or(start, |open| open.min(start))
+    }
+
+    /// Checks that no other plan holds an attribute of a stream, or has released it for an overlapping
+    /// window.
+    pub(super) fn check_free(&self, position: u32, window: Window) -> Result<(), ExclusionError> {
+        if self.held_elsewhere.contains(&position) {
+            return Err(ExclusionError::HeldElsewhere);
+        }
+        if self.was_released(position, window) {
+            return Err(ExclusionError::Released);
+        }
+        Ok(())
     }
 
     /// Whether this stream has released an attribute of the plan to another plan, for an

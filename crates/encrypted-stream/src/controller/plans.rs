@@ -1,8 +1,8 @@
 //! Announced plans: the checks that remain once there is an [`AnnouncedPlan`], in the order of
 //! the design.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
@@ -51,13 +51,14 @@ impl Controller {
         let (controller, accepted) =
             (joined.position, *joined.accepted_at.get_or_insert(now.max(self.clock)));
         joined.begin_noise();
+        let accepted_plan = joined.record();
         let signing = self.identity.signing();
         let picks = joined.masks.as_ref().map(Masker::picks).filter(|_| roster.is_some());
         let picks = picks.map(|picks| Signed::new(&Picks { plan, controller, picks }, signing));
         let acceptance = Signed::new(&Acceptance { plan, controller }, signing);
         let line = announced.plan().epoch.is_none();
         let line = line.then(|| Record::Log(self.accepted_line(accepted, announced.plan())));
-        let records = [Record::Plan { plan }, announced.record()].into_iter().chain(line);
+        let records = [accepted_plan, announced.record()].into_iter().chain(line);
         let records = roster.map(|digest| Record::Roster { digest }).into_iter().chain(records);
         let mut changes: Vec<_> = records.map(|record| self.put(now, record)).collect();
         changes.extend(self.note_list(announced, now));
@@ -114,10 +115,11 @@ impl Controller {
             let mut streams = own().filter(|_| fixed).map(|planned| planned.stream);
             streams.try_for_each(|stream| self.check_consent(now, (plan, &demand), stream))?;
         }
-        self.check_locks(plan, position)?;
+        let held = self.held_streams(plan, position)?;
         check_owners(plan, position)?;
         self.check_rosters(announced)?;
         let mut joined = self.enter(announced, position)?;
+        joined.held_elsewhere = held;
         joined.totals = Totals::of(announced)?;
         self.check_seeds(&joined)?;
         Ok(joined)
@@ -157,16 +159,20 @@ impl Controller {
     }
 
     /// An attribute of a stream may be in at most one running plan. Plans of one family are
-    /// for different epochs.
-    fn check_locks(&self, plan: &Plan, position: u32) -> Result<(), PlanRefusalError> {
-        let family = plan.family();
-        for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
+    /// for different epochs. Returns the streams, by position, that a list names and another plan holds
+    /// since their controller attended: they take no part, and cost nobody else.
+    fn held_streams(&self, plan: &Plan, position: u32) -> Result<BTreeSet<u32>, PlanRefusalError> {
+        let (family, mut held) = (plan.family(), BTreeSet::new());
+        let own = (0_u32..).zip(&plan.streams);
+        for (at, planned) in own.filter(|(_, planned)| planned.controller == position) {
             let stream = planned.stream;
-            if let Some(plan) = self.holder_of(stream, &plan.attributes, family, plan.from) {
-                return Err(PlanRefusalError::Locked { stream, plan });
+            match self.holder_of(stream, &plan.attributes, family, plan.from) {
+                Some(_) if plan.epoch.is_some() => drop(held.insert(at)),
+                Some(plan) => return Err(PlanRefusalError::Locked { stream, plan }),
+                None => {}
             }
         }
-        Ok(())
+        Ok(held)
     }
 
     /// Agrees on keys and collects what earlier plans have released.
@@ -197,7 +203,7 @@ impl Controller {
     /// The plan runs from now on and holds its attributes.
     pub(super) fn insert(&mut self, joined: PlanState) {
         let id = joined.id();
-        for (_, planned) in joined.own_streams() {
+        for (_, planned) in joined.released_streams() {
             for attribute in &joined.plan().attributes {
                 self.locks.entry((planned.stream, *attribute)).or_default().insert(id);
             }
@@ -210,7 +216,7 @@ impl Controller {
         let Some(joined) = self.plans.get(id) else { return };
         let Some(end) = joined.ended else { return };
         let span = Window { start: joined.plan().from, end };
-        for (_, planned) in joined.own_streams() {
+        for (_, planned) in joined.released_streams() {
             for attribute in &joined.plan().attributes {
                 let lock = (planned.stream, *attribute);
                 // Another epoch's plan may hold it as well.

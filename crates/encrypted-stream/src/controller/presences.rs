@@ -58,11 +58,15 @@ impl Examination {
     ) {
         let Segments::OfTicks { conflict, .. } = segments else { return };
         let Some(claim) = state.copied_claim(conflict.as_deref()) else { return };
-        let Some(NewCopy { copy, forgotten }) = state.copies.note(claim.session) else { return };
+        let new = state.copies.note(claim.session, claim.to);
+        let Some(NewCopy { copy, forgotten }) = new else { return };
         let record = |session, confirmed| Record::Cloned { stream, session, confirmed };
-        let event = LogEvent::Cloned { border: claim.to };
-        let line = Record::Log(LogLine { at, streams: vec![stream], event });
-        self.fresh.extend([record(copy.session, copy.confirmed), line]);
+        self.fresh.push(record(copy.session, copy.confirmed));
+        // The owner has confirmed that this one is gone.
+        if copy.confirmed.is_none() {
+            let event = LogEvent::Cloned { border: claim.to };
+            self.fresh.push(Record::Log(LogLine { at, streams: vec![stream], event }));
+        }
         self.forgotten.extend(forgotten.map(|session| record(session, None)));
     }
 }
@@ -195,9 +199,7 @@ impl Controller {
         examined.note_copy(planned.stream, state, &stream.segments, now);
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
         state.check_waiting(summons.window, examined.restless.contains(&planned.owner))?;
-        if joined.was_released(stream.position, summons.window) {
-            return Err(ExclusionError::Released);
-        }
+        joined.check_free(stream.position, summons.window)?;
         let needed = joined.needed_blocks(&state.layout);
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));

@@ -268,19 +268,22 @@ impl Controller {
             }
         }
         let plans = records.iter().filter_map(|record| match &record.record {
-            Record::Plan { plan } => Some(*plan),
+            Record::Plan { plan, at, held } => Some((*plan, *at, held)),
             _ => None,
         });
         let mut plans: Vec<_> = plans.collect();
-        plans.sort_by_key(|plan| marks.get(plan).is_none_or(|(_, ended)| ended.is_none()));
-        for plan in plans {
+        plans.sort_by_key(|(plan, ..)| marks.get(plan).is_none_or(|(_, ended)| ended.is_none()));
+        for (plan, at, held) in plans {
             let gone = RestoreError::Plan { plan };
             let announced = host.plans.get(&plan).ok_or(gone)?;
             let position = announced.position(&self.id()).ok_or(gone)?;
             let mut joined = self.enter(announced, position).map_err(|_| gone)?;
+            joined.held_elsewhere = held.iter().copied().collect();
+            joined.accepted_at = Some(at);
             if let Some((settled, ended)) = marks.get(&plan) {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
+            joined.begin_noise();
             let ended = joined.ended.is_some();
             // An ended plan needs no tables.
             if !ended {
@@ -334,10 +337,8 @@ impl Controller {
                 self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
             }
             Record::Totals { plan, last } => self.take_totals(&plan, last),
-            Record::Attended { signed, since, listed, sizes, .. } => {
-                self.take_attended(signed, (since, listed, sizes), bad)?;
-            }
-            Record::AttendedUntil { until } => self.attended_until = until,
+            attended @ Record::Attended { .. } => self.take_attended(attended, bad)?,
+            epochs @ Record::Epochs { .. } => self.take_epochs(epochs),
             Record::Announcement { .. } | Record::Listing { .. } | Record::Membership { .. } => {
                 return Err(bad);
             }

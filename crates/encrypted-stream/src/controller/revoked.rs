@@ -10,13 +10,15 @@ use alpheus_crypto::hash::Digest;
 use alpheus_policy::plan::Plan;
 
 use super::Controller;
-use crate::error::PlanRefusalError;
+use super::plan_state::PlanState;
+use crate::error::{PlanRefusalError, WindowRefusalError};
+use crate::mask::set::RosterSet;
 
 impl Controller {
     /// From now on nothing is released of streams whose owners' certificates are revoked, nor
     /// to consumers with such a certificate, and no plan is accepted that names one or has
     /// such a controller in its roster. A plan that runs keeps its roster: a controller that
-    /// is no longer let in is absent.
+    /// is no longer let in is absent, and in a verified plan others give nothing with it.
     pub fn note_revocations(&mut self, revoked: &Arc<BTreeSet<Digest>>) {
         self.revoked = Arc::clone(revoked);
         self.streams.values_mut().for_each(|state| state.note_revoked(revoked));
@@ -36,6 +38,24 @@ impl Controller {
             return Err(PlanRefusalError::RevokedConsumer);
         }
         Ok(())
+    }
+
+    /// In a verified plan: that nobody in a set has a revoked certificate. Anyone who has its key
+    /// could sign what the row says.
+    pub(super) fn check_members(
+        &self,
+        joined: &PlanState,
+        set: &RosterSet,
+    ) -> Result<(), WindowRefusalError> {
+        let roster = &joined.plan().roster;
+        let is_out = |position: &u32| {
+            let id = roster.get(*position as usize);
+            id.is_some_and(|id| self.revoked.contains(&Digest(id.0)))
+        };
+        match set.iter().find(is_out).filter(|_| joined.is_verified()) {
+            Some(position) => Err(WindowRefusalError::RevokedMember { position }),
+            None => Ok(()),
+        }
     }
 }
 

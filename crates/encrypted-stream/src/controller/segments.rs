@@ -61,7 +61,8 @@ impl StreamState {
     /// Checks that what the service has of a window is what the producer made: tiling,
     /// borders or claims, sums, check word and sessions, in this order. `wanted` is the plan's
     /// attributes, what it needs of sums, and whether no tick may be missing whatever policies
-    /// tolerate.
+    /// tolerate. None may be either where members decide what a row says: a service that says that
+    /// a session died would cut ticks before the next one's beginning.
     pub(super) fn examine(
         &mut self,
         summoned: &SummonedStream,
@@ -69,6 +70,7 @@ impl StreamState {
         (attributes, wanted, whole): (&[u16], SumDemand<'_>, bool),
         now: Timestamp,
     ) -> Result<Examined, ExclusionError> {
+        let whole = whole || wanted.is_some();
         let tolerated = || if whole { 0 } else { self.missing_ticks(attributes, window, now) };
         let Tiling { stretches, spans, events } = match &summoned.segments {
             Segments::OfEvents(segments) if self.schema.frames.is_events() => {

@@ -216,4 +216,24 @@ mod tests {
         assert_eq!(sets.check(of, 7, &id(limit - 1), limit), Ok(()));
         assert_eq!(sets.check(of, 7, &id(limit), limit), full);
     }
+
+    /// Of a day that is forgotten nobody knows which sets it had.
+    #[test]
+    fn days_that_are_forgotten_have_had_their_sets() {
+        let (of, mut sets, set) = ((SchemaId([1; 32]), 0), Sets::default(), [7; 16]);
+        let days = DAYS_KEPT as u64;
+        for day in 0..days {
+            assert_eq!(sets.note(of, day, set), None);
+        }
+        assert_eq!(sets.check(of, 0, &[8; 16], 2), Ok(()), "of two sets it has had one");
+        assert_eq!(sets.note(of, days, set), Some(0));
+        for other in [set, [8; 16]] {
+            let gone = Err(WindowRefusalError::TooManySets { limit: 1_024 });
+            assert_eq!(sets.check(of, 0, &other, 1_024), gone);
+        }
+        assert_eq!(sets.check(of, 1, &set, 1), Ok(()));
+        // A set of a day before all of them is not noted.
+        assert_eq!(sets.note(of, 0, set), Some(0));
+        assert!(!sets.has(of, 0, &set));
+    }
 }

@@ -88,6 +88,7 @@ impl Controller {
         let accepted = summoned.presence.accepted.clone();
         self.check_policies(now, message.plan, message.window, &accepted)?;
         let joined = self.plans.get(&message.plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        self.check_members(joined, fixed.members())?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
         let set = self.check_sets(fixed, fixed.members(), &accepted)?;
         let due = self.due(now, message.plan, message.window)?;

@@ -10,7 +10,7 @@ use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
 use super::output::Output;
-use super::round::{Phase, Round};
+use super::round::Phase;
 use crate::error::ReleaseError;
 use crate::ledger::Step;
 use crate::sums::add;
@@ -18,8 +18,8 @@ use crate::sums::add;
 /// To the adder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdderMessage {
-    /// S of a window, in the commit that records it; an empty one if the window fails
-    /// before.
+    /// S of a window, in the commit that records it. An empty one, in the commit of its
+    /// outcome, if the window fails, before S was fixed or after.
     Set(SumSet),
     /// A controller's answer, whose signature was checked. After a restart the same answer
     /// may come again.
@@ -130,11 +130,10 @@ impl Coordinator {
         Some(Output::ToAdder(AdderMessage::Set(set)))
     }
 
-    /// An empty S for a window that ends without one, so that the adder drops it.
-    pub(super) fn without_set(&self, round: &Round) -> Option<Output> {
-        let fixed = matches!(round.phase, Phase::Opening(..));
-        let given = self.delegates && !fixed;
-        given.then(|| Output::ToAdder(AdderMessage::Set(SumSet::none(round.window))))
+    /// An empty S for a window that ends without a result, so that the adder drops it. It may have S.
+    pub(super) fn without_set(&self, window: Window) -> Option<Output> {
+        let none = || Output::ToAdder(AdderMessage::Set(SumSet::none(window)));
+        self.delegates.then(none)
     }
 
     /// All answers are here: from now on the window waits for its sums.

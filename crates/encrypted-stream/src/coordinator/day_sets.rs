@@ -183,10 +183,7 @@ impl Coordinator {
             return self.without_token(round);
         }
         let Some(set) = round.opening_set() else {
-            return match result {
-                Err(ReleaseError::QuorumLost { .. }) => self.without_token(round),
-                _ => BTreeSet::new(),
-            };
+            return self.at_fault_before_set(round, result);
         };
         match result {
             Err(ReleaseError::ControllerRefused(_)) => {
@@ -201,6 +198,59 @@ impl Coordinator {
             Err(ReleaseError::OpeningLost) => round.missing().into_iter().collect(),
             _ => BTreeSet::new(),
         }
+    }
+
+    /// Who is at fault for a window without S: members of M without a token, or those whom the epoch's list
+    /// names and who were not present. They attended, so the list, and with it the quorum, is as long as they
+    /// made it.
+    fn at_fault_before_set(
+        &self,
+        round: &Round,
+        result: &Result<Opened, ReleaseError>,
+    ) -> BTreeSet<u32> {
+        let is_waiting = matches!(round.phase, Phase::Summoned);
+        match result {
+            // What a refusal says takes the place of a quorum that is lost.
+            Err(ReleaseError::ControllerRefused(WindowRefusalError::TooManySets { .. })) => {
+                BTreeSet::new()
+            }
+            Err(ReleaseError::QuorumLost { .. } | ReleaseError::ControllerRefused(_)) => {
+                if is_waiting {
+                    self.listed_and_absent(round)
+                } else {
+                    self.without_token(round)
+                }
+            }
+            Err(ReleaseError::PopulationTooSmall { .. })
+                if is_waiting && self.would_suffice(round) =>
+            {
+                self.listed_and_absent(round)
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Who stands in the list of an epoch and was not present in its window.
+    fn listed_and_absent(&self, round: &Round) -> BTreeSet<u32> {
+        if self.plan().epoch.is_none() {
+            return BTreeSet::new();
+        }
+        let listed = 0..self.announced.controllers();
+        listed.filter(|at| !round.reports.contains_key(at)).collect()
+    }
+
+    /// Whether enough owners had data if all of those had who were not present.
+    fn would_suffice(&self, round: &Round) -> bool {
+        let owners = |at: u32| {
+            let report = round.reports.get(&at);
+            report.map_or_else(|| self.announced.owners(at), |report| report.owners)
+        };
+        let mut owners: Vec<u32> = (0..self.announced.controllers()).map(owners).collect();
+        owners.sort_unstable();
+        // The largest do not count, as they may be invented.
+        let discounted = usize::try_from(self.announced.discounted()).unwrap_or(usize::MAX);
+        let counted = owners.iter().rev().skip(discounted).map(|many| u64::from(*many));
+        counted.sum::<u64>() >= u64::from(self.plan().population.min)
     }
 
     /// Members of M that gave no token, but for those that have had their sets.

@@ -370,9 +370,10 @@ impl Coordinator {
         let Some(round) = self.rounds.remove(&start) else { return Step::default() };
         let window = round.window;
         let totals = self.cumulate(&round, &mut result);
+        let without_set = result.is_err().then(|| self.without_set(window)).flatten();
         let outcome = match &result {
             Ok(opened) => WindowOutcome::Opened { population: opened.population },
-            Err(failure) => WindowOutcome::Failed(*failure),
+            Err(failure) => WindowOutcome::Failed(failure.without_counts()),
         };
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
@@ -391,7 +392,7 @@ impl Coordinator {
         self.withholders.note(self.announced.plan(), &outcome);
         let mut messages =
             vec![Output::Outcome(outcome), Output::Broadcast(ServiceMessage::Closing(closing))];
-        messages.extend(self.without_set(&round));
+        messages.extend(without_set);
         Step::new(changes, messages)
     }
 

@@ -353,7 +353,9 @@ fn check_presence<O: Ord>(
     may_be_read: bool,
     owner: impl Fn(u32) -> Option<O>,
 ) -> Result<(), MessageError> {
-    let ascends = presence.accepted.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
+    // Receipts carry it as it was signed, and are read by order.
+    let ascends = presence.accepted.is_sorted_by(|a, b| a < b)
+        && presence.excluded.is_sorted_by(|a, b| a.0 < b.0);
     let excluded = presence.excluded.iter().map(|(position, _)| *position);
     let mut named: Vec<u32> = presence.accepted.iter().copied().chain(excluded).collect();
     named.sort_unstable();

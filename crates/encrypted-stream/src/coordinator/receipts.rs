@@ -70,8 +70,8 @@ impl Coordinator {
         };
         let shares = set.iter().map(share).collect::<Option<Vec<_>>>()?;
         let exclusions = excluding(round, fixing);
-        let membership = fixing.signed.clone();
-        Some(Box::new(Receipt { membership, opening_set, shares, exclusions }))
+        let (membership, listing) = (fixing.signed.clone(), self.announced.listing().cloned());
+        Some(Box::new(Receipt { membership, opening_set, shares, exclusions, listing }))
     }
 }
 

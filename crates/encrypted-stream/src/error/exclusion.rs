@@ -74,4 +74,7 @@ pub enum ExclusionError {
     /// Its owner has changed the choice so often that the stream waits.
     #[error("its owner changed the choice too often in the last day")]
     Restless,
+    /// Another query has held one of its attributes since before the epoch's list was accepted.
+    #[error("another query holds one of its attributes")]
+    HeldElsewhere,
 }

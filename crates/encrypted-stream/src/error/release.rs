@@ -19,10 +19,11 @@ use super::WindowRefusalError;
     thiserror::Error,
 )]
 pub enum ReleaseError {
-    /// Fewer owners with data than the plan's minimum.
-    #[error("population {counted} below the minimum {needed}")]
+    /// Fewer owners with data than the plan's minimum. The text does not say how many: it stands in
+    /// rows and logs, and how few they were says much about each of them.
+    #[error("population below the minimum {needed}")]
     PopulationTooSmall {
-        /// The lowest count of any controller.
+        /// The lowest count of any controller. 0 in messages to controllers.
         counted: u32,
         /// The plan's minimum.
         needed: u32,
@@ -35,10 +36,10 @@ pub enum ReleaseError {
         /// The plan's bound.
         most: u32,
     },
-    /// Too few controllers answered.
-    #[error("{held} controllers answered; {needed} needed")]
+    /// Too few controllers answered. The text does not say how many: each may be one person's.
+    #[error("fewer controllers answered than the {needed} needed")]
     QuorumLost {
-        /// Controllers that answered.
+        /// Controllers that answered. 0 in messages to controllers.
         held: u32,
         /// The minimum.
         needed: u32,
@@ -79,4 +80,27 @@ pub enum ReleaseError {
     /// of which the service's state knows nothing. That state was restored from an older copy.
     #[error("the window was begun in a state of the service that was lost")]
     StateLost,
+}
+
+impl ReleaseError {
+    /// The same without the numbers that say how few took part, as messages to controllers have it.
+    #[must_use]
+    pub const fn without_counts(self) -> Self {
+        match self {
+            Self::PopulationTooSmall { needed, .. } => {
+                Self::PopulationTooSmall { counted: 0, needed }
+            }
+            Self::QuorumLost { needed, .. } => Self::QuorumLost { held: 0, needed },
+            Self::ControllerRefused(WindowRefusalError::PopulationTooSmall { needed, .. }) => {
+                Self::ControllerRefused(WindowRefusalError::PopulationTooSmall {
+                    counted: 0,
+                    needed,
+                })
+            }
+            Self::ControllerRefused(WindowRefusalError::BelowQuorum { needed, .. }) => {
+                Self::ControllerRefused(WindowRefusalError::BelowQuorum { held: 0, needed })
+            }
+            other => other,
+        }
+    }
 }

@@ -72,10 +72,12 @@ pub enum WindowRefusalError {
     #[error("an attribute was already released for an overlapping window")]
     Overlaps,
     /// An owner's policy no longer allows a stream that was accepted in the presence.
-    #[error("a policy has changed since the presence; the window is lost here")]
+    #[error(
+        "an owner has changed a choice or withdrawn since this controller said who takes part, so the window is lost"
+    )]
     PolicyChanged,
     /// Fewer owners than the plan or a policy requires, by this controller's count.
-    #[error("the population is {counted} by this controller's count; {needed} needed")]
+    #[error("the population is below {needed} by this controller's count")]
     PopulationTooSmall {
         /// This controller's count.
         counted: u32,
@@ -107,7 +109,7 @@ pub enum WindowRefusalError {
     #[error("the opening set is not part of the membership")]
     NotASubset,
     /// The opening set is too small.
-    #[error("the opening set holds {held} controllers; {needed} needed")]
+    #[error("the opening set holds fewer than the {needed} controllers needed")]
     BelowQuorum {
         /// |S|.
         held: u32,
@@ -193,6 +195,13 @@ pub enum WindowRefusalError {
     /// too old.
     #[error("the membership has no valid key for pads of the controller at position {position}")]
     BadMaskKey {
+        /// Its position.
+        position: u32,
+    },
+    /// A member of the membership or of the opening set has a certificate that the authority has
+    /// revoked, and a verified row would be what it signs too.
+    #[error("the certificate of the controller at position {position} is revoked")]
+    RevokedMember {
         /// Its position.
         position: u32,
     },

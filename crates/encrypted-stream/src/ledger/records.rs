@@ -1,8 +1,7 @@
 //! The records of a controller's ledger and their stored form.
 //!
-//! A value is a version byte and the record, stamped with the ledger's sequence number and
-//! clock at the time of writing. Keys sort by scope, then by kind of record, then by
-//! subject.
+//! A value is a version byte and the record, stamped with the ledger's sequence number and clock at
+//! the time of writing. Keys sort by scope, then by kind of record, then by subject.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use alpheus_time::{Timestamp, Window};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, LogLine};
+use super::{Change, GroupLists, LogLine};
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
@@ -22,7 +21,7 @@ use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, To
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +94,16 @@ pub enum Record {
         /// When.
         at: Timestamp,
     },
-    /// A plan was accepted. Its announcement is stored once for the host.
+    /// A plan was accepted.
     Plan {
         /// The plan.
         plan: PlanId,
+        /// When it was accepted first.
+        at: Timestamp,
+        /// Streams, by position, that it never releases: another plan held an attribute then.
+        held: Vec<u32>,
     },
-    /// A plan's announcement. Scope: host.
+    /// A plan's announcement, once for the host.
     Announcement {
         /// The plan.
         plan: PlanId,
@@ -115,7 +118,7 @@ pub enum Record {
         #[serde(with = "shared")]
         listing: Arc<Listing>,
     },
-    /// The last epoch of a plan that was attended, and its list once it is accepted.
+    /// The last epoch of a plan that was attended.
     Attended {
         /// Id of the plan in the call.
         terms: PlanId,
@@ -125,14 +128,15 @@ pub enum Record {
         since: Timestamp,
         /// The plan of the list.
         listed: Option<PlanId>,
-        /// How many controllers the last lists had, oldest first.
-        sizes: Vec<u32>,
+        /// The most controllers in a list of its group before that one.
+        most: u32,
     },
-    /// Which epochs were attended of plans whose last attendance is forgotten: none that begins
-    /// before then is attended any more, but for plans that are remembered.
-    AttendedUntil {
-        /// The end of the last one.
+    /// What stays of epochs whose attendances are forgotten.
+    Epochs {
+        /// Their end. None that begins earlier is attended, but of plans that are remembered.
         until: Timestamp,
+        /// How many controllers each group's last lists had.
+        lists: Vec<GroupLists>,
     },
     /// Windows of a plan that end at or before the mark are settled, except those that the
     /// ledger still holds.
@@ -344,7 +348,7 @@ mod kind {
     pub(super) const STARTED: u8 = 21;
     pub(super) const SPANS: u8 = 22;
     pub(super) const SETS: u8 = 23;
-    pub(super) const ATTENDED_UNTIL: u8 = 24;
+    pub(super) const EPOCHS: u8 = 24;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -427,7 +431,7 @@ impl Record {
             Record::Cloned { stream, session, .. } => {
                 key(own, kind::CLONED, &[&stream.0, &session.to_be_bytes()])
             }
-            Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
+            Record::Plan { plan, .. } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Listing { plan, .. } => Record::listing_key(*plan),
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
@@ -435,7 +439,7 @@ impl Record {
                 let subject = [&schema.0[..], &attribute.to_be_bytes(), &day.to_be_bytes()];
                 key(own, kind::SETS, &subject)
             }
-            Record::AttendedUntil { .. } => key(own, kind::ATTENDED_UNTIL, &[]),
+            Record::Epochs { .. } => key(own, kind::EPOCHS, &[]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. })

@@ -29,6 +29,9 @@ pub enum ReceiptError {
     /// The plan does not ask for it, so its windows have no receipts.
     #[error("the plan was not asked for with `integrity = 'verified'`")]
     NotVerified,
+    /// It has another list than the window's plan follows from, or one where the plan has none.
+    #[error("the receipt has another list of members than the window's plan, or lacks it")]
+    OtherList,
     /// The service did not sign M.
     #[error("the membership is not signed by the service")]
     Membership,

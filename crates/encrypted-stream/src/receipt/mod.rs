@@ -20,13 +20,20 @@ pub use error::{ReceiptError, SharePart};
 pub use exclusions::{ExcludingPresence, SignedExclusions};
 pub use verify::VerifiedRow;
 
+use std::sync::Arc;
+
 use alpheus_crypto::signed::Signed;
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{Membership, Opening, OpeningSet, Token};
+use crate::announced_plan::AnnouncedPlan;
+use crate::certificate::Deployment;
+use crate::error::PlanRefusalError;
+use crate::messages::{Listing, Membership, Opening, OpeningSet, Token};
 
-/// Version of the format. Others are refused.
+/// Version of the format.
 const VERSION: u8 = 2;
+/// The same with the list of the window's members. Other versions are refused.
+const LISTED_VERSION: u8 = 3;
 /// Longest receipt that is read, in bytes: one of a million controllers with 16 outputs.
 pub const MAX_BYTES: usize = 1 << 29;
 
@@ -41,6 +48,10 @@ pub struct Receipt {
     pub shares: Vec<Share>,
     /// One for each member of M that left out streams of its summons, in roster order.
     pub exclusions: Vec<ExcludingPresence>,
+    /// By epochs: the list from which the window's plan follows, with its call and its members'
+    /// certificates. Nobody keeps it elsewhere.
+    #[serde(skip)]
+    pub listing: Option<Arc<Listing>>,
 }
 
 /// What one member of S said.
@@ -59,7 +70,7 @@ pub enum ReceiptFormatError {
     #[error("{0} bytes are more than a receipt has")]
     TooLong(usize),
     /// Written by another version of the program.
-    #[error("the receipt has format {0}, but this version reads format {VERSION}")]
+    #[error("the receipt has format {0}, but this version reads {VERSION} and {LISTED_VERSION}")]
     Version(u8),
     /// Truncated, too long, or in another than the one form.
     #[error("the bytes are not a receipt")]
@@ -70,8 +81,25 @@ impl Receipt {
     /// The receipt as bytes: a version and its content. Each receipt has one form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        let bytes = match &self.listing {
+            None => postcard::to_extend(self, vec![VERSION]),
+            Some(listing) => postcard::to_extend(&(self, &**listing), vec![LISTED_VERSION]),
+        };
         // Plain data, so serialisation cannot fail.
-        postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
+        bytes.unwrap_or_default()
+    }
+
+    /// By epochs: the window's plan, from its list.
+    ///
+    /// # Errors
+    /// [`PlanRefusalError`] if the plan breaks a rule, or the service did not sign it.
+    #[must_use]
+    pub fn listed_plan(
+        &self,
+        deployment: &Deployment,
+    ) -> Option<Result<AnnouncedPlan, PlanRefusalError>> {
+        let listing = self.listing.as_ref()?;
+        Some(AnnouncedPlan::open_list(listing, deployment))
     }
 
     /// Reads a receipt. Nothing of it is checked.
@@ -83,12 +111,18 @@ impl Receipt {
             return Err(ReceiptFormatError::TooLong(bytes.len()));
         }
         let (version, content) = bytes.split_first().ok_or(ReceiptFormatError::Malformed)?;
-        if *version != VERSION {
-            return Err(ReceiptFormatError::Version(*version));
+        let (receipt, rest) = match *version {
+            VERSION => postcard::take_from_bytes(content),
+            LISTED_VERSION => postcard::take_from_bytes::<(Self, Listing)>(content)
+                .map(|((receipt, listing), rest)| (receipt.with(listing), rest)),
+            other => return Err(ReceiptFormatError::Version(other)),
         }
-        let (receipt, rest): (Self, &[u8]) =
-            postcard::take_from_bytes(content).map_err(|_| ReceiptFormatError::Malformed)?;
+        .map_err(|_| ReceiptFormatError::Malformed)?;
         let canonical = rest.is_empty() && receipt.to_bytes() == bytes;
         if canonical { Ok(receipt) } else { Err(ReceiptFormatError::Malformed) }
+    }
+
+    fn with(self, listing: Listing) -> Self {
+        Self { listing: Some(Arc::new(listing)), ..self }
     }
 }

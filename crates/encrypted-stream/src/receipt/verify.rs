@@ -48,6 +48,9 @@ impl Receipt {
         if !plan.integrity.is_verified() {
             return Err(ReceiptError::NotVerified);
         }
+        if self.listing.as_ref() != announced.listing() {
+            return Err(ReceiptError::OtherList);
+        }
         let fixed = self.members(announced, window)?;
         let (set, bound_to) = self.opened(announced, &fixed, window)?;
         check_population(announced, &fixed, &set)?;

@@ -73,7 +73,7 @@ impl Transformer {
     ///
     /// As [`Transformer::register`].
     pub fn register_terms(&mut self, terms: &Plan) -> Result<PlanId, PlanMismatchError> {
-        let mut checked = Running::new(terms, &self.shape)?;
+        let mut checked = Running::new(terms, &self.shape)?.proving(terms, self.blocks.as_ref())?;
         checked.members = Members::Open(BTreeMap::new());
         self.run(terms, checked)
     }

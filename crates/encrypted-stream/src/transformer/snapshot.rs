@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SnapshotError;
 
 /// Version of the format. Others are refused.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 #[derive(Deserialize)]
 struct Content {

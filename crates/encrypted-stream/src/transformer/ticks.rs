@@ -13,6 +13,7 @@ use crate::tick::frame::TickFrame;
 use alpheus_crypto::mac::Tag;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Number of sessions for which a stream may have open windows, besides one for each day
 /// that they span.
@@ -23,6 +24,8 @@ const MAX_GAPS: usize = 1024;
 const MAX_SPANS: usize = 256;
 /// Number of sessions kept of which nothing but the opening has come.
 const MAX_IDLE: usize = 4;
+/// Number of pairs of claims for one border that are kept of a session.
+const CONFLICTS: usize = 4;
 /// Number of latest frames that are kept to tell a repeated one from another.
 const RECENT: usize = 4;
 
@@ -71,8 +74,9 @@ pub(super) struct TickSession {
     claims: Vec<Claim>,
     /// The latest frames, with their MACs.
     recent: Vec<(Claim, Tag)>,
-    /// Two claims for one border.
-    conflict: Option<Box<[Claim; 2]>>,
+    /// Pairs of claims for one border, the latest last. Whether both are the device's only its controller
+    /// can tell, so one pair may not keep out the others.
+    conflicts: VecDeque<[Claim; 2]>,
     /// Its sum, as far as verified plans need it.
     sum: Option<RunningSum>,
 }
@@ -120,7 +124,7 @@ impl TickSessions {
             come: Vec::new(),
             claims: Vec::new(),
             recent: Vec::new(),
-            conflict: None,
+            conflicts: VecDeque::new(),
             sum: proves.map(|words| RunningSum::starting_at(at, words)),
         });
         Ok(())
@@ -262,9 +266,9 @@ impl TickSession {
         &self.opening
     }
 
-    /// Two different claims for one border, if there were any.
-    pub(super) fn conflict(&self) -> Option<&[Claim; 2]> {
-        self.conflict.as_deref()
+    /// Two different claims for one border each: the latest pairs.
+    pub(super) fn conflicts(&self) -> impl Iterator<Item = &[Claim; 2]> {
+        self.conflicts.iter()
     }
 
     /// The end of its latest frame, or where it opened.
@@ -355,7 +359,13 @@ impl TickSession {
         let recent = self.recent.iter().any(|(known, _)| known.to == claim.to);
         match self.claim_at(claim.to).copied() {
             Some(known) if known.tag != claim.tag => {
-                self.conflict.get_or_insert_with(|| Box::new([known, *claim]));
+                let pair = [known, *claim];
+                if !self.conflicts.contains(&pair) {
+                    if self.conflicts.len() >= CONFLICTS {
+                        self.conflicts.pop_front();
+                    }
+                    self.conflicts.push_back(pair);
+                }
                 IngestError::Conflicting
             }
             // The same claim over other words.

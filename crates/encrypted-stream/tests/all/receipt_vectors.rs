@@ -47,6 +47,8 @@ fn parts_of_sums_match_the_script() {
 struct Case {
     authority: String,
     service: String,
+    /// By epochs the receipt has a list instead.
+    #[serde(default)]
     announcement: String,
     receipt: String,
     start: u64,
@@ -66,10 +68,14 @@ struct Excluded {
 }
 
 impl Case {
-    fn announced(&self) -> AnnouncedPlan {
+    fn deployment(&self) -> Deployment {
         let authority = VerifyingKey::from_bytes(array(&self.authority)).unwrap();
         let service: Signed<Certificate> = postcard::from_bytes(&bytes(&self.service)).unwrap();
-        let deployment = Deployment::new(authority, &service).unwrap();
+        Deployment::new(authority, &service).unwrap()
+    }
+
+    fn announced(&self) -> AnnouncedPlan {
+        let deployment = self.deployment();
         let signed: Signed<Announcement> =
             postcard::from_bytes(&bytes(&self.announcement)).unwrap();
         AnnouncedPlan::open(&signed, &deployment).unwrap()
@@ -106,6 +112,26 @@ fn receipts_that_do_not_hold_are_refused_as_the_script_says() {
         let receipt = Receipt::from_bytes(&bytes(&case.receipt)).unwrap();
         let refused = receipt.verify(&case.announced(), case.window()).unwrap_err();
         assert_eq!(Some(name(refused)), case.error);
+    }
+}
+
+/// The plan follows from the receipt's list.
+#[test]
+fn receipts_with_lists_match_the_script() {
+    for case in cases::<Case>("receipts/v3/receipts.json") {
+        let receipt = Receipt::from_bytes(&bytes(&case.receipt)).unwrap();
+        let announced = receipt.listed_plan(&case.deployment()).unwrap().unwrap();
+        let row = receipt.verify(&announced, case.window()).unwrap();
+        assert_eq!(row.words(), words(case.row.as_ref().unwrap()));
+        assert_eq!(Some((row.population(), row.signers())), case.population.zip(case.signers));
+    }
+    for case in cases::<Case>("receipts/v3/receipts_bad_content.json") {
+        let receipt = Receipt::from_bytes(&bytes(&case.receipt)).unwrap();
+        let refused = match receipt.listed_plan(&case.deployment()).unwrap() {
+            Err(refused) => name(refused),
+            Ok(announced) => name(receipt.verify(&announced, case.window()).unwrap_err()),
+        };
+        assert_eq!(Some(refused), case.error);
     }
 }
 

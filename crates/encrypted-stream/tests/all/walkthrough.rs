@@ -1,6 +1,6 @@
 //! The walkthrough runs and opens the expected result.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/stream_window.rs"]
 mod example;
 
 #[test]

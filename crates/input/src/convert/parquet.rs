@@ -6,10 +6,12 @@
 
 use super::{ConvertError, Writer};
 use ::parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
+use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, TypePtr};
 use bytes::Bytes;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use time::{Duration, UtcDateTime};
 
 /// How the values of a column are written.
@@ -21,14 +23,26 @@ enum Written {
     Time(u32, bool),
 }
 
-/// Converts a file.
+/// Converts a file. The library panics at some files that are broken.
 pub(super) fn to_text(bytes: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
+    let read = catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    read.unwrap_or_else(|_| Err(broken()))
+}
+
+fn broken() -> ConvertError {
     // The library's own messages may hold values.
-    let broken = |_| ConvertError::Parquet("it is broken".to_owned());
-    let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(broken)?;
+    ConvertError::Parquet("it is broken".to_owned())
+}
+
+fn read(bytes: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
+    let length = bytes.len() as u64;
+    let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|_| broken())?;
     let meta = file.metadata();
-    let groups = meta.row_groups().iter().flat_map(|group| group.columns());
-    for compression in groups.map(|column| column.compression()) {
+    let chunks = || meta.row_groups().iter().flat_map(|group| group.columns());
+    if !chunks().all(|chunk| lies_within(chunk, length)) {
+        return Err(broken());
+    }
+    for compression in chunks().map(|column| column.compression()) {
         if !matches!(
             compression,
             Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_)
@@ -44,12 +58,22 @@ pub(super) fn to_text(bytes: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
     let (written, types) = (columns(schema)?, schema.root_schema().get_fields());
     let mut writer = Writer::new();
     writer.row(written.iter().map(|(name, _)| name));
-    for row in file.get_row_iter(None).map_err(broken)? {
+    for row in file.get_row_iter(None).map_err(|_| broken())? {
         let mut cells = Vec::with_capacity(written.len());
-        add(&row.map_err(broken)?, types, &written, &mut cells);
+        add(&row.map_err(|_| broken())?, types, &written, &mut cells);
         writer.row(&cells);
     }
     Ok(writer.end())
+}
+
+/// Whether a column's bytes lie within a file of this length.
+fn lies_within(chunk: &ColumnChunkMetaData, length: u64) -> bool {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let (Ok(start), Ok(bytes)) = (u64::try_from(start), u64::try_from(chunk.compressed_size()))
+    else {
+        return false;
+    };
+    start.checked_add(bytes).is_some_and(|end| end <= length)
 }
 
 /// The name of each column, and how it is written.
@@ -184,6 +208,9 @@ mod tests {
     const ZSTD: &[u8] = include_bytes!("../../tests/readings-zstd.parquet");
     const LISTS: &[u8] = include_bytes!("../../tests/lists.parquet");
     const GZIP: &[u8] = include_bytes!("../../tests/gzip.parquet");
+    /// That with a few changed bytes, at which the library panics.
+    const NEGATIVE: &[u8] = include_bytes!("../../tests/negative-offset.parquet");
+    const NO_DICTIONARY: &[u8] = include_bytes!("../../tests/no-dictionary.parquet");
 
     #[test]
     fn files_of_another_library_become_rows() {
@@ -208,6 +235,8 @@ mod tests {
             (LISTS, "column \"a.list.element\" holds lists or maps"),
             (GZIP, "compressed with gzip"),
             (&SNAPPY[..600], "it is broken"),
+            (NEGATIVE, "it is broken"),
+            (NO_DICTIONARY, "it is broken"),
             (b"PAR1", "it is broken"),
         ] {
             let error = to_text(bytes.to_vec()).unwrap_err().to_string();

@@ -7,12 +7,13 @@
 use super::archive::{Item, Origin};
 use crate::failure::{Blame, Category, Failure};
 use alpheus_transport::{ExportEntry, Store, local};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// The folder of the socket, in the state folder.
@@ -25,8 +26,15 @@ const LEFT_OUT: [&str; 6] = ["FORMAT", "LOCK", "data", "data.new", CONTROL, "hea
 const MARKER: &str = "FORMAT";
 /// The fence's usual name in the state folder.
 pub const FENCE: &str = "fence";
+/// What a fence that came out of a backup is named: it does not say which state is the latest.
+pub const FENCE_BACKUP: &str = "fence.backup";
 /// The largest file that is backed up: a block of a table.
 const MAX_FILE: u64 = 120 << 20;
+
+/// How long a reader of a copy may pause.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Before the next copy after one that failed, as where descriptors have run out.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const ENTRY: [u8; 2] = [0, 1];
 const END: u8 = 2;
@@ -50,6 +58,14 @@ pub enum ExportError {
     /// A file's name cannot be kept.
     #[error("{0}: its name is not UTF-8")]
     Name(PathBuf),
+    /// The folder holds another one with a store, which cannot be copied file by file.
+    #[error("{0} is no state folder, but has one in it: name {1}")]
+    Above(PathBuf, PathBuf),
+    /// There is nothing that a process must not lose, as where the state lies in Kafka.
+    #[error(
+        "{0} holds no state: if it lies in Kafka, copy its topics, and back up the identity alone"
+    )]
+    Nothing(PathBuf),
 }
 
 /// Hands out copies of a store to anyone who may enter its folder, until the store is closed.
@@ -62,10 +78,14 @@ pub fn serve_exports(store: &Arc<dyn Store>, folder: &Path) {
     };
     let thread = std::thread::Builder::new().name("exports".into());
     let served = thread.spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let store = store.clone();
-            // One at a time: a copy holds old files of the store.
-            if let Err(error) = hand_out(&stream, &store) {
+        for stream in listener.incoming() {
+            // One at a time: a copy holds old files of the store. Who stops reading ends its copy.
+            let copied = stream.and_then(|stream| {
+                stream.set_write_timeout(Some(PATIENCE))?;
+                hand_out(&stream, &store)
+            });
+            if let Err(error) = copied {
+                std::thread::sleep(PAUSE);
                 tracing::warn!(%error, "a copy of the state was not handed out");
             }
         }
@@ -195,14 +215,14 @@ pub fn identity_files(
     folder: &Path,
     each: impl FnMut(Item) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    files(folder, Origin::Identity, |_| true, each)
+    hand_over(folder, Origin::Identity, names_below(folder)?, each)
 }
 
 /// The files of a state folder beside its store. Slots are left out, so that what was erased stays erased, and
-/// so is the fence: a copy of it would let two processes hold one state.
+/// so is the fence: a copy of it would let two processes hold one state. Both are known by their content too.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If one cannot be read, if a folder in it holds a store, or if there is neither a file nor a store.
 pub fn state_files(
     folder: &Path,
     each: impl FnMut(Item) -> Result<(), Failure>,
@@ -212,9 +232,27 @@ pub fn state_files(
         let is_slots = first == "slots" || first.ends_with(".slots");
         // A block that is being written.
         let is_coming = name.rsplit('/').next().is_some_and(|last| last.starts_with(".coming-"));
-        !(LEFT_OUT.contains(&first) || is_slots || is_coming || first == FENCE)
+        let is_fence = first == FENCE || first == FENCE_BACKUP;
+        !(LEFT_OUT.contains(&first) || is_slots || is_coming || is_fence)
     };
-    files(folder, Origin::State, kept, each)
+    let mut names = names_below(folder)?;
+    if let Some(inner) = names.iter().find_map(|name| name.strip_suffix(&format!("/{MARKER}"))) {
+        let inner = folder.join(inner);
+        return Err(ExportError::Above(folder.to_owned(), inner)).blame(Category::Input);
+    }
+    // A fence or slots by any other name, and older ones, are left out as well.
+    names.retain(|name| kept(name) && !is_kept_back(&folder.join(name)));
+    if names.is_empty() && !is_store(folder) {
+        return Err(ExportError::Nothing(folder.to_owned())).blame(Category::Input);
+    }
+    hand_over(folder, Origin::State, names, each)
+}
+
+/// Whether a file is a fence or a slot file, whatever its name.
+fn is_kept_back(path: &Path) -> bool {
+    let mut begins = [0; 7];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+    read.is_ok() && [b"ALPHFNC", b"ALPHSLT"].contains(&&begins)
 }
 
 /// One file, under its own name.
@@ -240,20 +278,24 @@ fn item(path: &Path, origin: Origin, name: &str) -> Result<Item, Failure> {
 }
 
 /// Files below a folder, by name: those that say what others belong to first.
-fn files(
+fn hand_over(
     folder: &Path,
     origin: Origin,
-    kept: impl Fn(&str) -> bool,
+    mut names: Vec<String>,
     mut each: impl FnMut(Item) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut names = Vec::new();
-    list(folder, "", &mut names)?;
-    names.retain(|name| kept(name));
     // A table's state names its blocks: read before them, it names none that is not there.
     let is_block =
         |name: &String| !name.rsplit('/').next().is_some_and(|last| last.starts_with("state-"));
     names.sort_by_key(|name| (is_block(name), name.clone()));
     names.iter().try_for_each(|name| each(item(&folder.join(name), origin, name)?))
+}
+
+/// The files below a folder, by their names from there.
+fn names_below(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut names = Vec::new();
+    list(folder, "", &mut names)?;
+    Ok(names)
 }
 
 fn list(folder: &Path, above: &str, names: &mut Vec<String>) -> Result<(), Failure> {
@@ -335,6 +377,10 @@ mod tests {
                 fs::write(folder.path().join(name).join(file), name).unwrap();
             }
         }
+        // By other names, and deeper.
+        fs::write(folder.path().join("table/earlier"), b"ALPHFNC3, and more").unwrap();
+        fs::write(folder.path().join("erasable"), b"ALPHSLT1, and more").unwrap();
+        fs::write(folder.path().join(FENCE_BACKUP), "an old one").unwrap();
         let mut names = Vec::new();
         let taken = state_files(folder.path(), |item| {
             let Item::File { name, .. } = item else { unreachable!("a file") };
@@ -343,5 +389,19 @@ mod tests {
         });
         taken.unwrap();
         assert_eq!(names, ["table/state-0", "request.txt", "table/block-1"]);
+    }
+
+    #[test]
+    fn a_folder_above_a_state_and_one_without_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (above, state) = (folder.path(), folder.path().join("state"));
+        fs::create_dir(&state).unwrap();
+        let said = |folder| state_files(folder, |_| Ok(())).unwrap_err().to_string();
+        fs::write(state.join("fence"), b"ALPHFNC3").unwrap();
+        assert!(said(&state).contains("holds no state"), "{}", said(&state));
+        fs::write(state.join("FORMAT"), "").unwrap();
+        let wrong = said(above);
+        assert!(wrong.contains(&format!("name {}", state.display())), "{wrong}");
+        assert!(state_files(&state, |_| Ok(())).is_ok());
     }
 }

@@ -160,6 +160,10 @@ errors! {
         "A query asks for more than the schema can hold."
         "The population or the number of streams is above the capacity that the schema declares."
         "Ask for fewer, or declare a larger capacity in a new version of the schema.";
+    QueryTooMany "query-too-many"
+        "A consumer has as many running queries as one may have."
+        "Each running query takes attributes of streams that no other can release meanwhile, and work for each window."
+        "Stop one with DROP STREAM, or ask the operator for a larger `queries-per-consumer`.";
     QueryReader "query-reader"
         "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
@@ -225,9 +229,9 @@ errors! {
         "The two programs are of different versions, or the address leads to something else."
         "Check the address, and run the same version of Alpheus on both sides.";
     RequestRefused "request-refused"
-        "A server refused the request."
-        "The request breaks a rule of the server; the message has the rule in brackets."
-        "Correct what the message names.";
+        "What was asked for is refused."
+        "It breaks a rule of a server, of owners' policies or of the data; the message says which."
+        "Change what the message names. If a line `help:` is below it, that says what can be had instead.";
     NotFound "not-found"
         "What was asked for does not exist at the server."
         "The name or number is wrong, or the thing was removed."

@@ -53,17 +53,45 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads the body of a refusal. Servers of others refuse in other forms.
+    /// Reads the body of a refusal. Servers of others refuse in other forms. Who wrote it may be
+    /// anybody, and a terminal or a log may show it: it has no control characters and is not long.
     pub(super) fn read(status: StatusCode, body: &[u8]) -> Self {
-        serde_json::from_slice(body).unwrap_or_else(|_| Self {
+        let read = serde_json::from_slice(body).unwrap_or_else(|_| Self {
             rule: "http".to_owned(),
             detail: format!("it answered {status}"),
             help: None,
             query: None,
             status: status.as_u16(),
             id: None,
-        })
+        });
+        let boxed = |text: Box<str>| shown(&text).into_boxed_str();
+        Self {
+            rule: shown(&read.rule),
+            detail: shown(&read.detail),
+            help: read.help.map(boxed),
+            query: read.query.map(boxed),
+            status: read.status,
+            id: read.id.as_deref().map(shown),
+        }
     }
+}
+
+/// The most characters of another party's text.
+const MAX_TEXT: usize = 8192;
+
+/// Another party's text without what would move a terminal's cursor, colour it, or turn the direction
+/// of what is read.
+fn shown(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut clean = String::new();
+    for c in text.chars().take(MAX_TEXT) {
+        match c {
+            '\n' | '\t' => clean.push(c),
+            c if c.is_control() || turns(c) => clean.extend(c.escape_default()),
+            c => clean.push(c),
+        }
+    }
+    clean
 }
 
 impl fmt::Display for Problem {
@@ -147,4 +175,30 @@ pub(super) fn causes(error: &dyn Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that is not trusted could otherwise write over what this program says.
+    #[test]
+    fn text_of_another_party_moves_no_cursor() {
+        let sent = Problem {
+            rule: "a\u{7}".to_owned(),
+            detail: "gone\u{1b}[2K\u{1b}[1Aall is well\u{9b}\r\u{202e}\nnext".to_owned(),
+            help: Some("\u{1b}]0;title\u{7}".into()),
+            query: Some("SELECT\u{8}".into()),
+            status: 409,
+            id: Some("\u{1b}".to_owned()),
+        };
+        let read = Problem::read(StatusCode::CONFLICT, &serde_json::to_vec(&sent).unwrap());
+        let text = format!("{read}{:?}{:?}{:?}", read.help, read.query, read.id);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        let clean = "gone\\u{1b}[2K\\u{1b}[1Aall is well\\u{9b}\\r\\u{202e}\nnext";
+        assert_eq!((read.detail.as_str(), read.status), (clean, 409));
+        let long = Problem { detail: "ä".repeat(MAX_TEXT + 1), ..read };
+        let read = Problem::read(StatusCode::CONFLICT, &serde_json::to_vec(&long).unwrap());
+        assert_eq!(read.detail, "ä".repeat(MAX_TEXT));
+    }
 }

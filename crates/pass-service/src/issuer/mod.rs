@@ -137,9 +137,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = globals.open_store(&settings)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open(store, &fence, None)?;
-    let OpenedLedger { mut ledger, records, untouched, fenced, origin, .. } = found;
-    // An issuer that was killed before its first fence was written has issued nothing.
-    let new = untouched || (!fenced && Issuer::has_issued_nothing(&records));
+    let begins = found.untouched;
+    let OpenedLedger { mut ledger, records, fenced, origin, .. } = found;
+    // Nor is one whose fence is lost old as long as it has issued nothing.
+    let new = begins || (!fenced && Issuer::has_issued_nothing(&records));
     let origin = declared_origin(args, new, origin)?;
     let key = init::issuer_key(&deployment)?;
     let issuer = Issuer::restore(key, pinned.clone(), records, origin, clock::now());

@@ -12,12 +12,15 @@ use alpheus_time::Span;
 /// Bytes of a share's and an opening's numbers, digests and signatures, about.
 const SHARE_BYTES: usize = 2 * 64 + 7 * 32 + 36;
 
+/// Bytes of a controller's entry in an epoch's list, and of its certificate, about.
+const LISTED_BYTES: usize = 330;
+
 /// What it means that the members of a window decide what its row says.
-pub(super) fn of(plan: &Plan, schema: &CatalogSchema) -> Option<String> {
+pub(super) fn of(plan: &Plan, schema: &CatalogSchema, by_epochs: bool) -> Option<String> {
     if !plan.integrity.is_verified() {
         return None;
     }
-    let verified = verified(plan, schema.schema.frames.anchor());
+    let verified = verified(plan, schema.schema.frames.anchor(), by_epochs);
     let terms = plan.bounded_terms(&schema.schema, &schema.layout).ok().flatten();
     Some(terms.map_or(verified.clone(), |terms| bounded(plan, schema, &terms) + &verified))
 }
@@ -76,15 +79,17 @@ fn format_wide(number: i128, scale: u32) -> String {
 }
 
 /// What holds of any row that the members of its window decide.
-fn verified(plan: &Plan, anchor: Option<Span>) -> String {
+fn verified(plan: &Plan, anchor: Option<Span>, by_epochs: bool) -> String {
     let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
     let signers = match controllers {
         1 => "by 1 controller, which could change it".to_owned(),
         n => format!("by up to {n} controllers, any of which could change it"),
     };
     let anchor = QuerySpan(anchor.unwrap_or(plan.window));
-    let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES)).div_ceil(1000);
+    let list = if by_epochs { controllers * LISTED_BYTES + plan.streams.len() * 52 } else { 0 };
+    let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES) + list).div_ceil(1000);
+    let who = if by_epochs { ", and which owners took part in each window" } else { "" };
     format!(
-        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB a window show its readers which controllers were present and how many owners each had."
+        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB a window show its readers which controllers were present and how many owners each had{who}."
     )
 }

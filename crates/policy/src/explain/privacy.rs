@@ -99,7 +99,7 @@ impl fmt::Display for PrivacyExplanation {
         };
         writeln!(
             f,
-            "    for at most {} events per stream and window{streams}; streams with more events are excluded",
+            "    for at most {} events per stream and window{streams}; streams with more events are excluded, and no margin counts what that changes",
             self.events
         )?;
         let charges: Vec<_> =

@@ -7,14 +7,13 @@
 //! window (by default one).
 
 use super::attempt::attempt;
-use super::digits::{step, three_digits, two_digits};
+use super::digits::{short, step, three_digits, two_digits};
 use super::error::{Remedy, RuleError};
 use super::finding::{Finding, Fix};
 use super::narrower::narrower;
 use super::{PlanOptions, PlannedQuery, with_noise_if_needed};
 use crate::budget::{
-    Epsilon, NoiseShares, Rounded, assumed_sums, expected_errors, farthest, rank_margin,
-    statistic_of,
+    Epsilon, NoiseShares, assumed_sums, expected_errors, farthest, rank_margin, statistic_of,
 };
 use crate::catalog::{Catalog, CatalogSchema};
 use crate::plan::Plan;
@@ -471,8 +470,17 @@ impl Solver<'_> {
                 self.each()
             )
         };
-        margins.iter().map(of).collect()
+        let events = plan.and_then(|plan| plan.privacy.as_ref()).map(|own| own.events);
+        margins.iter().map(of).chain(events.map(left_out)).collect()
     }
+}
+
+/// What margins of noise do not count: those with many events differ from others, and are left out.
+fn left_out(events: u64) -> String {
+    let events = if events == 1 { "1 event".to_owned() } else { format!("{events} events") };
+    format!(
+        "a stream with more than {events} in a window is left out of it, and the margins do not count what that changes; `excluded` of each row says how many were left out"
+    )
 }
 
 /// The number of owners as an honest controller counts them if all have data.
@@ -484,13 +492,4 @@ pub(super) fn counted(plan: &Plan) -> u32 {
 
 fn number(decimal: Decimal) -> f64 {
     decimal.to_string().parse().unwrap_or(f64::NAN)
-}
-
-/// Three digits at most.
-fn short(number: f64) -> String {
-    let text = Rounded(number).to_string();
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
 }

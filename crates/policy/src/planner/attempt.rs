@@ -372,7 +372,8 @@ impl<'a> Attempt<'a> {
             query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
         noise::size(&mut plan, &members, self.schema)
             .map_err(|fault| vec![noise::finding(self.create, fault)])?;
-        let against = of_plan(&plan).or_else(|| not_boundable(&plan, self.create, self.schema));
+        let against =
+            of_plan(&plan, self.create).or_else(|| not_boundable(&plan, self.create, self.schema));
         if let Some(finding) = against {
             return Err(vec![finding]);
         }

@@ -1,5 +1,6 @@
 //! Numbers of few digits.
 
+use crate::budget::Rounded;
 use crate::query::Decimal;
 
 /// One in the third digit of a number.
@@ -24,6 +25,15 @@ pub(super) fn two_digits(size: f64) -> Option<Decimal> {
     let exponent = size.log10().floor() - 1.0;
     let digits = (size / 10f64.powf(exponent) - 1e-9).ceil();
     Decimal::parse(&format!("{digits}e{exponent}"))
+}
+
+/// A number in words, with three digits at most.
+pub(super) fn short(number: f64) -> String {
+    let text = Rounded(number).to_string();
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 #[cfg(test)]

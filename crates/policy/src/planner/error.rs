@@ -181,8 +181,8 @@ pub enum RuleError {
     },
     /// Unknown metadata in a condition or group.
     #[error(
-        "{schema} has no metadata `{word}`; it has {}{}",
-        or_none(known),
+        "{schema} has no metadata `{word}`; {}{}",
+        metadata_or_none(known),
         DidYouMean(suggestion)
     )]
     UnknownMetadata {
@@ -492,4 +492,9 @@ impl fmt::Display for Remedy {
 /// A list of names, or `nothing`.
 fn or_none(names: &str) -> &str {
     if names.is_empty() { "nothing" } else { names }
+}
+
+fn metadata_or_none(names: &str) -> String {
+    const NONE: &str = "it has none; to ask by a column, name it under `metadataAttributes` in the schema and under `metadata` in the source file";
+    if names.is_empty() { NONE.to_owned() } else { format!("it has {names}") }
 }

@@ -117,7 +117,7 @@ pub enum ExclusionError {
     )]
     SplitOwner,
     /// The population is too small for the policy or the query.
-    #[error("at least {needed} owners with data are required, but {present} owners count as {counted} if {tolerated} of {controllers} controllers collude (alpha {}, colluders {colluders}); {enough} controllers with one owner each would be enough", Share(*alpha))]
+    #[error("at least {needed} owners with data are required, {}", too_few((*present, *counted), (*tolerated, *controllers), (*alpha, *colluders), *enough))]
     TooFew {
         /// The minimum population.
         needed: u32,
@@ -184,5 +184,21 @@ impl fmt::Display for Share {
             Fraction { numerator: 0, .. } => f.write_str("0"),
             Fraction { numerator, denominator } => write!(f, "{numerator}/{denominator}"),
         }
+    }
+}
+
+/// How many owners there are, and where some controllers may collude, how many count.
+fn too_few(
+    (present, counted): (u32, u32),
+    (tolerated, controllers): (u32, u32),
+    (alpha, colluders): (Fraction, u32),
+    enough: u32,
+) -> String {
+    match tolerated {
+        0 => format!("and there are {present}"),
+        _ => format!(
+            "but {present} owners count as {counted} if {tolerated} of {controllers} controllers collude (alpha {}, colluders {colluders}); {enough} controllers with one owner each would be enough",
+            Share(alpha)
+        ),
     }
 }

@@ -34,13 +34,21 @@ pub(super) fn not_verifiable(create: &Create, schema: &CatalogSchema) -> Option<
     if create.cumulating.is_some() {
         return finding(NotVerifiableError::Totals);
     }
-    let by_epochs = settings.membership == Some(MembershipChoice::Epochs);
-    if by_epochs { finding(NotVerifiableError::Epochs) } else { None }
+    let bounded = choice == IntegrityChoice::Bounded;
+    if bounded && by_epochs(create) { finding(NotVerifiableError::Epochs) } else { None }
 }
 
-/// What stands against it among these members.
-pub(super) fn of_plan(plan: &Plan) -> Option<Finding> {
-    plan.not_verifiable().map(|reason| finding(plan.integrity.word(), reason))
+fn by_epochs(create: &Create) -> bool {
+    create.settings.membership == Some(MembershipChoice::Epochs)
+}
+
+/// What stands against it among these members; by epochs, among any others too.
+pub(super) fn of_plan(plan: &Plan, create: &Create) -> Option<Finding> {
+    let reason = match by_epochs(create) {
+        true => plan.terms().not_verifiable(),
+        false => plan.not_verifiable(),
+    };
+    reason.map(|reason| finding(plan.integrity.word(), reason))
 }
 
 /// What stands against proofs of its owners' bounds. The nearest query limits events further, or is

@@ -84,6 +84,7 @@ fn table(record: &Cursor<'_>, names: &Definitions<'_>) -> Table {
         at: record.path().to_owned(),
         name: record.text("name").unwrap_or_default(),
         labels: labels(record),
+        tags: record.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default(),
         ..Table::default()
     };
     let full = full_name(record, &table.name.value, "");

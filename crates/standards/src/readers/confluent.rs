@@ -13,7 +13,7 @@ const RULES: &[&str] = &["domainRules", "migrationRules", "encodingRules"];
 
 /// A rule that changes values from one version of a schema to another.
 const MIGRATION: &str = "changes values between versions of a schema; a schema here is bound to its keys and never changes";
-const NO_FIELD: &str = "encrypts fields with tags that no field of this file has";
+const NO_FIELD: &str = "encrypts fields, and this file has none";
 
 pub(super) fn is_one(root: &Cursor<'_>) -> bool {
     let keys = RULE_SETS.iter().chain(METADATA).chain(&["schema", "schemaType"]);
@@ -72,9 +72,12 @@ fn tables(schema: &Cursor<'_>) -> Vec<Table> {
 }
 
 /// Adds tags to the columns that a pattern such as `**.ssn` or `Person.name` selects. If it selects
-/// none, it may be of another file's record, or begin otherwise: then its last word decides.
+/// none, it may be of another file's record, or begin otherwise: then its last word decides. If that
+/// selects none either, nobody knows which are meant, and all are marked.
 fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
     let mut marked = false;
+    // A record's own pattern, of which all fields are part.
+    let inner = format!("{pattern}.**");
     for table in tables.iter_mut() {
         let name = table.name.value.clone();
         for column in &mut table.columns {
@@ -82,7 +85,7 @@ fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
             let is_selected = [&path, &column.name.value]
                 .into_iter()
                 .chain(&column.paths)
-                .any(|path| selects(pattern, path));
+                .any(|path| selects(pattern, path) || selects(&inner, path));
             if is_selected {
                 mark(column, tags);
                 marked = true;
@@ -90,11 +93,16 @@ fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
         }
     }
     let last = pattern.rsplit('.').next().unwrap_or_default();
-    for column in tables.iter_mut().flat_map(|table| &mut table.columns).filter(|_| !marked) {
+    let is_last = !marked;
+    for column in tables.iter_mut().flat_map(|table| &mut table.columns).filter(|_| is_last) {
         let word = column.name.value.rsplit('.').next().unwrap_or_default();
         if selects(last, word) {
             mark(column, tags);
+            marked = true;
         }
+    }
+    for column in tables.iter_mut().flat_map(|table| &mut table.columns).filter(|_| !marked) {
+        mark(column, tags);
     }
 }
 
@@ -145,21 +153,31 @@ fn rule(key: &str, rule: &Cursor<'_>, tables: &mut [Table]) -> Rule {
     let kind = rule.text("type");
     let word = kind.as_ref().map(|noted| noted.value.to_ascii_uppercase()).unwrap_or_default();
     let demand = match (key, word.as_str()) {
-        ("migrationRules", _) => Demand::Other(MIGRATION),
         (_, "ENCRYPT_PAYLOAD") => encrypts(rule, tables, true),
-        (_, "ENCRYPT") => encrypts(rule, tables, false),
+        (_, word) if word.starts_with("ENCRYPT") => encrypts(rule, tables, false),
+        ("migrationRules", _) => Demand::Other(MIGRATION),
         _ => Demand::Other(rules::SINGLE),
     };
     Rule { at: rule.path().to_owned(), kind: None, demand }
 }
 
+/// Marks the fields that a rule encrypts: those with its tags, or of records with them. A rule
+/// without tags encrypts all, and so does one whose tags no field has, since nobody knows which it
+/// means.
 fn encrypts(rule: &Cursor<'_>, tables: &mut [Table], all: bool) -> Demand {
     let tags = rule.get("tags").map(|tags| texts(&tags)).unwrap_or_default();
+    let is_named = |own: &[Noted<String>]| {
+        let is = |tag: &Noted<String>| own.iter().any(|o| o.value.eq_ignore_ascii_case(&tag.value));
+        tags.iter().any(is)
+    };
+    let has = |table: &Table, column: &Column| is_named(&column.tags) || is_named(&table.tags);
+    let is_any = |table: &Table| table.columns.iter().any(|column| has(table, column));
+    let all = all || !tables.iter().any(is_any);
     let label = Label { at: rule.path().to_owned(), level: Level::Restricted, unknown: false };
     let mut marked = false;
-    for column in tables.iter_mut().flat_map(|table| &mut table.columns) {
-        let named = |tag: &Noted<String>| column.tags.iter().any(|own| own.value == tag.value);
-        if all || tags.iter().any(named) {
+    for table in tables {
+        let all = all || is_named(&table.tags);
+        for column in table.columns.iter_mut().filter(|own| all || is_named(&own.tags)) {
             column.labels.push(label.clone());
             marked = true;
         }

@@ -1,6 +1,6 @@
 //! JSON Schema, as a Confluent registry holds it.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::kinds;
@@ -9,6 +9,10 @@ use crate::tree::Tree;
 
 /// Keys that hold definitions.
 const DEFINITIONS: &[&str] = &["$defs", "definitions"];
+/// Keys of parts that hold for some values.
+const CONDITIONS: &[&str] = &["if", "then", "else"];
+/// Keys of references that are not followed.
+const UNFOLLOWED: &[&str] = &["$dynamicRef", "$recursiveRef"];
 /// The most parts that one property is put together from.
 const MAX_SOURCES: usize = 64;
 
@@ -31,6 +35,11 @@ pub(super) fn tables(root: &Cursor<'_>) -> Vec<Table> {
         at: root.path().to_owned(),
         name: named.unwrap_or_default(),
         labels: parts.labels(),
+        tags: parts
+            .all()
+            .filter_map(|part| part.get("confluent:tags"))
+            .flat_map(|t| texts(&t))
+            .collect(),
         ..Table::default()
     };
     let above =
@@ -63,6 +72,8 @@ struct Parts<'a> {
     links: Vec<Noted<String>>,
     /// Definitions that are among them.
     targets: Vec<String>,
+    /// What is said about what the definitions are part of, or what cannot be followed.
+    said: Vec<Label>,
     may_be_null: bool,
 }
 
@@ -71,17 +82,18 @@ impl<'a> Parts<'a> {
         let mut parts = Parts::default();
         let mut waiting = vec![(property.clone(), false)];
         while let Some((part, is_either)) = waiting.pop() {
-            let known = parts.all().any(|other| other.path() == part.path());
-            if known || parts.whole.len() + parts.either.len() >= MAX_SOURCES {
+            if parts.all().any(|other| other.path() == part.path()) {
                 continue;
             }
-            if let Some(link) = part.text("$ref")
-                && let Some(target) = target(root, &link.value)
-            {
-                parts.targets.push(target.path().to_owned());
-                parts.links.push(link);
-                waiting.push((target, is_either));
+            if parts.whole.len() + parts.either.len() >= MAX_SOURCES {
+                parts.said.push(pointer::unknown(&part));
+                continue;
             }
+            parts.follow(root, &part, is_either, &mut waiting);
+            let conditions = CONDITIONS.iter().filter_map(|key| part.get(key));
+            waiting.extend(conditions.map(|part| (part, true)));
+            let dependent = part.get("dependentSchemas").map(|all| all.entries());
+            waiting.extend(dependent.into_iter().flatten().map(|(_, part)| (part, true)));
             let all = part.get("allOf").map(|all| all.items()).unwrap_or_default();
             waiting.extend(all.into_iter().map(|part| (part, is_either)));
             for key in ["oneOf", "anyOf"] {
@@ -97,13 +109,36 @@ impl<'a> Parts<'a> {
         parts
     }
 
+    /// What a part refers to.
+    fn follow(
+        &mut self,
+        root: &Cursor<'a>,
+        part: &Cursor<'a>,
+        is_either: bool,
+        waiting: &mut Vec<(Cursor<'a>, bool)>,
+    ) {
+        self.said.extend(
+            UNFOLLOWED.iter().filter_map(|key| part.get(key)).map(|at| pointer::unknown(&at)),
+        );
+        let Some(at) = part.get("$ref") else { return };
+        match target(root, &at) {
+            Ok((target, around)) => {
+                self.targets.push(target.path().to_owned());
+                self.links.extend(at.noted());
+                self.said.extend(around);
+                waiting.push((target, is_either));
+            }
+            Err(unknown) => self.said.push(unknown),
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &Cursor<'a>> {
         self.whole.iter().chain(&self.either)
     }
 
     fn labels(&self) -> Vec<Label> {
         let mut found: Vec<Label> = Vec::new();
-        for label in self.all().flat_map(labels) {
+        for label in self.all().flat_map(labels).chain(self.said.iter().cloned()) {
             if !found.contains(&label) {
                 found.push(label);
             }
@@ -163,17 +198,17 @@ fn allowed(part: &Cursor<'_>) -> Limits {
     Limits { min: at(sorted.first()), max: at(sorted.last()), ..Limits::default() }
 }
 
-/// What a reference within the schema leads to.
-fn target<'a>(root: &Cursor<'a>, link: &str) -> Option<Cursor<'a>> {
-    let path = link.strip_prefix('#')?;
-    let Some(path) = path.strip_prefix('/') else {
-        return if path.is_empty() { Some(root.clone()) } else { anchored(root, path) };
-    };
-    let plain = |key: &str| key.replace("~1", "/").replace("~0", "~").replace("%20", " ");
-    path.split('/').try_fold(root.clone(), |at, key| {
-        let item = || at.items().into_iter().nth(key.parse().ok()?);
-        at.get(&plain(key)).or_else(item)
-    })
+/// What a reference within the schema leads to, and what is said on the way.
+fn target<'a>(root: &Cursor<'a>, at: &Cursor<'_>) -> Result<(Cursor<'a>, Vec<Label>), Label> {
+    let link = at.tree().text().unwrap_or_default();
+    match link.strip_prefix('#') {
+        Some("") => Ok((root.clone(), Vec::new())),
+        Some(path) if !path.starts_with('/') => {
+            let found = anchored(root, path);
+            found.map(|found| (found, Vec::new())).ok_or_else(|| pointer::unknown(at))
+        }
+        _ => pointer::follow(root, at),
+    }
 }
 
 /// A definition that is called by its anchor.

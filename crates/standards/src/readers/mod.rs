@@ -5,13 +5,16 @@ mod confluent;
 mod dbt;
 mod json_schema;
 mod odcs;
+mod pointer;
 mod rules;
 mod specification;
 
 use crate::contract::{Contract, Table};
 use crate::cursor::Cursor;
 use crate::error::ImportError;
+use crate::sensitivity::{Label, Level};
 use crate::tree::Tree;
+use std::collections::HashMap;
 
 /// How deeply objects may lie in objects.
 const MAX_DEPTH: usize = 16;
@@ -30,6 +33,40 @@ pub fn opened(tree: Tree) -> Tree {
 /// # Errors
 /// If it is of none, or of a version that is not read.
 pub fn read(tree: &Tree) -> Result<Contract, ImportError> {
+    let mut contract = read_any(tree)?;
+    contract.tables.iter_mut().for_each(share_labels);
+    Ok(contract)
+}
+
+/// A property that a table has twice, such as in two parts of which both hold, is one: the strictest
+/// that is said of it holds, also for its parts.
+fn share_labels(table: &mut Table) {
+    let mut said: HashMap<String, [Option<Label>; 2]> = HashMap::new();
+    for column in &table.columns {
+        let [strictest, internal] = said.entry(column.name.value.clone()).or_default();
+        for label in &column.labels {
+            if strictest.as_ref().is_none_or(|own| own.level < label.level) {
+                *strictest = Some(label.clone());
+            }
+            if label.level == Level::Internal {
+                *internal = Some(label.clone());
+            }
+        }
+    }
+    for column in &mut table.columns {
+        let name = column.name.value.clone();
+        let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
+        for whole in ends.filter_map(|end| name.get(..end)) {
+            for label in said.get(whole).into_iter().flatten().flatten() {
+                if !column.labels.contains(label) {
+                    column.labels.push(label.clone());
+                }
+            }
+        }
+    }
+}
+
+fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
     let root = Cursor::root(tree);
     if root.get("dataContractSpecification").is_some() {
         return Ok(specification::read(&root));

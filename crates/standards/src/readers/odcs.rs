@@ -1,6 +1,6 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::rules;
+use super::{pointer, rules};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::error::ImportError;
@@ -68,7 +68,10 @@ fn table(object: &Cursor<'_>) -> Table {
     let mut table = Table {
         at: object.path().to_owned(),
         name: object.first(&["name", "physicalName"]).and_then(|n| n.noted()).unwrap_or_default(),
-        labels: labels(object),
+        labels: labels(object)
+            .into_iter()
+            .chain(object.get("$ref").map(|at| pointer::unknown(&at)))
+            .collect(),
         ..Table::default()
     };
     table
@@ -103,6 +106,8 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     let options = property.get("logicalTypeOptions");
     let mut labels = labels(property);
     labels.extend(above.labels.iter().cloned());
+    // The standard has no references, so nobody knows what is said there.
+    labels.extend(property.get("$ref").map(|at| pointer::unknown(&at)));
     let required = property.flag("required");
     let below = Above {
         name: name.value.clone(),

@@ -1,6 +1,6 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, rules};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::sensitivity::{Label, labels, texts};
@@ -66,10 +66,11 @@ fn checks(root: &Cursor<'_>) -> Vec<Rule> {
 }
 
 fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
+    let (sources, labels) = with_definitions(root, model);
     let mut table = Table {
         at: model.path().to_owned(),
         name: Noted { value: name.to_owned(), at: String::new() },
-        labels: labels(model),
+        labels,
         keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
         ..Table::default()
     };
@@ -78,7 +79,8 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
         .extend(model.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
     let above =
         Above { root, name: "", many: false, optional: false, labels: &[], within: &[], depth: 0 };
-    for (name, field) in model.get("fields").iter().flat_map(Cursor::entries) {
+    let fields = sources.iter().filter_map(|at| at.get("fields"));
+    for (name, field) in fields.flat_map(|fields| fields.entries()) {
         columns(name, &field, &above, &mut table.columns);
     }
     table
@@ -104,8 +106,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     }
     let name =
         if above.name.is_empty() { name.to_owned() } else { format!("{}.{name}", above.name) };
-    let sources = with_definitions(above.root, field);
-    let mut labels: Vec<Label> = sources.iter().flat_map(labels).collect();
+    let (sources, mut labels) = with_definitions(above.root, field);
     labels.extend_from_slice(above.labels);
     let required =
         sources.iter().find_map(|at| at.flag("required").or_else(|| denied(at.flag("nullable"))));
@@ -161,7 +162,7 @@ fn parts(sources: &[Cursor<'_>], below: &Above<'_>, found: &mut Vec<Column>) {
         columns(name, &part, below, found);
     }
     for items in sources.iter().filter_map(|at| at.get("items")) {
-        let items = with_definitions(below.root, &items);
+        let (items, _) = with_definitions(below.root, &items);
         let Some(within) = entered(&items, below) else { continue };
         let below = Above { many: true, within: &within, ..*below };
         let fields: Vec<Cursor<'_>> = items.iter().filter_map(|at| at.get("fields")).collect();
@@ -175,18 +176,23 @@ fn denied(nullable: Option<Noted<bool>>) -> Option<Noted<bool>> {
     nullable.map(|noted| Noted { value: !noted.value, at: noted.at })
 }
 
-/// A field, and the definitions that it refers to, which say what it leaves open.
-fn with_definitions<'a>(root: &Cursor<'a>, field: &Cursor<'a>) -> Vec<Cursor<'a>> {
-    let mut found = vec![field.clone()];
-    while let Some(next) = found.last().and_then(|at| at.text("$ref")) {
-        let local = next.value.strip_prefix("#/");
-        let target = local.and_then(|path| root.reach(&path.split('/').collect::<Vec<_>>()));
-        match target {
-            Some(target) if found.len() < MAX_DEPTH => found.push(target),
-            _ => break,
+/// A field, and the definitions that it refers to, which say what it leaves open; and what is said
+/// about all of them.
+fn with_definitions<'a>(root: &Cursor<'a>, field: &Cursor<'a>) -> (Vec<Cursor<'a>>, Vec<Label>) {
+    let (mut found, mut said) = (vec![field.clone()], labels(field));
+    while let Some(link) = found.last().and_then(|at| at.get("$ref")) {
+        match pointer::follow(root, &link) {
+            Ok((target, around)) if found.len() < MAX_DEPTH => {
+                said.extend(labels(&target).into_iter().chain(around));
+                found.push(target);
+            }
+            other => {
+                said.push(other.map_or_else(|label| label, |_| pointer::unknown(&link)));
+                break;
+            }
         }
     }
-    found
+    (found, said)
 }
 
 fn types(sources: &[Cursor<'_>]) -> Vec<Noted<String>> {

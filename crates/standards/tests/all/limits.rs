@@ -49,6 +49,14 @@ fn each_level_is_released_as_narrowly_as_the_contract_says() {
         ("classification: internal, tags: [pii]", Some((1000, house()))),
         ("tags: [public]", Some((100, vec![]))),
         ("encryptedName: total_enc", None),
+        ("sensitivityLabel: Secret", None),
+        ("dataProtectionClass: public", Some((100, vec![]))),
+        ("visibility: public", Some((100, vec![]))),
+        ("hasPIIData: true", Some((1000, vec![]))),
+        ("tags: [sensitivity/high]", None),
+        ("access_level: restricted", None),
+        ("$ref: '#/other'", None),
+        ("description: 'Limitations: none. PII included'", Some((1000, vec![]))),
     ] {
         assert_eq!(offered(label), expected, "{label}");
     }

@@ -184,3 +184,97 @@ fn references_within_references_end() {
     assert!(import(&tree.to_string(), None).is_ok());
     assert!(import(&same, None).is_ok());
 }
+
+#[test]
+fn what_stands_around_a_definition_or_behind_a_path_of_it_limits() {
+    let text = "dataContractSpecification: 1.1.0
+models:
+  m:
+    fields:
+      slash: { $ref: '#/definitions/a~1b' }
+      escaped: { $ref: '#/definitions/%70ay' }
+      inner: { $ref: '#/definitions/person/fields/age' }
+      named: { $ref: '#/definitions/fields/fields/age' }
+      nowhere: { type: integer, $ref: '#/definitions/none' }
+      outside: { type: integer, $ref: 'https://example.com/age.yaml' }
+      list: { type: integer, $ref: ['#/definitions/pay'] }
+      round: { type: integer, $ref: '#/definitions/round' }
+      chained: { type: integer, $ref: '#/definitions/chain/fields/age' }
+      free: { type: integer, $ref: '#/definitions/free' }
+  whole: { $ref: '#/definitions/model' }
+definitions:
+  a/b: { type: integer, pii: true }
+  pay: { type: integer, classification: secret }
+  person: { type: record, classification: restricted, fields: { age: { type: integer } } }
+  fields: { type: record, classification: restricted, fields: { age: { type: integer } } }
+  round: { $ref: '#/definitions/round' }
+  chain: { $ref: '#/definitions/person', fields: { age: { type: integer } } }
+  free: { title: nothing }
+  model: { pii: true, fields: { n: { type: integer } } }
+";
+    let import = imported(text);
+    let (schema, _) = parsed(&import.tables[0]);
+    assert_eq!((crowd(&schema, "slash"), crowd(&schema, "free")), (Some(1000), Some(100)));
+    for name in ["escaped", "inner", "named", "nowhere", "outside", "list", "round", "chained"] {
+        assert_eq!(crowd(&schema, name), None, "{name}");
+    }
+    assert_eq!(crowd(&parsed(&import.tables[1]).0, "n"), Some(1000));
+}
+
+#[test]
+fn references_of_json_schema_limit_wherever_they_lead() {
+    let text = r##"{"properties": {
+      "age": {"$ref": "#/$defs/Person/properties/age"}, "pay": {"$ref": "#/$defs/%50ay"},
+      "nowhere": {"type": "integer", "$ref": "#/$defs/None"},
+      "outside": {"type": "integer", "$ref": "other.json#/a"},
+      "anchor": {"type": "integer", "$ref": "#none"},
+      "dynamic": {"type": "integer", "$dynamicRef": "#x"},
+      "twice": {"type": "integer"}, "then": {"type": "integer"}, "free": {"type": "integer"},
+      "home": {"properties": {"zip": {"type": "integer"}}}},
+     "allOf": [{"properties": {"twice": {"classification": "secret"}, "home": {"pii": true}}}],
+     "then": {"properties": {"then": {"classification": "secret"}}},
+     "$defs": {"Pay": {"type": "integer", "pii": true},
+      "Person": {"classification": "restricted", "properties": {"age": {"type": "integer"}}}}}"##;
+    let schema = schema_of(text);
+    for name in ["age", "nowhere", "outside", "anchor", "dynamic", "twice", "then"] {
+        assert_eq!(crowd(&schema, name), None, "{name}");
+    }
+    for name in ["pay", "home_zip"] {
+        assert_eq!(crowd(&schema, name), Some(1000), "{name}");
+    }
+    assert_eq!(crowd(&schema, "free"), Some(100));
+}
+
+#[test]
+fn a_rule_that_encrypts_restricts_all_that_it_may_mean() {
+    let inner = |tags: &str| {
+        format!(
+            r#"{{"type":"record","name":"P",{tags}"fields":[{{"name":"a","type":"int","confluent:tags":["KEEP"]}},{{"name":"h","confluent:tags":["HOME"],"type":{{"type":"record","name":"H","fields":[{{"name":"zip","type":"int"}}]}}}}]}}"#
+        )
+    };
+    let record = r#""confluent:tags":["ALL"],"#;
+    let none = &[None, None][..];
+    for (tags, rule, pattern, expected) in [
+        ("", r#"{"type": "ENCRYPT"}"#, "x.y.a", none),
+        ("", r#"{"type": "ENCRYPT", "tags": ["OTHER"]}"#, "P.a", none),
+        ("", r#"{"type": "ENCRYPT", "tags": ["keep"]}"#, "P.a", &[None, Some(100)]),
+        ("", r#"{"type": "ENCRYPT", "tags": ["HOME"]}"#, "P.a", &[Some(100), None]),
+        ("", r#"{"type": "ENCRYPT_NEW", "tags": ["HOME"]}"#, "P.a", &[Some(100), None]),
+        (record, r#"{"type": "ENCRYPT", "tags": ["ALL"]}"#, "P.a", none),
+        ("", r#"{"type": "ENCRYPT", "tags": ["SET"]}"#, "P", none),
+        ("", r#"{"type": "ENCRYPT", "tags": ["SET"]}"#, "H", &[Some(100), None]),
+        ("", r#"{"type": "ENCRYPT", "tags": ["SET"]}"#, "no.such", none),
+    ] {
+        let set = if rule.contains("SET") { "SET" } else { "X" };
+        let rule: serde_json::Value = serde_json::from_str(rule).unwrap();
+        for key in ["domainRules", "migrationRules"] {
+            let text = serde_json::json!({
+                "subject": "p", "schema": inner(tags),
+                "metadata": {"tags": {pattern: [set]}}, "ruleSet": {key: [rule]},
+            });
+            let schema = schema_of(&text.to_string());
+            let found = [crowd(&schema, "a"), crowd(&schema, "h_zip")];
+            assert_eq!(found, expected, "{rule} {pattern}");
+        }
+    }
+}

@@ -3,8 +3,8 @@
 use super::metrics::{AggregateCounts, AggregatorMetrics};
 use super::results_log::ResultsLog;
 use crate::counts::tally_server::{CountRejectedError, TallyServer};
-use crate::published::ShownResult;
-use crate::row::Row;
+use crate::published::{PAGE_RESULTS, ResultsPage, ShownResult};
+use crate::row::{Row, by_time};
 use alpheus_accountable_statistics::aggregator::{
     Aggregator, Examination, ExaminationReport, ShownUploads,
 };
@@ -39,10 +39,10 @@ pub enum Call {
     Examined(Box<ExaminationReport>, Reply<Result<Signed<Closing>, AggregatorError>>),
     /// A smoother's outcomes arrive.
     Outcomes(SmootherId, Vec<Signed<Outcome>>),
-    /// Asks for the rows of all aggregates and counts.
-    All(Reply<Vec<Row>>),
+    /// Asks for the rows of aggregates and counts, those after a name.
+    Rows(Option<Digest>, Reply<ResultsPage<Row>>),
     /// Asks for the same with what smoothers have signed.
-    Shown(Reply<Vec<ShownResult>>),
+    Shown(Option<Digest>, Reply<ResultsPage<ShownResult>>),
     /// The operator defines a count.
     Ask(Box<Signed<TallyDefinition>>, Reply<Result<(), TallyError>>),
     /// Asks for the open counts.
@@ -133,8 +133,8 @@ impl Engine {
                 let _ = reply.send(closed);
             }
             Call::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
-            Call::All(reply) => drop(reply.send(self.all())),
-            Call::Shown(reply) => drop(reply.send(self.shown())),
+            Call::Rows(after, reply) => drop(reply.send(self.rows(after.as_ref()))),
+            Call::Shown(after, reply) => drop(reply.send(self.shown(after.as_ref()))),
             Call::Questions(reply) => drop(reply.send(self.tallies.questions(self.clock.now()))),
             Call::Ask(signed, reply) => {
                 let asked = self.tallies.ask(*signed, self.clock.now());
@@ -215,7 +215,7 @@ impl Engine {
 
     fn count(&self, closing: &Signed<Closing>) {
         let Ok(closing) = closing.open(&self.key) else { return };
-        let agreed = self.aggregator.aggregates().find(|a| a.name() == closing.aggregate);
+        let agreed = self.aggregator.aggregate(&closing.aggregate);
         let slots = agreed.map_or(0, |agreed| agreed.slots as usize);
         self.metrics.checked(slots.saturating_sub(closing.empty.len()), closing.rejected.len());
     }
@@ -248,25 +248,37 @@ impl Engine {
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
 
-    fn shown(&self) -> Vec<ShownResult> {
-        let names = self.aggregator.aggregates().map(AgreedDefinition::name);
-        let shown = names.filter_map(|name| self.aggregator.publication(&name));
-        let shown = shown.map(|shown| ShownResult::Aggregate(Box::new(shown)));
-        shown.chain(self.tallies.shown(self.clock.now())).collect()
+    /// The next names after one, aggregates' and counts', and whether there are more.
+    fn names(&self, after: Option<&Digest>) -> ResultsPage<Digest> {
+        let aggregates = self.aggregator.aggregates_after(after).map(AgreedDefinition::name);
+        // One more than a page has: with it, there is a next page.
+        let mut names: Vec<Digest> = aggregates.take(PAGE_RESULTS + 1).collect();
+        names.extend(self.tallies.names_after(after).take(PAGE_RESULTS + 1));
+        names.sort_unstable();
+        let more = names.len() > PAGE_RESULTS;
+        names.truncate(PAGE_RESULTS);
+        let next = names.last().copied().filter(|_| more);
+        ResultsPage { results: names, next }
     }
 
-    fn all(&self) -> Vec<Row> {
-        let row = |agreed: &AgreedDefinition| {
-            let name = agreed.name();
-            let outcome = self.aggregator.outcome(&name);
-            Row::new(agreed, outcome.as_ref())
+    fn shown(&self, after: Option<&Digest>) -> ResultsPage<ShownResult> {
+        let (ResultsPage { results, next }, now) = (self.names(after), self.clock.now());
+        let shown = |name: &Digest| match self.aggregator.publication(name) {
+            Some(shown) => Some(ShownResult::Aggregate(Box::new(shown))),
+            None => self.tallies.shown(name, now),
         };
-        let mut rows: Vec<Row> = self.aggregator.aggregates().map(row).collect();
-        rows.extend(self.tallies.rows(self.clock.now()));
-        rows.sort_by(|a, b| {
-            (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
-        });
-        rows
+        ResultsPage { results: results.iter().filter_map(shown).collect(), next }
+    }
+
+    fn rows(&self, after: Option<&Digest>) -> ResultsPage<Row> {
+        let (ResultsPage { results, next }, now) = (self.names(after), self.clock.now());
+        let row = |name: &Digest| match self.aggregator.aggregate(name) {
+            Some(agreed) => Some(Row::new(agreed, self.aggregator.outcome(name).as_ref())),
+            None => self.tallies.row(name, now),
+        };
+        let mut rows: Vec<Row> = results.iter().filter_map(row).collect();
+        rows.sort_by(by_time);
+        ResultsPage { results: rows, next }
     }
 }
 

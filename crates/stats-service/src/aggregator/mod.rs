@@ -8,9 +8,10 @@
 //!
 //! | request | answers |
 //! | --- | --- |
-//! | `GET /v1/results` | all aggregates as JSON |
+//! | `GET /v1/results` | aggregates as JSON, a page of them; the header `Link` names the next page |
 //! | `GET /v1/results.csv` | the same as CSV |
 //! | `GET /v1/rows` | the same in binary form, with what smoothers have signed |
+//! | any of these and `/{name}` | those whose names come after this one |
 //! | `GET /v1/counts` | open counts, signed by the operator |
 //! | `POST /v1/counts` | accepts a count signed by the operator |
 //! | `POST /v1/counts/{count}` | accepts an account's presentation |
@@ -26,14 +27,16 @@ use crate::card::VerifiedCard;
 use crate::counts::tally_server::{CountRejectedError, TallyServer, split_records};
 use crate::keys;
 use crate::links;
-use crate::names::name_in;
+use crate::names::{hex, name_in};
 use crate::parties::{Parties, PartyClient};
+use crate::published::ResultsPage;
 use crate::refusal::Refuse;
 use crate::role::{RoleArgs, RoleContext};
 use crate::row::{Row, csv};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::tally::{CountError, TallyError};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_node::clock::Clock;
 use alpheus_node::engine::{Handle, Worker, channel};
@@ -49,7 +52,7 @@ use alpheus_node::service::metrics::Requests;
 use alpheus_node::settings::TlsFiles;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -147,8 +150,11 @@ fn restore(
 fn router(engine: Handle<Call>, requests: Requests) -> Router {
     let router = Router::new()
         .route("/v1/results", get(results))
+        .route("/v1/results/{after}", get(results))
         .route("/v1/results.csv", get(results_csv))
+        .route("/v1/results.csv/{after}", get(results_csv))
         .route("/v1/rows", get(rows))
+        .route("/v1/rows/{after}", get(rows))
         .route("/v1/counts", get(questions).post(ask))
         .route("/v1/counts/{count}", post(count))
         .route("/v1/closings/{aggregate}", get(closing))
@@ -186,8 +192,22 @@ impl Refuse for CountRejectedError {
     }
 }
 
-async fn all(engine: &Handle<Call>) -> Result<Vec<Row>, ApiError> {
-    Ok(engine.ask(Call::All).await?)
+/// The name in a path after which a page begins; none for the first page.
+fn after(path: Option<Path<String>>) -> Result<Option<Digest>, ApiError> {
+    path.map(|Path(name)| name_in(&name)).transpose()
+}
+
+/// Rows and, after RFC 8288, the address of those that follow.
+async fn page(
+    engine: &Handle<Call>,
+    path: Option<Path<String>>,
+    at: &str,
+) -> Result<(HeaderMap, Vec<Row>), ApiError> {
+    let after = after(path)?;
+    let ResultsPage { results, next } = engine.ask(|reply| Call::Rows(after, reply)).await?;
+    let link = next.map(|next| format!("<{at}/{}>; rel=\"next\"", hex(&next)));
+    let link = link.and_then(|link| HeaderValue::try_from(link).ok());
+    Ok((link.into_iter().map(|link| (header::LINK, link)).collect(), results))
 }
 
 async fn questions(State(engine): State<Handle<Call>>) -> Result<Vec<u8>, ApiError> {
@@ -210,16 +230,28 @@ async fn count(
     encode(&())
 }
 
-async fn results(State(engine): State<Handle<Call>>) -> Result<Json<Vec<Row>>, ApiError> {
-    Ok(Json(all(&engine).await?))
+async fn results(
+    State(engine): State<Handle<Call>>,
+    path: Option<Path<String>>,
+) -> Result<impl IntoResponse, ApiError> {
+    let (link, rows) = page(&engine, path, "/v1/results").await?;
+    Ok((link, Json(rows)))
 }
 
-async fn results_csv(State(engine): State<Handle<Call>>) -> Result<impl IntoResponse, ApiError> {
-    Ok(([(header::CONTENT_TYPE, "text/csv")], csv(&all(&engine).await?)))
+async fn results_csv(
+    State(engine): State<Handle<Call>>,
+    path: Option<Path<String>>,
+) -> Result<impl IntoResponse, ApiError> {
+    let (link, rows) = page(&engine, path, "/v1/results.csv").await?;
+    Ok((link, [(header::CONTENT_TYPE, "text/csv")], csv(&rows)))
 }
 
-async fn rows(State(engine): State<Handle<Call>>) -> Result<Vec<u8>, ApiError> {
-    encode(&engine.ask(Call::Shown).await?)
+async fn rows(
+    State(engine): State<Handle<Call>>,
+    path: Option<Path<String>>,
+) -> Result<Vec<u8>, ApiError> {
+    let after = after(path)?;
+    encode(&engine.ask(|reply| Call::Shown(after, reply)).await?)
 }
 
 async fn closing(
@@ -244,4 +276,100 @@ async fn leaves(
         &leaves
             .ok_or_else(|| ApiError::missing("this aggregator has no closing of that aggregate"))?,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::count::CountPlan;
+    use crate::published::{PAGE_RESULTS, ShownResult};
+    use crate::testing::TestDeployment;
+    use alpheus_accountable_statistics::endorsed::Endorsed;
+    use alpheus_crypto::signed::Signed;
+    use alpheus_node::ledger::FencedLedger;
+    use alpheus_node::service::metrics::Metrics;
+    use alpheus_time::Timestamp;
+    use alpheus_transport::simulated::Machine;
+    use axum::body::{Body, to_bytes};
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use std::collections::BTreeSet;
+
+    const GATE: &str =
+        "{ place: park/gate, every: 1hr, release: count, fewest: 5, after: { close: 10min } }";
+    const HOUR: u64 = DAY / 24;
+
+    /// An aggregator with these aggregates and counts, and their names.
+    fn engine(place: &TestDeployment, counts: u64) -> (Engine, BTreeSet<Digest>) {
+        let fence = place.folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let found = FencedLedger::open_spaces(store, &fence, None, ["s", "f"]).unwrap();
+        let metrics = AggregatorMetrics::new(&Metrics::new());
+        let keys = place.keys("aggregator");
+        let restored = restore(found, (&place.card, &keys), Clock::Process, (metrics, DAY));
+        let (mut engine, mut names) = (restored.unwrap(), BTreeSet::new());
+        for later in 1..4 {
+            let (definition, mut endorsed) = (place.definition(later), Endorsed::default());
+            for by in 0..4_u16 {
+                endorsed.add(SmootherId(by), place.signed_by(by.into(), &definition));
+            }
+            let step = engine.aggregator.handle_definition(&endorsed).unwrap();
+            names.insert(step.commit(&mut engine.ledger).unwrap().name());
+        }
+        let operator = keys::signing(&place.keys(crate::init::OPERATOR)).unwrap();
+        let (plan, pinned) = (CountPlan::parse(GATE).unwrap(), &place.card.pinned);
+        let first = TestDeployment::now().0 / HOUR + 1;
+        for hour in first..first + counts {
+            let signed = Signed::new(&plan.question(pinned, Timestamp(hour * HOUR)), &operator);
+            names.insert(signed.digest());
+            let step = engine.tallies.ask(signed, TestDeployment::now()).unwrap();
+            step.commit(&mut engine.ledger).unwrap();
+        }
+        (engine, names)
+    }
+
+    async fn get(router: &Router, path: &str) -> (HeaderMap, Vec<u8>) {
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let answer = TowerToHyperService::new(router.clone()).call(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        let (parts, body) = answer.into_parts();
+        (parts.headers, to_bytes(body, usize::MAX).await.unwrap().to_vec())
+    }
+
+    /// Results of a year are more than one response may have.
+    #[tokio::test]
+    async fn results_come_in_pages_that_leave_none_out() {
+        let (place, counts) = (TestDeployment::new(), PAGE_RESULTS as u64 + 9);
+        let (engine, names) = engine(&place, counts);
+        assert_eq!(names.len(), PAGE_RESULTS + 12);
+        let (handle, calls) = channel();
+        let (_worker, _) = Worker::start("aggregator", engine, calls).unwrap();
+        let router = router(handle, Metrics::new().requests("stats_requests"));
+        let (mut path, mut shown, mut sizes) = ("/v1/rows".to_owned(), Vec::new(), Vec::new());
+        loop {
+            let (_, body) = get(&router, &path).await;
+            let page: ResultsPage<ShownResult> = postcard::from_bytes(&body).unwrap();
+            sizes.push(page.results.len());
+            shown.extend(page.results.into_iter().map(|shown| match shown {
+                ShownResult::Aggregate(shown) => shown.name().unwrap(),
+                ShownResult::Count { question, .. } => question.digest(),
+            }));
+            let Some(next) = page.next else { break };
+            path = format!("/v1/rows/{}", hex(&next));
+        }
+        assert_eq!(sizes, [PAGE_RESULTS, 12]);
+        assert!(shown.iter().eq(&names), "each once, in the order of names");
+        for at in ["/v1/results", "/v1/results.csv"] {
+            let (headers, first) = get(&router, at).await;
+            let link = headers[header::LINK].to_str().unwrap();
+            let next = link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap();
+            let (headers, second) = get(&router, next).await;
+            assert!(!headers.contains_key(header::LINK), "{at}");
+            let count = |body: &[u8]| match at {
+                "/v1/results" => serde_json::from_slice::<Vec<Row>>(body).unwrap().len(),
+                _ => String::from_utf8_lossy(body).lines().skip(1).count(),
+            };
+            assert_eq!((count(&first), count(&second)), (PAGE_RESULTS, 12), "{at}");
+        }
+    }
 }

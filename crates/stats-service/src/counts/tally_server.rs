@@ -14,6 +14,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::ledger::Logged;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The prefix of records of definitions; counters have their own.
 const QUESTION: u8 = b'q';
@@ -179,18 +180,24 @@ impl TallyServer {
         Step::join(steps).then(|_| Step::new(Vec::new(), ()))
     }
 
-    /// All counts.
-    pub fn shown(&self, now: Timestamp) -> impl Iterator<Item = ShownResult> {
-        self.counts.values().map(move |OpenCount { signed, tally, counter, .. }| {
-            let (count, open) = (counter.result(now), now < tally.closes);
-            ShownResult::Count { question: signed.clone(), count, open }
-        })
+    /// The names of counts after one, in order.
+    pub fn names_after(&self, name: Option<&Digest>) -> impl Iterator<Item = Digest> {
+        let after = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.counts.range::<Digest, _>((after, Bound::Unbounded)).map(|(name, _)| *name)
     }
 
-    /// The rows of all counts.
-    pub fn rows(&self, now: Timestamp) -> impl Iterator<Item = Row> {
-        self.counts.values().map(move |OpenCount { tally, counter, .. }| {
-            Row::of_count(tally, counter.result(now), now < tally.closes)
-        })
+    /// A count, for everybody.
+    #[must_use]
+    pub fn shown(&self, name: &Digest, now: Timestamp) -> Option<ShownResult> {
+        let OpenCount { signed, tally, counter, .. } = self.counts.get(name)?;
+        let (count, open) = (counter.result(now), now < tally.closes);
+        Some(ShownResult::Count { question: signed.clone(), count, open })
+    }
+
+    /// A count's row.
+    #[must_use]
+    pub fn row(&self, name: &Digest, now: Timestamp) -> Option<Row> {
+        let OpenCount { tally, counter, .. } = self.counts.get(name)?;
+        Some(Row::of_count(tally, counter.result(now), now < tally.closes))
     }
 }

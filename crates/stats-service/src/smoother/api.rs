@@ -27,6 +27,7 @@
 use super::engine::Call;
 use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
+use super::relayed::Relayed;
 use crate::names::{hex, name_in};
 use crate::parties::{MAX_BODY, PartyClient};
 use crate::refusal::Refuse;
@@ -60,6 +61,8 @@ pub struct Api {
     pub outbox: Outbox,
     /// The aggregator, for what it shows to everybody.
     pub aggregator: PartyClient,
+    /// What it has shown.
+    pub relayed: Relayed,
     /// Forwards deposits to peers.
     pub forwarder: Forwarder,
     /// This smoother.
@@ -174,6 +177,7 @@ impl Refuse for AgreementError {
             AgreementError::Time => "time",
             AgreementError::OtherKey => "key",
             AgreementError::Overlaps => "overlaps",
+            AgreementError::TooMany => "too-many",
             AgreementError::SitsOut => "sits-out",
         };
         ApiError::new(StatusCode::CONFLICT, rule, why.to_string())
@@ -310,10 +314,13 @@ async fn leaves(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<
     if api.engine.ask(|reply| Call::End(name, reply)).await?.is_none() {
         return Err(ApiError::missing("no aggregate of this name has ended here"));
     }
-    let leaves = api.aggregator.get::<Leaves>(&format!("/v1/leaves/{}", hex(&name))).await;
-    encode(&leaves.map_err(|error| {
-        ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", error.to_string())
-    })?)
+    let fetch = async || {
+        let leaves = api.aggregator.get::<Leaves>(&format!("/v1/leaves/{}", hex(&name))).await;
+        encode(&leaves.map_err(|error| {
+            ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", error.to_string())
+        })?)
+    };
+    Ok(api.relayed.get(name, fetch).await?.to_vec())
 }
 
 async fn outbox(
@@ -391,7 +398,9 @@ mod tests {
         let (outbox, id) = (Outbox::new(1), SmootherId(0));
         let nobody = Base::parse("http://127.0.0.1:9").unwrap();
         let aggregator = PartyClient::over(links::aggregator(nobody, None).unwrap());
-        Api { engine, outbox, aggregator, forwarder, id, quorum: 3, smoothers: 4, requests }
+        let relayed = Relayed::default();
+        let (quorum, smoothers) = (3, 4);
+        Api { engine, outbox, aggregator, relayed, forwarder, id, quorum, smoothers, requests }
     }
 
     async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {

@@ -7,7 +7,8 @@
 //! - [`api`]: the API,
 //! - [`forward`]: deposits that go to the other smoothers,
 //! - [`outbox`]: messages for peers to fetch,
-//! - [`peer_sync`]: fetches the messages of peers.
+//! - [`peer_sync`]: fetches the messages of peers,
+//! - [`relayed`]: what the aggregator shows to everybody, kept for a while.
 
 pub mod api;
 pub mod batch;
@@ -16,6 +17,7 @@ pub mod forward;
 pub mod key_store;
 pub mod outbox;
 pub mod peer_sync;
+pub mod relayed;
 pub mod shards;
 
 use crate::card::VerifiedCard;
@@ -49,6 +51,7 @@ use forward::{Forwarder, Waiting};
 use key_store::KeyStore;
 use outbox::{Outbox, PeerMessage};
 use rand_core::Rng;
+use relayed::Relayed;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -117,6 +120,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         engine: handle.clone(),
         outbox,
         aggregator,
+        relayed: Relayed::default(),
         forwarder,
         id,
         quorum,

@@ -16,7 +16,7 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 
 /// An owner who can sign.
 pub struct OwnerIdentity {
@@ -45,6 +45,19 @@ impl OwnerIdentity {
     #[must_use]
     pub fn choice(
         &self,
+        stream: (StreamId, SchemaId),
+        version: u32,
+        metadata: Vec<(String, String)>,
+        policy: ResolvedPolicy,
+    ) -> Signed<Annotation> {
+        self.choice_from(Timestamp(0), stream, version, metadata, policy)
+    }
+
+    /// The same for data from a time on.
+    #[must_use]
+    pub fn choice_from(
+        &self,
+        valid_from: Timestamp,
         (stream, schema): (StreamId, SchemaId),
         version: u32,
         metadata: Vec<(String, String)>,
@@ -55,7 +68,7 @@ impl OwnerIdentity {
             owner: self.certified.id(),
             schema,
             version,
-            valid_from: Timestamp(0),
+            valid_from,
             valid_to: Timestamp::LIMIT,
             metadata,
             policy,
@@ -91,6 +104,19 @@ impl OwnerIdentity {
     }
 }
 
+/// From when on the data of a new stream may be released. A host bounds the sets of a day by what it
+/// knows itself, and another one may have had some of this owner's day. So with such a bound it is the
+/// next day, in UTC.
+#[must_use]
+pub fn first_day(policy: &ResolvedPolicy, now: Timestamp) -> Timestamp {
+    let options = policy.attributes.iter().flat_map(|attribute| &attribute.alternatives);
+    let is_bounded = options.into_iter().any(|option| option.sets_per_day.is_some());
+    match is_bounded {
+        true => now.floor(Span::DAY).plus(Span::DAY),
+        false => Timestamp(0),
+    }
+}
+
 /// What the owner of a folder asks the authority to certify.
 ///
 /// # Errors
@@ -102,4 +128,39 @@ pub fn request(folder: &IdentityFolder) -> Result<Party, Failure> {
 
 fn signing_key(folder: &IdentityFolder) -> Result<SigningKey, Failure> {
     Ok(SigningKey::from_seed(&read_seed(&folder.path(OWNER_SEED))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_policy::policy::Policies;
+    use alpheus_policy::schema::Schema;
+
+    const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1min
+capacity: { population: 10, events: 100 }
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [1], window: 1min, alpha: 0, dropout: 0 }
+";
+
+    fn policy(option: &str) -> ResolvedPolicy {
+        let schema = Schema::from_yaml(SCHEMA).unwrap();
+        let text =
+            format!("schema: Meters\nservice: s.example\ndefault: {{ reading: {option} }}\n");
+        Policies::from_yaml(&text, &schema).unwrap().of_owner("alice").clone()
+    }
+
+    /// An owner who comes from another host has had the sets of today there.
+    #[test]
+    fn a_new_stream_with_a_bound_on_sets_counts_from_the_next_day_on() {
+        let (free, day) = ("{ option: crowd, clients: 1 }", Span::DAY.0);
+        let bounded = policy("{ option: crowd, clients: 1, setsPerDay: 1 }");
+        assert_eq!(first_day(&policy(free), Timestamp(5 * day + 7)), Timestamp(0));
+        assert_eq!(first_day(&bounded, Timestamp(5 * day + 7)), Timestamp(6 * day));
+        assert_eq!(first_day(&bounded, Timestamp(5 * day)), Timestamp(6 * day));
+    }
 }

@@ -40,23 +40,9 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
             costs,
             ..
         } => {
-            let called = |position: &u16| {
-                schema.attributes.get(usize::from(*position)).map_or("?", |it| it.name.as_str())
-            };
-            let names: Vec<&str> = attributes.iter().map(called).collect();
-            let costs: Vec<String> =
-                costs.iter().map(|(at, cost)| format!("{} {cost}", called(at))).collect();
-            let noise = match costs.is_empty() {
-                true => String::new(),
-                false => format!(", with noise; it uses {} of your budgets", costs.join(", ")),
-            };
-            format!(
-                "`{consumer}`{} got `{name}` for {}: your {} among {population} people{}{noise}",
-                alone(*sealed),
-                when(*window),
-                names.join(", "),
-                proven(*counted)
-            )
+            let who = format!("`{consumer}`{} got `{name}` for {}", alone(*sealed), when(*window));
+            let learned = learned((attributes, costs), (*population, *counted), schema);
+            format!("{who}: {learned}")
         }
         LogEvent::SmallList { window, listed, most, .. } => {
             small_list(&when(*window), *listed, *most)
@@ -73,6 +59,32 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
     }
 }
 
+/// What was learned of an owner, among how many people.
+fn learned<P: std::fmt::Display, C: std::fmt::Display>(
+    (attributes, costs): (&[u16], &[(u16, C)]),
+    (population, counted): (P, P),
+    schema: &Schema,
+) -> String {
+    let called = |position: &u16| {
+        schema.attributes.get(usize::from(*position)).map_or("?", |it| it.name.as_str())
+    };
+    let names: Vec<&str> = attributes.iter().map(called).collect();
+    let costs: Vec<String> =
+        costs.iter().map(|(at, cost)| format!("{} {cost}", called(at))).collect();
+    let noise = match costs.is_empty() {
+        true => String::new(),
+        false => format!(", with noise; it uses {} of your budgets", costs.join(", ")),
+    };
+    let optional = attributes.iter().filter(|at| schema.is_optional(**at));
+    let lacking: Vec<&str> = optional.map(called).collect();
+    let proven = proven(counted, lacking.is_empty());
+    let (most, lacking) = match lacking.is_empty() {
+        true => ("", String::new()),
+        false => ("up to ", format!(", since readings may lack {}", lacking.join(", "))),
+    };
+    format!("your {} among {most}{population} people{lacking}{proven}{noise}", names.join(", "))
+}
+
 /// What an owner reads of a query that their policy allows.
 fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String {
     let seen = if verified { VERIFIED } else { "" };
@@ -87,9 +99,11 @@ fn unasked(name: &str, windows: &str) -> String {
     )
 }
 
-/// How many of the people cannot have been made up by the service and who may help it.
-fn proven(counted: impl std::fmt::Display) -> String {
-    format!("; even if the service lies, at least {counted} of them are real")
+/// How many of the people cannot have been made up by the service and who may help it. Where
+/// readings may lack what was released, they are people who have any.
+fn proven(counted: impl std::fmt::Display, all: bool) -> String {
+    let who = if all { "of them are" } else { "with any reading are" };
+    format!("; even if the service lies, at least {counted} {who} real")
 }
 
 /// What a verified query shows in addition.

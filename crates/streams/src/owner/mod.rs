@@ -279,6 +279,7 @@ impl Owner {
         wish: &ChoiceArgs,
         schema: &Schema,
         stream: StreamId,
+        is_new: bool,
     ) -> Result<Signed<Annotation>, Failure> {
         let policies = read_policies(&wish.policies, schema)?;
         let metadata = wish.metadata.iter().map(|given| {
@@ -287,7 +288,16 @@ impl Owner {
         });
         let metadata = metadata.collect::<Result<_, _>>().blame(Category::Usage)?;
         let policy = policies.of_owner(self.identity.certified.name()).clone();
-        Ok(self.identity.choice((stream, schema.id()), version_at(clock::now()), metadata, policy))
+        let now = clock::now();
+        let from = if is_new { identity::first_day(&policy, now) } else { Timestamp(0) };
+        if from > now {
+            eprintln!(
+                "the stream counts from {} on: the choice bounds the sets of a day, and another host may have had some of today",
+                local_time(from.0 / 1000)
+            );
+        }
+        let stream = (stream, schema.id());
+        Ok(self.identity.choice_from(from, stream, version_at(now), metadata, policy))
     }
 }
 
@@ -316,7 +326,7 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let (mut id, master) = ([0; 16], MasterSecret::random(&mut rng));
     rng.fill_bytes(&mut id);
     let stream = StreamId(id);
-    let annotation = owner.choice(&add.wish, &schema, stream)?;
+    let annotation = owner.choice(&add.wish, &schema, stream, true)?;
     let certificate = owner.controllers(&identity)?.into_iter().next();
     let certificate =
         certificate.ok_or("the controller presented no certificate").blame(Category::Check)?;
@@ -344,7 +354,7 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
 fn change_choice(choose: &Choose) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&choose.one.reach)?;
     let schema = read_schema(&choose.wish.schema)?;
-    let annotation = owner.choice(&choose.wish, &schema, choose.one.stream)?;
+    let annotation = owner.choice(&choose.wish, &schema, choose.one.stream, false)?;
     let choice = owner.identity.submission(annotation);
     owner.client.call::<EmptyAnswer>("/v1/choices", &choice, Duration::ZERO)?;
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! A row says whether it is verified, and the service makes the row. So the consumer does not take
 //! its word: what its own statements asked for stands in its identity folder (`verified.known`), one
-//! JSON object a line. The last line about a query holds.
+//! JSON object a line. The last line about a query holds. It has the whole statement, so that the plan
+//! of a row can be compared with it.
 
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
@@ -30,6 +31,9 @@ pub(super) struct AskedVerified {
 struct Line {
     query: String,
     verified: bool,
+    /// The statement, of a query that must be verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sql: Option<String>,
 }
 
 impl AskedVerified {
@@ -48,24 +52,27 @@ impl AskedVerified {
             self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(query, length);
             return Ok(());
         }
-        self.note(query, true, 0).blame_io(&self.path).map_err(|failure| {
+        self.note(query, Some(sql), 0).blame_io(&self.path).map_err(|failure| {
             failure.with_help("it notes which queries must be verified: make it writable")
         })
     }
 
     /// After the service has begun a statement's query: one that does not ask for verified rows
     /// may have the name of an earlier one that did. If another process has meanwhile asked for a
-    /// verified query of that name, its note stays, since either may have begun last.
-    pub(super) fn after(&self, sql: &str) {
-        let Some((query, verified)) = asked_by(sql) else { return };
+    /// verified query of that name, its note stays, since either may have begun last. Returns the
+    /// name of the query that the statement begins, if it begins one.
+    pub(super) fn after(&self, sql: &str) -> Option<String> {
+        let (query, verified) = asked_by(sql)?;
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&query);
         // Without the note, rows are refused that could be shown.
-        let _ = self.note(query, verified, sent.unwrap_or(0));
+        let _ = self.note(query.clone(), verified.then_some(sql), sent.unwrap_or(0));
+        Some(query)
     }
 
     /// Adds a line, unless the last one says the same, or a plain one is too late: a verified query
-    /// was noted behind what the file had when it was `sent`.
-    fn note(&self, query: String, verified: bool, sent: usize) -> std::io::Result<()> {
+    /// was noted behind what the file had when it was `sent`. Only a verified one has its statement.
+    fn note(&self, query: String, sql: Option<&str>, sent: usize) -> std::io::Result<()> {
+        let verified = sql.is_some();
         let options =
             || OpenOptions::new().append(true).read(true).create(verified).open(&self.path);
         let mut file = match options() {
@@ -78,13 +85,25 @@ impl AskedVerified {
         file.read_to_string(&mut text)?;
         let is_late = !verified && text.get(sent..).is_none_or(|later| says(later, &query));
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
-        if is_late || last(&text, &query).unwrap_or(false) == verified {
+        let last = last(&text, &query);
+        let same = match &last {
+            Some(line) => line.verified == verified && line.sql.as_deref() == sql,
+            None => !verified,
+        };
+        if is_late || same {
             return Ok(());
         }
-        let mut line = serde_json::to_string(&Line { query, verified })?;
+        let sql = sql.map(str::to_owned);
+        let mut line = serde_json::to_string(&Line { query, verified, sql })?;
         line.push('\n');
         file.write_all(line.as_bytes())?;
         file.sync_all()
+    }
+
+    /// The statement that asked for a query whose rows must be verified, if the folder has it.
+    pub(super) fn statement(&self, query: &str) -> Option<String> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        last(&text, query)?.sql
     }
 
     /// Whether the rows of this query must be verified. So are those of every query if the file
@@ -105,13 +124,10 @@ fn asked_by(sql: &str) -> Option<(String, bool)> {
     Some((create.name.text, verified))
 }
 
-/// What the last line that is certainly about a query says. Names that differ only in case look alike.
-fn last(text: &str, query: &str) -> Option<bool> {
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines
-        .filter(|line| line.query.eq_ignore_ascii_case(query))
-        .map(|line| line.verified)
-        .next_back()
+/// The last line that is certainly about a query. Names that differ only in case look alike.
+fn last(text: &str, query: &str) -> Option<Line> {
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines.rfind(|line| line.query.eq_ignore_ascii_case(query))
 }
 
 /// What the last line about a query says. One that cannot be read may be about any query.
@@ -152,13 +168,19 @@ mod tests {
         assert!(!asked.path.exists(), "nothing was asked for");
         asked.before(&verified()).unwrap();
         assert!(asked.has("Sums") && open().has("Sums") && !asked.has("Other"));
+        // The statement itself is there to be compared with the plan.
+        assert_eq!(open().statement("sums"), Some(verified()));
+        assert_eq!(open().statement("Other"), None);
         // Asked again plainly, it holds until the service has begun that.
         asked.before(PLAIN).unwrap();
         assert!(asked.has("Sums"));
         asked.after(PLAIN);
-        assert!(!asked.has("Sums"));
+        assert!(!asked.has("Sums") && asked.statement("Sums").is_none());
         asked.before(&verified()).unwrap();
         assert!(open().has("Sums"));
+        let other = verified().replace("SUM(x)", "COUNT(x)");
+        asked.before(&other).unwrap();
+        assert_eq!(open().statement("Sums"), Some(other));
     }
 
     /// A plain statement of one process is answered late: another has asked for a verified query of

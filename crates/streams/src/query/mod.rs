@@ -4,6 +4,7 @@
 //! service can find out what it may ask before it has any owner.
 
 mod asked;
+pub mod lists;
 pub mod receipts;
 mod remote;
 pub mod sealed;
@@ -26,7 +27,7 @@ use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-pub use remote::StatementResult;
+pub use remote::{StatementResult, cells_below};
 use std::io::{self, Write};
 use std::path::PathBuf;
 

@@ -1,6 +1,8 @@
 //! Rows of verified queries, checked against the receipts of their windows.
 
+use super::lists::SeenLists;
 use super::sealed::PlanAnswer;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
@@ -8,7 +10,10 @@ use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::OtherMeaningError;
 use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
 use alpheus_stream_runtime::results::{Sealed, columns};
 use alpheus_time::{Timestamp, Window};
@@ -37,12 +42,32 @@ pub enum RefusedRowError {
     /// The plan cannot be read, or breaks a rule.
     #[error("the plan of the row does not check out: {0}")]
     Plan(String),
+    /// The service does not keep it.
+    #[error("the service does not keep the plan of the row")]
+    NoPlan,
     /// It is another one than the row names.
     #[error("the service announced another plan than the row's")]
     OtherPlan,
+    /// It is not what the consumer's own statement asks for.
+    #[error("the plan of the row is not what you asked for: {0} differ")]
+    OtherMeaning(#[from] OtherMeaningError),
+    /// The consumer's own statement cannot be compared with the plan.
+    #[error(
+        "the statement in `verified.known` cannot be read, so the plan cannot be compared with it"
+    )]
+    Statement,
+    /// It has a name that its plan does not give to anything.
+    #[error("the row has `{0}`, which its plan does not know")]
+    UnknownName(String),
     /// The receipt does not hold.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
+    /// The authority has revoked the certificate of a controller that signed it.
+    #[error("the certificate of controller {0}, which signed the row, is revoked")]
+    RevokedSigner(u32),
+    /// By epochs: another list of members has signed another row of the same window.
+    #[error("the service had this window signed twice, by two lists of controllers")]
+    SecondList,
 }
 
 /// A page of parts of receipts.
@@ -68,6 +93,16 @@ pub fn open_plan(
     let signed = signed.ok_or_else(|| RefusedRowError::Plan("it cannot be read".to_owned()))?;
     let announced = AnnouncedPlan::open(&signed, deployment);
     announced.map(Arc::new).map_err(|refused| RefusedRowError::Plan(refused.to_string()))
+}
+
+/// By epochs: the plan of a receipt's list, whose certificates were checked.
+#[must_use]
+pub fn listed_plan(
+    receipt: &Receipt,
+    deployment: &Deployment,
+) -> Option<Result<Arc<AnnouncedPlan>, RefusedRowError>> {
+    let listed = receipt.listed_plan(deployment)?.map(Arc::new);
+    Some(listed.map_err(|refused| RefusedRowError::Plan(refused.to_string())))
 }
 
 /// Plan and start of the window, in milliseconds, that a row states.
@@ -105,12 +140,131 @@ pub fn check(
         row.get(name).and_then(Value::as_str) == Some(value.as_str())
     };
     verified.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
+    check_names(row, plan)?;
     let same = plan.group.iter().all(in_group)
-        && match row.get("sealed") {
-            Some(sealed) => is_sealed_sum(sealed, &verified.sealed()),
-            None => plan.sealed_to.is_none() && has_columns(row, announced, verified.words()),
+        && match (plan.sealed_to, row.get("sealed")) {
+            (None, None) => has_columns(row, announced, verified.words()),
+            // What is in the columns of a sealed row is nobody's word.
+            (Some(_), Some(sealed)) => {
+                is_sealed_sum(sealed, &verified.sealed()) && is_empty(row, plan)
+            }
+            _ => false,
         };
     if same { Ok(verified.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
+}
+
+/// All that a reader checks of a row with a result: as [`check`], that nobody who signed it is revoked, and
+/// that no other list has signed its window.
+///
+/// # Errors
+/// [`RefusedRowError`].
+pub fn check_all(
+    row: &Map<String, Value>,
+    query: &str,
+    announced: &AnnouncedPlan,
+    (window, receipt): (Window, &Receipt),
+    (revoked, lists): (Option<&Revoked>, &mut SeenLists),
+) -> Result<String, RefusedRowError> {
+    let holds = check(row, query, announced, (window, receipt))?;
+    check_signers(announced, receipt, revoked)?;
+    lists.take(announced).map(|()| holds)
+}
+
+/// Checks that nobody who signed a row that holds has a certificate that is revoked by now: anyone
+/// who has its key could sign for any time. The position of the first is in the error.
+fn check_signers(
+    announced: &AnnouncedPlan,
+    receipt: &Receipt,
+    revoked: Option<&Revoked>,
+) -> Result<(), RefusedRowError> {
+    // A controller alone has no S.
+    let service = announced.service();
+    let signers = match &receipt.opening_set {
+        Some(signed) => signed.open(service).map(|opened| opened.set.clone()),
+        None => receipt.membership.open(service).map(|own| own.members.clone()),
+    };
+    let signers = signers.map_err(|_| ReceiptError::OpeningSet)?;
+    let roster = &announced.plan().roster;
+    let is_out = |position: &u32| {
+        let id = roster.get(*position as usize).map(|id| Digest(id.0));
+        id.is_none_or(|id| revoked.is_some_and(|revoked| revoked.has(&id)))
+    };
+    signers.iter().find(is_out).map_or(Ok(()), |at| Err(RefusedRowError::RevokedSigner(at)))
+}
+
+/// Checks a row without a result: that nothing in it reads like one, and that it has no name that its
+/// plan does not know. Of a window that never opened there may be no receipt, and so no plan. Texts of
+/// groups and of columns look alike then: only numbers beside its times and counts are refused.
+///
+/// # Errors
+/// [`RefusedRowError`].
+pub fn check_without_result(
+    row: &Map<String, Value>,
+    announced: Option<&AnnouncedPlan>,
+) -> Result<(), RefusedRowError> {
+    let is_empty = match announced {
+        Some(announced) => is_empty(row, announced.plan()),
+        None => row.iter().all(|(name, value)| !value.is_number() || is_in_every_row(name)),
+    };
+    if !is_closed(row) || !is_empty {
+        return Err(RefusedRowError::Malformed);
+    }
+    announced.map_or(Ok(()), |announced| check_names(row, announced.plan()))
+}
+
+/// What the service says of every row, in the order in which rows show it: before the columns, and
+/// after them.
+const BEFORE: [&str; 2] = ["window_start", "window_end"];
+const AFTER: [&str; 4] = ["population", "silent", "excluded", "status"];
+
+/// Whether the service says this of every row.
+pub(super) fn is_in_every_row(name: &str) -> bool {
+    BEFORE.contains(&name) || AFTER.contains(&name)
+}
+
+/// Whether a row's status is a reason why it has no result. One that begins as those of results do, and
+/// is none of them, is no reason.
+pub(super) fn is_closed(row: &Map<String, Value>) -> bool {
+    let status = row.get("status").and_then(Value::as_str);
+    status.is_some_and(|status| !status.starts_with("ok"))
+}
+
+/// Names of a row of this plan beside those of its group and its columns.
+fn stated_names(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let noise = plan.privacy.iter().flat_map(|_| ["noise", "mostly_noise"]);
+    let totals = plan.horizon().map(|_| "windows");
+    let sealed = plan.sealed_to.map(|_| "sealed");
+    let always = AFTER.into_iter().chain(["integrity", "plan"]);
+    BEFORE.into_iter().chain(always).chain(totals).chain(noise).chain(sealed)
+}
+
+fn check_names(row: &Map<String, Value>, plan: &Plan) -> Result<(), RefusedRowError> {
+    let known = |name: &&String| {
+        stated_names(plan).any(|stated| stated == *name)
+            || plan.group.iter().any(|(group, _)| group == *name)
+            || plan.select.items.iter().any(|item| item.alias == **name)
+    };
+    match row.keys().find(|name| !known(name)) {
+        None => Ok(()),
+        Some(name) => Err(RefusedRowError::UnknownName(name.escape_debug().to_string())),
+    }
+}
+
+/// The row with its names in the plan's order, whichever order the service chose. A name that the
+/// plan does not know is left out.
+#[must_use]
+pub fn in_order(mut row: Map<String, Value>, announced: &AnnouncedPlan) -> Map<String, Value> {
+    let plan = announced.plan();
+    let group = plan.group.iter().map(|(name, _)| name.as_str());
+    let items = plan.select.items.iter().map(|item| item.alias.as_str());
+    let rest = ["windows", "noise", "mostly_noise", "integrity", "sealed"].into_iter();
+    let names = BEFORE.into_iter().chain(group).chain(items).chain(AFTER).chain(rest);
+    names.filter_map(|name| row.remove_entry(name)).collect()
+}
+
+/// Whether none of the plan's columns has anything.
+fn is_empty(row: &Map<String, Value>, plan: &Plan) -> bool {
+    plan.select.items.iter().all(|item| row.get(&item.alias).is_none_or(Value::is_null))
 }
 
 fn is_sealed_sum(sealed: &Value, expected: &alpheus_encrypted_stream::consumer::SealedSum) -> bool {
@@ -122,9 +276,9 @@ fn is_sealed_sum(sealed: &Value, expected: &alpheus_encrypted_stream::consumer::
 fn has_columns(row: &Map<String, Value>, announced: &AnnouncedPlan, words: &[u64]) -> bool {
     let plan = announced.plan();
     let own = |alias: &str| row.get(alias).cloned().unwrap_or_default();
-    let mut items = plan.select.items.iter().map(|item| own(&item.alias));
+    let items = plan.select.items.iter().map(|item| own(&item.alias));
     if row.get("population").and_then(Value::as_u64) == Some(0) {
-        return items.all(|value| value.is_null());
+        return is_empty(row, plan);
     }
     let Ok(expected) = columns(plan, words) else { return false };
     // Numbers are compared as the row's text is read.
@@ -142,6 +296,8 @@ pub struct QueryReceipts {
     /// The earliest window of which the service has a receipt, once all were read.
     oldest: Option<u64>,
     earliest: Option<u64>,
+    /// By epochs: whose rows were shown.
+    pub(super) lists: SeenLists,
 }
 
 /// Receipts that are held until their rows come. Beyond it they are read again.
@@ -172,7 +328,8 @@ impl QueryReceipts {
                 if from_start {
                     return Ok(Err(RefusedRowError::NoReceipt));
                 }
-                *self = Self { oldest: self.oldest, ..Self::default() };
+                let lists = std::mem::take(&mut self.lists);
+                *self = Self { oldest: self.oldest, lists, ..Self::default() };
                 from_start = true;
                 continue;
             };
@@ -211,7 +368,8 @@ fn read_part(digits: &str) -> Option<ReceiptPart> {
     postcard::from_bytes(&bytes).ok()
 }
 
-/// All receipts of a query at a service, and the plans that they are of.
+/// All receipts of a query at a service, and the plans that they are of. Those by epochs have their
+/// plans in them.
 ///
 /// # Errors
 /// [`RequestError`] if the service does not answer.
@@ -226,8 +384,9 @@ pub async fn all_receipts(
         receipts.extend(read.filter_map(|part| parts.take(part)));
         next = page.next;
     }
-    for (plan, ..) in &receipts {
-        if !plans.contains_key(plan) {
+    for (plan, _, receipt) in &receipts {
+        let is_listed = receipt.as_ref().is_ok_and(|receipt| receipt.listing.is_some());
+        if !is_listed && !plans.contains_key(plan) {
             let path = format!("/v1/queries/{query}/plans/{plan}");
             let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
             plans.insert(*plan, answer.announcement);

@@ -33,6 +33,17 @@ pub enum StatementResult {
     Dropped(String),
 }
 
+impl StatementResult {
+    /// The name of the query that is running now, if the statement began one.
+    #[must_use]
+    pub fn running(&self) -> Option<&str> {
+        match self {
+            Self::Running(explanation) => Some(&explanation.name),
+            Self::Explanation(_) | Self::Tables(_) | Self::Dropped(_) => None,
+        }
+    }
+}
+
 /// Sends the statement of `--query`; then prints the rows of `--results`.
 pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
     let identity = open_consumer(args.identity.as_ref(), globals)?;
@@ -44,7 +55,7 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         let query = Query::of(query)?;
         let answered: StatementResult =
             client.post_json("/v1/statements", &opener.statement(&query.text)?)?;
-        opener.accepted(&query.text);
+        opener.accepted(&query.text, answered.running())?;
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
                 Answer::Explanation(explanation)
@@ -77,7 +88,7 @@ fn results(
     follow: bool,
     format: Format,
 ) -> Result<(), Failure> {
-    let (mut after, mut out, mut header) = (0, io::stdout().lock(), false);
+    let (mut after, mut out, mut header) = (0, io::stdout().lock(), Vec::new());
     loop {
         let wait = if follow { WAIT } else { 0 };
         let Rows { rows, next } = client.block_on(opener.rows(client.http(), name, after, wait))?;
@@ -94,11 +105,11 @@ fn results(
     }
 }
 
-/// Writes a row as a line of JSON, or as cells.
+/// Writes a row as a line of JSON, or as cells below the names of the first row.
 fn write_row(
     row: &Map<String, Value>,
     format: Format,
-    header: &mut bool,
+    header: &mut Vec<String>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     if format == Format::Json {
@@ -107,9 +118,18 @@ fn write_row(
     let mut csv = csv::WriterBuilder::new();
     csv.delimiter(if format == Format::Csv { b',' } else { b'\t' });
     let mut csv = csv.from_writer(out);
-    if !std::mem::replace(header, true) {
-        csv.write_record(row.keys())?;
+    if header.is_empty() {
+        *header = row.keys().cloned().collect();
+        csv.write_record(&*header)?;
     }
-    csv.write_record(row.values().map(|value| cell(value.clone())))?;
+    csv.write_record(cells_below(header, row))?;
     csv.flush()
+}
+
+/// A row's cells in the order of a header. The service chooses the order of a row's names.
+pub fn cells_below<'a>(
+    header: &'a [String],
+    row: &'a Map<String, Value>,
+) -> impl Iterator<Item = String> + 'a {
+    header.iter().map(|name| row.get(name).map_or_else(String::new, |value| cell(value.clone())))
 }

@@ -1,7 +1,10 @@
 //! Reading rows that are sealed to the consumer that asked for them.
 
 use super::asked::AskedVerified;
-use super::receipts::{QueryReceipts, RefusedRowError, check, open_plan, stated};
+use super::receipts::{
+    QueryReceipts, RefusedRowError, check_all, check_without_result, in_order, is_closed,
+    is_in_every_row, listed_plan, open_plan, stated,
+};
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
 use crate::deployment::{CONSUMER_CERTIFICATE, from_hex};
@@ -9,16 +12,21 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, Reader, SealedSum};
-use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::errors::ErrorId;
+use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_node::pki::read_seed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{PlanId, SchemaId};
+use alpheus_policy::planner::check_meaning;
+use alpheus_policy::query::{self, parse};
+use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::results::{Sealed, has_opened, opened};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +49,25 @@ pub struct Rows {
     pub next: u64,
 }
 
+/// The service says that a statement began another query.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the service says that `{running}` is running now, which is not the query of the statement"
+)]
+pub struct OtherQueryError {
+    running: String,
+}
+
+/// Whether the query that the service says is running now is the one that the statement begins.
+fn check_begun(begun: Option<&str>, running: Option<&str>) -> Result<(), OtherQueryError> {
+    match running {
+        Some(running) if begun != Some(running) => {
+            Err(OtherQueryError { running: running.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A sealed row's columns by name, or the reason why they cannot be read.
 type Columns = Result<Vec<(String, Value)>, String>;
 
@@ -57,18 +84,27 @@ pub struct Opener {
     keys: Option<(Consumer, String)>,
     /// By plan, or why its rows cannot be read.
     readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
-    /// By plan, or why it does not check out.
-    plans: Mutex<HashMap<PlanId, Plan>>,
+    /// By query and plan, or why it does not check out.
+    plans: Mutex<HashMap<(String, PlanId), Plan>>,
     /// By query.
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
     /// The queries whose rows must be verified, whatever the service says of them.
     asked: AskedVerified,
+    /// Those of which it has said so itself.
+    declared: Mutex<HashSet<String>>,
     /// Whether the rows of all queries must be.
     requires_verified: bool,
+    /// Certificates that the authority has revoked.
+    revoked: Option<Revoked>,
+    /// As the service gave it last. It shows what the statements ask for.
+    schema: Mutex<Option<Arc<Schema>>>,
 }
 
 /// A plan as it was announced and checked, or why it was refused.
 type Plan = Result<Arc<AnnouncedPlan>, RefusedRowError>;
+
+/// The plan of a row, if it is the query's, and in words what holds of the row.
+type Checked = (Option<Arc<AnnouncedPlan>>, Result<String, RefusedRowError>);
 
 /// Plans that are remembered. A service that names a new one in each row cannot fill the memory.
 const PLANS: usize = 64;
@@ -108,7 +144,10 @@ impl Opener {
             plans: Mutex::default(),
             receipts: tokio::sync::Mutex::default(),
             asked: AskedVerified::of(identity),
+            declared: Mutex::default(),
             requires_verified: false,
+            revoked: identity.revoked().cloned(),
+            schema: Mutex::default(),
         })
     }
 
@@ -128,10 +167,26 @@ impl Opener {
         Ok(Statement { sql, certificate })
     }
 
-    /// To be called once the service has accepted a statement. A query that does not ask for verified
-    /// rows may have the name of one that did.
-    pub fn accepted(&self, sql: &str) {
-        self.asked.after(sql);
+    /// Refuses rows of this query that do not say that they are verified. The service may say that
+    /// a query is verified. It may not take that back.
+    pub fn declare_verified(&self, query: &str) {
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        declared.insert(query.to_owned());
+    }
+
+    /// To be called once the service has answered a statement, with the query that it says is
+    /// running now. A query that does not ask for verified rows may have the name of one that did.
+    ///
+    /// # Errors
+    /// A [`Failure`] if the statement begins no query of that name. Rows of another one would be
+    /// read in its place, and the identity folder has no note of that one.
+    pub fn accepted(&self, sql: &str, running: Option<&str>) -> Result<(), Failure> {
+        let begun = self.asked.after(sql);
+        check_begun(begun.as_deref(), running).map_err(|error| {
+            Failure::new(Category::Check, error)
+                .with_id(ErrorId::CheckFailed)
+                .with_help("do not read its rows: the service may have been changed")
+        })
     }
 
     /// Rows of the consumer's own query after an offset. Verified rows are checked against what
@@ -149,10 +204,11 @@ impl Opener {
     ) -> Result<Rows, RequestError> {
         let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
         let mut rows: Rows = client.get_json(&path, Duration::from_secs(wait)).await?;
-        let required = self.requires_verified || self.asked.has(name);
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).contains(name);
+        let required = self.requires_verified || declared || self.asked.has(name);
         for row in &mut rows.rows {
             self.check(client, name, row, required).await?;
-            let Some(sealed) = row.remove("sealed") else { continue };
+            let Some(sealed) = row.shift_remove("sealed") else { continue };
             match self.columns(client, name, sealed).await? {
                 None => {}
                 Some(Ok(columns)) => row.extend(columns),
@@ -176,65 +232,67 @@ impl Opener {
             return Ok(());
         }
         let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
-        let checked = match (has_result, stated(row).filter(|_| says_so)) {
-            (_, None) => Err(RefusedRowError::Plain),
-            (false, Some((plan, _))) => match self.announced(client, name, plan).await? {
-                Ok(announced) if announced.plan().name != name => Err(RefusedRowError::OtherPlan),
-                _ if is_odd(row) => Err(RefusedRowError::Malformed),
-                // Its group is shown, if the plan can be read.
-                _ => Ok("nothing was signed".to_owned()),
-            },
-            (true, Some(of)) => self.verified(client, name, row, of).await?,
-        };
-        let plan = stated(row).map(|(plan, _)| plan);
-        let known = plan.and_then(|plan| self.known_plan(&plan));
-        let known = known.filter(|known| known.plan().name == name);
-        let said = match checked {
-            Ok(said) if has_result => {
-                keep(row, known.as_deref());
-                said
-            }
-            other => {
-                hide(row, known.as_deref());
-                match other {
-                    Ok(said) => said,
-                    Err(why) => {
-                        row.insert("status".to_owned(), format!("refused: {why}").into());
-                        "refused".to_owned()
-                    }
+        let (plan, checked) = match stated(row).filter(|_| says_so) {
+            None => (None, Err(RefusedRowError::Plain)),
+            Some(of) if has_result => self.verified(client, name, row, of).await?,
+            Some(of) => match self.announced(client, name, of.0).await? {
+                Ok(plan) => {
+                    let checked = check_without_result(row, Some(&plan));
+                    (Some(plan), checked.map(|()| NOTHING_SIGNED.to_owned()))
                 }
-            }
+                // Without its plan, nothing but the times and the status of a closed row is shown.
+                Err(_) if is_closed(row) => (None, Ok(NOTHING_SIGNED.to_owned())),
+                Err(refused) => (None, Err(refused)),
+            },
         };
-        row.remove("plan");
+        if !has_result || checked.is_err() {
+            hide(row, plan.as_deref());
+        }
+        let said = checked.unwrap_or_else(|why| {
+            row.insert("status".to_owned(), format!("refused: {why}").into());
+            "refused".to_owned()
+        });
         row.insert("integrity".to_owned(), said.into());
+        match plan {
+            Some(plan) => *row = in_order(std::mem::take(row), &plan),
+            None => drop(row.shift_remove("plan")),
+        }
         Ok(())
     }
 
-    fn known_plan(&self, plan: &PlanId) -> Option<Arc<AnnouncedPlan>> {
-        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.get(plan).and_then(|known| known.as_ref().ok()).cloned()
-    }
-
+    /// Checks a row with a result. Returns its plan, if that is the query's, and what the row's receipt
+    /// shows.
     async fn verified(
         &self,
         client: &HttpClient,
         name: &str,
         row: &Map<String, Value>,
         of: (PlanId, u64),
-    ) -> Result<Result<String, RefusedRowError>, RequestError> {
-        let announced = match self.announced(client, name, of.0).await? {
-            Ok(announced) => announced,
-            Err(refused) => return Ok(Err(refused)),
-        };
+    ) -> Result<Checked, RequestError> {
         let mut receipts = self.receipts.lock().await;
         let receipts = receipts.entry(name.to_owned()).or_default();
-        Ok(match receipts.take(client, name, of).await? {
-            Ok((window, receipt)) => check(row, name, &announced, (window, &receipt)),
-            Err(refused) => Err(refused),
+        let taken = receipts.take(client, name, of).await?;
+        let listed = taken.as_ref().ok().and_then(|(_, own)| listed_plan(own, &self.deployment));
+        // By epochs a window's plan is in its receipt. No other window has it.
+        let plan = match listed {
+            Some(listed) => self.asked_for(client, name, of.0, listed).await?,
+            None => self.announced(client, name, of.0).await?,
+        };
+        Ok(match (plan, taken) {
+            (Ok(plan), Ok((window, receipt))) => {
+                let seen = (self.revoked.as_ref(), &mut receipts.lists);
+                let checked = check_all(row, name, &plan, (window, &receipt), seen);
+                (Some(plan), checked)
+            }
+            (Ok(plan), Err(refused)) => (Some(plan), Err(refused)),
+            (Err(RefusedRowError::NoPlan), Err(refused)) | (Err(refused), _) => {
+                (None, Err(refused))
+            }
         })
     }
 
-    /// A plan of a query, checked as controllers check it. It is fetched once, also if it is refused.
+    /// A plan that was announced for a query, checked as controllers check it, and that it is what the
+    /// consumer asked for. It is fetched once, also if it is refused.
     async fn announced(
         &self,
         client: &HttpClient,
@@ -242,21 +300,56 @@ impl Opener {
         plan: PlanId,
     ) -> Result<Plan, RequestError> {
         let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = plans().get(&plan) {
+        let of = (name.to_owned(), plan);
+        if let Some(known) = plans().get(&of) {
             return Ok(known.clone());
         }
         let path = format!("/v1/queries/{name}/plans/{plan}");
-        let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
-        let opened = open_plan(&answer.announcement, &self.deployment).and_then(|announced| {
-            let same = announced.id() == plan;
-            same.then_some(announced).ok_or(RefusedRowError::OtherPlan)
-        });
+        let opened = match client.get_json::<PlanAnswer>(&path, Duration::ZERO).await {
+            Ok(answer) => open_plan(&answer.announcement, &self.deployment),
+            // By epochs the plan of a window that did not open is kept nowhere.
+            Err(RequestError::Refused(problem)) if problem.status == 404 => {
+                Err(RefusedRowError::NoPlan)
+            }
+            Err(failed) => return Err(failed),
+        };
+        let opened = self.asked_for(client, name, plan, opened).await?;
         let mut known = plans();
         if known.len() >= PLANS {
             known.clear();
         }
-        known.insert(plan, opened.clone());
+        known.insert(of, opened.clone());
         Ok(opened)
+    }
+
+    /// A plan if it has this id and is of this query, and, of a query that the consumer noted, if it is
+    /// what the statement asks for.
+    async fn asked_for(
+        &self,
+        client: &HttpClient,
+        name: &str,
+        plan: PlanId,
+        opened: Plan,
+    ) -> Result<Plan, RequestError> {
+        let announced = match opened {
+            Ok(announced) if announced.id() == plan && announced.plan().name == name => announced,
+            Ok(_) => return Ok(Err(RefusedRowError::OtherPlan)),
+            refused => return Ok(refused),
+        };
+        let Some(sql) = self.asked.statement(name) else { return Ok(Ok(announced)) };
+        let schema = self.schema(client, announced.plan().schema).await?;
+        Ok(is_asked_for(&sql, &schema, &announced).map(|()| announced))
+    }
+
+    /// The service's schema. It is fetched again while the known one has another id.
+    async fn schema(&self, client: &HttpClient, id: SchemaId) -> Result<Arc<Schema>, RequestError> {
+        let known = || self.schema.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = known().as_ref().filter(|schema| schema.id() == id) {
+            return Ok(Arc::clone(schema));
+        }
+        let schema: Arc<Schema> = Arc::new(client.get_json("/v1/schema", Duration::ZERO).await?);
+        *known() = Some(Arc::clone(&schema));
+        Ok(schema)
     }
 
     /// The columns of a sealed row, by name, or why they cannot be read; nothing if
@@ -317,40 +410,34 @@ impl Opener {
     }
 }
 
-/// What the service says of every row.
-const STATED: [&str; 6] =
-    ["window_start", "window_end", "status", "population", "silent", "excluded"];
-/// What it says of a row with a result beside that.
-const STATED_OF_RESULTS: [&str; 6] =
-    ["noise", "mostly_noise", "windows", "streams_without_report", "sealed", "integrity"];
-
-/// Whether a status begins as those of results do, and is none of them.
-fn is_odd(row: &Map<String, Value>) -> bool {
-    let status = row.get("status").and_then(Value::as_str);
-    status.is_none_or(|status| status.starts_with("ok"))
+/// Whether a plan is what the consumer's own statement asks for. A schema that is not the plan's shows
+/// nothing of what its columns mean.
+fn is_asked_for(
+    sql: &str,
+    schema: &Schema,
+    announced: &AnnouncedPlan,
+) -> Result<(), RefusedRowError> {
+    match parse(sql) {
+        Ok(query::Statement::Create(create)) => {
+            Ok(check_meaning(&create, schema, announced.plan())?)
+        }
+        _ => Err(RefusedRowError::Statement),
+    }
 }
 
-/// Takes from a row that holds what its plan does not know.
-fn keep(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
-    let Some(plan) = announced.map(AnnouncedPlan::plan) else { return };
-    let in_plan = |name: &String| {
-        plan.group.iter().any(|(group, _)| group == name)
-            || plan.select.items.iter().any(|item| item.alias == *name)
-    };
-    let stated = |name: &str| STATED.contains(&name) || STATED_OF_RESULTS.contains(&name);
-    row.retain(|name, _| stated(name) || in_plan(name));
-}
+/// What is said of a row without a result.
+const NOTHING_SIGNED: &str = "nothing was signed";
 
 /// Takes from a row what nobody has signed: all but its time, counts and status. Its group is the
 /// plan's.
 fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
-    row.remove("sealed");
+    row.shift_remove("sealed");
     let groups = announced.map_or(&[][..], |announced| &announced.plan().group);
     for (name, value) in row.iter_mut() {
         let group = groups.iter().find(|(group, _)| group == name);
         if let Some((_, own)) = group {
             *value = own.clone().into();
-        } else if !STATED.contains(&name.as_str()) {
+        } else if !is_in_every_row(name) {
             *value = Value::Null;
         }
     }
@@ -358,3 +445,17 @@ fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
 
 const NO_KEYS: &str = "the row is sealed, and the identity folder has no consumer.txt and \
     consumer.seed: use the identity folder that asked for it";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_names_another_query_than_the_statement_is_refused() {
+        let refuses = |begun, running| check_begun(begun, running).is_err();
+        assert!(!refuses(Some("Sums"), Some("Sums")) && !refuses(Some("Sums"), None));
+        assert!(refuses(Some("Sums"), Some("Sums_1")) && refuses(Some("Sums"), Some("sums")));
+        // A statement that this build cannot read, or one that begins nothing.
+        assert!(refuses(None, Some("Sums")) && !refuses(None, None));
+    }
+}

@@ -113,7 +113,7 @@ pub(super) fn check_windows(counters: &Counters, shown: &WindowReport) -> Result
 #[must_use]
 pub fn no_window(remedy: Option<String>) -> Failure {
     let help = remedy.unwrap_or_else(|| {
-        "ask for longer windows or for a smaller population, or let policies.yaml allow what is asked; the lines above say what each window lacked".to_owned()
+        "ask for longer windows, in which more owners have data, or bring data of more owners; the lines above say what each window lacked".to_owned()
     });
     Failure::new(Category::Check, NoWindowError).with_help(help)
 }

@@ -9,6 +9,7 @@ mod run;
 pub mod windows;
 
 pub use limits::{MaxRefused, no_window};
+pub use output::counted;
 pub(crate) use output::report_refused;
 
 use alpheus_node::failure::Failure;

@@ -2,6 +2,7 @@
 
 use super::inputs::{Inputs, read_queries};
 use crate::statement;
+use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_input::refusals::Refusals;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -167,10 +168,11 @@ pub(super) fn report(
     let events: usize = recording.streams.iter().map(RecordedStream::len).sum();
     writeln!(
         out,
-        "{} rows read, {events} events of {} streams, {} frames ({} bytes) encrypted",
-        recording.rows,
-        recording.streams.len(),
-        counters.frames,
+        "{} read, {} of {}, {} ({} bytes) encrypted",
+        counted(recording.rows, "row"),
+        counted(events as u64, "event"),
+        counted(recording.streams.len() as u64, "stream"),
+        counted(counters.frames, "frame"),
         counters.bytes
     )?;
     if recording.duplicates > 0 {
@@ -182,7 +184,7 @@ pub(super) fn report(
         )?;
     }
     if recording.untimed > 0 {
-        writeln!(out, "{} rows without a time left out", recording.untimed)?;
+        writeln!(out, "{} without a time left out", counted(recording.untimed, "row"))?;
     }
     report_refused(out, &recording.refused)?;
     report_refused(out, refused)?;
@@ -190,17 +192,33 @@ pub(super) fn report(
         writeln!(out, "dead letters {count}: {reason}")?;
     }
     for (reason, count) in &counters.exclusions {
-        writeln!(out, "streams left out of windows {count}: {reason}")?;
+        writeln!(out, "streams left out of windows {count}: {reason}{}", of_others(*reason))?;
     }
     for (reason, count) in &counters.failed {
         writeln!(out, "windows that did not open {count}: {reason}")?;
     }
     writeln!(
         out,
-        "{} windows opened, {} did not",
-        counters.opened,
+        "{} opened, {} did not",
+        counted(counters.opened, "window"),
         counters.failed.values().sum::<u64>()
     )
+}
+
+/// That results are of the others, where those who are left out differ from them.
+fn of_others(reason: ExclusionError) -> &'static str {
+    match reason {
+        ExclusionError::TooManyEvents => {
+            "; results, and the margins of noise, are those of the others alone"
+        }
+        _ => "",
+    }
+}
+
+/// A count with its noun, as in `1 window` and `2 windows`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Prints which rows were refused, with the lines of the first few.

@@ -16,7 +16,9 @@ use alpheus_node::service::progress::Progress;
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::settings::path_flag;
 use alpheus_policy::catalog::RunningQuery;
+use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::MaskChoice;
 use alpheus_stream_runtime::embedded::{Embedded, Pace};
 use alpheus_stream_runtime::error::RuntimeError;
@@ -174,13 +176,23 @@ fn plan(
             left.reason
         );
     }
-    for what in &planned.accuracy {
+    for what in planned.accuracy.iter().chain(&lacking(&planned, embedded)) {
         let _ = writeln!(std::io::stderr(), "{}: {what}", planned.name);
     }
     let (plans, masks) = (planned.to_run(), planned.masks);
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: plans.clone() };
     embedded.manager.catalog.start(running).map_err(|error| refused(error.to_string()))?;
     Ok((plans, masks))
+}
+
+/// What the results do not hide, as EXPLAIN says it, if readings may lack what they are of: fewer
+/// owners than the minimum may be in them.
+fn lacking(planned: &PlannedQuery, embedded: &Embedded) -> Option<String> {
+    let plan = planned.plans.first()?;
+    let known = embedded.manager.catalog.schemas().find(|known| known.id == plan.schema)?;
+    plan.attributes.iter().find(|at| known.schema.is_optional(**at))?;
+    let warnings = explain(planned, known, 0.0, true).warnings;
+    warnings.into_iter().find(|warning| warning.contains("events may lack"))
 }
 
 /// Feeds the recording in chunks of ticks: a chunk's events are durable as a

@@ -237,7 +237,7 @@ impl WindowReport {
                 0 => {}
                 more => writeln!(
                     out,
-                    "    … and {more} more; the results say why in the column `status`"
+                    "    … and {more} more; the column `status` of the results says why"
                 )?,
             }
             if let Some(longer) = longer {
@@ -267,22 +267,10 @@ fn of_query(
     if own().find(is_closed).is_none() {
         return OfQuery { name, windows, closed: Vec::new(), longer: None };
     }
-    let audiences = planned(create, catalog).map(|planned| Audience::of(&planned, streams));
-    let present: HashMap<WindowOfGroup, u32> = audiences
-        .iter()
-        .flatten()
-        .flat_map(|own| {
-            own.present().into_iter().map(|(at, many)| ((at / 1000, own.group.clone()), many))
-        })
-        .collect();
-    let why = |row: &Row| {
-        let many = present.get(&(row.window_start, row.group.clone())).copied().unwrap_or(0);
-        match (row.status.as_str(), many) {
-            (_, 0) if !present.is_empty() => "nobody has data".to_owned(),
-            (status, _) if has_opened(status) => "nobody who takes part has data".to_owned(),
-            (status, 1) => format!("{status}; one owner has data"),
-            (status, many) => format!("{status}; {many} owners have data"),
-        }
+    // How few have data is not said, as it is not in the results: what is printed may be shown to others.
+    let why = |row: &Row| match row.status.as_str() {
+        status if has_opened(status) => "nobody who takes part has data".to_owned(),
+        status => status.to_owned(),
     };
     let mut closed: Vec<(u64, u64, String)> =
         own().filter(is_closed).map(|row| (row.window_start, row.window_end, why(row))).collect();

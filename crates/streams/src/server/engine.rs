@@ -266,7 +266,7 @@ impl Engine {
             note.clear();
         } else {
             note.set(format!(
-                "windows were lost since {many} controllers gave tokens and no openings; the log names them, and they are asked last for a while"
+                "windows were lost since {many} controllers stopped answering part-way; the log names them, and they are asked last for a while"
             ));
         }
     }

@@ -181,7 +181,9 @@ impl StatementDraft {
                     continue;
                 }
                 let opened = has_opened(&row.status);
-                let receipt = row.plan.and_then(|plan| receipts.get(&(plan, row.window_start)));
+                // By epochs a receipt is of its list's plan, and a row's cost of the terms.
+                let signed = row.verified.or(row.plan);
+                let receipt = signed.and_then(|plan| receipts.get(&(plan, row.window_start)));
                 let (plan, receipt, json) = (row.plan, receipt.cloned(), row.to_json());
                 let query = row.query;
                 self.statement.release(PublishedRow { query, plan, opened, row: json, receipt });

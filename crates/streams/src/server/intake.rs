@@ -114,8 +114,11 @@ impl Intake {
     fn take_alone(&self, device: &str, uploads: &[Upload]) -> Result<Vec<UploadStatus>, Error> {
         let (mut batch, mut received) = (Batch::new(), Vec::with_capacity(uploads.len()));
         let mut last = HashMap::new();
-        let mut repeats = BTreeSet::new();
+        let (mut seen, mut repeats) = (BTreeSet::new(), BTreeSet::new());
         for upload in uploads {
+            // What comes after an upload that was not taken in the same request continues it, and says
+            // nothing of what this state has.
+            let first = seen.insert(upload.stream);
             let before = match last.get(&upload.stream) {
                 Some(known) => *known,
                 None => self.taken(&upload.stream)?,
@@ -128,7 +131,7 @@ impl Intake {
                     UploadStatus::Before { .. } => {
                         repeats.insert(upload.stream);
                     }
-                    UploadStatus::Missing { next } if next < upload.number => {
+                    UploadStatus::Missing { next } if first && next < upload.number => {
                         self.note_lost(&upload.stream);
                     }
                     _ => {}
@@ -230,3 +233,6 @@ pub(crate) fn not_wanted(
 fn key_of(stream: &StreamId) -> Vec<u8> {
     [TAKEN, &stream.0].concat()
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,6 +144,9 @@ pub struct Args {
     /// [default: 30]
     #[arg(long, value_name = "DAYS")]
     receipts_retention: Option<u32>,
+    /// How many queries of one consumer may run at a time [default: 100]
+    #[arg(long, value_name = "QUERIES")]
+    queries_per_consumer: Option<u32>,
 }
 
 impl Args {
@@ -164,6 +167,7 @@ impl Args {
             ("windows.results-days", number(self.results_retention)),
             ("windows.receipts-days", number(self.receipts_retention)),
             ("windows.results-rows", self.results_rows.map(|rows| rows.to_string())),
+            (settings::QUERIES, number(self.queries_per_consumer)),
         ]);
         globals.settings(flags)
     }
@@ -183,8 +187,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let windows = settings.part::<WindowSettings>()?;
     let store = globals.open_store(&settings)?;
     let devices = DeviceTimes::default();
-    let clock = ServiceClock::new(SKEW, devices.clone());
-    let clock = (clock, globals.health.note("clock"));
+    let clock = (ServiceClock::new(SKEW, devices.clone()), globals.health.note("clock"));
     let asked_last = globals.health.note("controllers");
     let revocations = Revocations::open(&identity, deployment::of(&identity)?.authority())?;
     let revoked = revocations.revoked();
@@ -199,6 +202,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest_keys::server_check(&identity, &schema)?);
     }
+    engine.manager.limit_queries(settings::queries(&settings)?);
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     engine.lost.register(&globals.metrics, &globals.health);

@@ -3,16 +3,17 @@
 use super::options::Options;
 use crate::error::Source;
 use crate::error::cluster::{ClusterError, code, is_silence};
+use crate::membership::BrokerTime;
 use rdkafka::ClientContext;
 use rdkafka::admin::AdminClient;
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
 use rdkafka::consumer::{BaseConsumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
-use rdkafka::message::Message;
+use rdkafka::message::{Message, Timestamp};
 use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// KiB of prefetched records for each partition that is read.
 const PREFETCH_KIB: &str = "8192";
@@ -47,6 +48,8 @@ struct LastError(Mutex<Option<(Code, Source)>>);
 pub(super) struct Context {
     last_error: Arc<LastError>,
     deliveries: Mutex<Deliveries>,
+    /// The brokers' time, when it was last said.
+    time: Mutex<Option<BrokerTime>>,
 }
 
 /// The delivery reports of a transaction.
@@ -56,11 +59,17 @@ pub(super) struct Deliveries {
     pub(super) places: HashMap<usize, (i64, i64)>,
     /// The first record that could not be written: its topic and the error.
     pub(super) failed: Option<(String, KafkaError)>,
+    /// When the transaction began.
+    pub(super) begun: Option<Instant>,
 }
 
 impl Context {
     pub(super) fn deliveries(&self) -> MutexGuard<'_, Deliveries> {
         self.deliveries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn time(&self) -> MutexGuard<'_, Option<BrokerTime>> {
+        self.time.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,6 +102,12 @@ impl ProducerContext for Context {
                 let at = message.offset();
                 let place = deliveries.places.entry(number).or_insert((at, at));
                 *place = (place.0.min(at), place.1.max(at));
+                if let Timestamp::LogAppendTime(milliseconds) = message.timestamp()
+                    && let (Ok(ms), Some(sent)) = (u64::try_from(milliseconds), deliveries.begun)
+                {
+                    let (at, heard) = (ms.saturating_mul(1_000), Instant::now());
+                    *self.time() = Some(BrokerTime { at, sent, heard });
+                }
             }
             Err((error, message)) => {
                 let failed = || (message.topic().to_owned(), error.clone());
@@ -182,6 +197,11 @@ impl Clients {
     /// Clears the last error, since the cluster has answered.
     pub(super) fn answered(&self) {
         *self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The brokers' time, when they last said it.
+    pub(super) fn time(&self) -> Option<BrokerTime> {
+        *self.producer.context().time()
     }
 
     /// The producer's delivery reports.

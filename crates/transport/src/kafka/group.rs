@@ -3,13 +3,13 @@
 //! The group's protocol says which partitions are whose. Records are read through the store. So the
 //! consumer here has its partitions paused, and reads nothing.
 
-use super::client::base;
+use super::client::{Clients, base};
 use super::options::Options;
 use super::store::{self, Change};
 use super::topics::Names;
 use crate::error::Error;
 use crate::error::cluster::ClusterError;
-use crate::membership::{Joined, Membership, Ownership};
+use crate::membership::{BrokerTime, Joined, Membership, Ownership};
 use crate::names::{Group, Offset, Partition, Topic};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
@@ -42,7 +42,8 @@ pub fn join(options: &Options, group: &Group, instance: &str) -> Result<Joined, 
     let consumer = Arc::new(consumer(options, &names.group(group))?);
     let offsets = Offsets(Arc::clone(&consumer));
     let store = store::open_as(options, names.instance(group, instance), Some(offsets))?;
-    Ok((Arc::new(store), Box::new(Member { consumer, names })))
+    let clients = Arc::clone(store.clients());
+    Ok((Arc::new(store), Box::new(Member { consumer, names, clients })))
 }
 
 fn consumer(options: &Options, group: &str) -> Result<GroupConsumer, ClusterError> {
@@ -141,6 +142,11 @@ impl Offsets {
             return Ok(());
         }
         let member = self.0.group_metadata().ok_or(KafkaError::Canceled)?;
+        // Once the group has given its partitions away, the metadata may name no member. Brokers do not
+        // fence such. What says so is set with the metadata, so it is asked afterwards.
+        if self.0.assignment_lost() {
+            return Err(KafkaError::Canceled);
+        }
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match producer.send_offsets_to_transaction(&list, &member, left) {
@@ -171,6 +177,7 @@ impl Offsets {
 struct Member {
     consumer: Arc<GroupConsumer>,
     names: Names,
+    clients: Arc<Clients>,
 }
 
 impl Member {
@@ -231,6 +238,10 @@ impl Membership for Member {
             }
         }
         Ok(())
+    }
+
+    fn time(&self) -> Option<BrokerTime> {
+        self.clients.time()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Properties that the store's guarantees depend on, under all their names. Only the store
 /// sets them.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 21] = [
     "acks",
     "allow.auto.create.topics",
     "bootstrap.servers",
@@ -18,6 +18,10 @@ const RESERVED: [&str; 18] = [
     "enable.idempotence",
     "enable.partition.eof",
     "group.id",
+    // A group's members have names of their own, and its protocol is the one that fences them.
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
     "isolation.level",
     "message.max.bytes",
     "message.timeout.ms",
@@ -144,6 +148,10 @@ mod tests {
         );
         options.properties = vec![("metadata.broker.list".into(), "elsewhere:9092".into())];
         assert!(options.check().is_err(), "another name of a reserved property");
+        for name in ["group.instance.id", "group.protocol"] {
+            options.properties = vec![(name.into(), "consumer".into())];
+            assert!(options.check().is_err(), "{name}: workers of one name fence each other");
+        }
         for prefix in
             ["a b.", "ä.", "", "a", "a.state.", "store.", &format!("{}.", "x".repeat(100))]
         {

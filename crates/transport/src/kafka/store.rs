@@ -162,6 +162,20 @@ impl Shared {
 }
 
 impl Kafka {
+    fn ensure(&self, topic: &Topic, partitions: u32, kind: Kind) -> Result<(), Error> {
+        self.queue.flush()?;
+        let known = self.topics.ensure(&self.names.topic(topic)?, partitions, kind)?;
+        if known.partitions == partitions {
+            return Ok(());
+        }
+        Err(Error::TopicDiffers { topic: topic.clone(), have: known.partitions, want: partitions })
+    }
+
+    /// The clients, whose producer hears the brokers' time.
+    pub(super) fn clients(&self) -> &Arc<Clients> {
+        &self.clients
+    }
+
     /// Reads positions and all existing state spaces.
     fn load(&self) -> Result<(), Error> {
         let name = self.names.positions();
@@ -300,12 +314,11 @@ struct Extent {
 
 impl Store for Kafka {
     fn ensure_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error> {
-        self.queue.flush()?;
-        let known = self.topics.ensure(&self.names.topic(topic)?, partitions, Kind::Records)?;
-        if known.partitions == partitions {
-            return Ok(());
-        }
-        Err(Error::TopicDiffers { topic: topic.clone(), have: known.partitions, want: partitions })
+        self.ensure(topic, partitions, Kind::Records)
+    }
+
+    fn ensure_stamped_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error> {
+        self.ensure(topic, partitions, Kind::Stamped)
     }
 
     fn partitions(&self, topic: &Topic) -> Result<Option<u32>, Error> {

@@ -29,9 +29,14 @@ const COMPACTED: [(&str, &str); 5] = [
     ("min.cleanable.dirty.ratio", "0.1"),
     ("delete.retention.ms", "86400000"),
 ];
-/// Records stay until the store deletes them.
-const RETAINED: [(&str, &str); 3] =
-    [("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")];
+/// Brokers say when they took each record. That is not so of all topics; the rest is: records stay until
+/// the store deletes them.
+const STAMPED: [(&str, &str); 4] = [
+    ("message.timestamp.type", "LogAppendTime"),
+    ("cleanup.policy", "delete"),
+    ("retention.ms", "-1"),
+    ("retention.bytes", "-1"),
+];
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The names of a store in its cluster.
@@ -52,6 +57,8 @@ pub(super) struct TopicInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Records,
+    /// Records with the brokers' time.
+    Stamped,
     /// The last value of each key.
     State,
 }
@@ -168,7 +175,8 @@ impl Topics {
     pub(super) fn check(&self, name: &str, kind: Kind) -> Result<(), ClusterError> {
         let settings = self.settings(name)?;
         let wanted = match kind {
-            Kind::Records => &RETAINED[..],
+            Kind::Records => &STAMPED[1..],
+            Kind::Stamped => &STAMPED[..],
             Kind::State => &COMPACTED[..1],
         };
         for &(setting, want) in wanted {
@@ -253,7 +261,8 @@ impl Topics {
     fn create(&self, name: &str, partitions: u32, kind: Kind) -> Result<(), ClusterError> {
         let count = i32::try_from(partitions).unwrap_or(i32::MAX);
         let (bytes, settings) = match kind {
-            Kind::Records => (RECORD_BYTES, &RETAINED[..]),
+            Kind::Records => (RECORD_BYTES, &STAMPED[1..]),
+            Kind::Stamped => (RECORD_BYTES, &STAMPED[..]),
             Kind::State => (STATE_BYTES, &COMPACTED[..]),
         };
         // The brokers' default replication.

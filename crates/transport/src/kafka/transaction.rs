@@ -1,6 +1,6 @@
 //! Writes a group of batches as one transaction.
 
-use super::client::Clients;
+use super::client::{Clients, Deliveries};
 use super::group::Offsets;
 use super::store::{Change, Shared};
 use super::topics::Names;
@@ -56,7 +56,8 @@ impl Writer for Transactions {
             return Ok(());
         }
         let until = Instant::now() + self.clients.patience;
-        *self.clients.deliveries() = super::client::Deliveries::default();
+        let deliveries = Deliveries { begun: Some(Instant::now()), ..Deliveries::default() };
+        *self.clients.deliveries() = deliveries;
         let begun = self.clients.producer.begin_transaction();
         let written = begun.and_then(|()| self.send_all(group, until)).and_then(|()| {
             self.acknowledged(until)?;

@@ -10,7 +10,7 @@ use alpheus_transport::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const PARTITIONS: u32 = 4;
@@ -110,4 +110,24 @@ fn commits_of_a_process_that_has_left_the_group_count_for_nothing() {
     assert!(first.commit(&to, "b", 2).is_err());
     assert_eq!(second.position(&to), Some(Offset(1)));
     assert_eq!(values(second.store.as_ref(), &to), ["a"]);
+}
+
+#[test]
+fn brokers_say_their_time_with_the_records_of_a_stamped_topic() {
+    let Some(broker) = Broker::shared() else { return };
+    let (options, plain, stamped) = (options(broker), topic("plain"), topic("stamped"));
+    let mut one = Process::join(&options, "one", &plain);
+    until(&mut [&mut one], |all| all[0].own.len() == 4);
+    one.commit(&plain.partition(0), "a", 1).unwrap();
+    assert_eq!(one.member.time(), None);
+    one.store.ensure_stamped_topic(&stamped, PARTITIONS).unwrap();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
+    let (before, begun) = (now(), Instant::now());
+    one.commit(&stamped.partition(0), "b", 1).unwrap();
+    let (said, after) = (one.member.time().unwrap(), now());
+    assert!(begun <= said.sent && said.sent <= said.heard && said.heard <= Instant::now());
+    // The broker is on this machine, and says milliseconds.
+    assert!((before - 1000..=after).contains(&u128::from(said.at)), "{said:?}: {before} {after}");
+    let refused = one.store.ensure_stamped_topic(&plain, PARTITIONS).unwrap_err().to_string();
+    assert!(refused.contains("message.timestamp.type=CreateTime"), "{refused}");
 }

@@ -116,3 +116,37 @@ impl Owner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TableKey;
+    use crate::label::Order;
+    use crate::layout::{ColumnDeclaration, Layout};
+    use crate::parameters::Set;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use std::collections::BTreeMap;
+
+    /// An epoch that begins again at zero would seal two blocks under one label.
+    #[test]
+    fn a_start_without_epochs_rewrites_nothing() {
+        let (mut rng, mut store) = (ChaCha20Rng::seed_from_u64(1), BTreeMap::new());
+        let column = ColumnDeclaration { min: 0, max: 9, optional: false, squares: false };
+        let layout = Layout::new(vec![column], &[]).unwrap();
+        let key = TableKey::random(&mut rng);
+        let step = Owner::create(&key, Set::L128, Order::ONE, layout, &mut rng);
+        let mut owner = step.commit(&mut store).unwrap();
+        let rows = vec![vec![Some(7)]; 4096];
+        let blocks = owner.append(&rows, &mut rng).unwrap().commit(&mut store).unwrap();
+        let bytes = blocks[0].as_bytes();
+        let open = |owner: &Owner| owner.open_block(0, &owner.all_columns(), bytes).unwrap();
+        owner.epochs = u32::MAX - 1;
+        let block = open(&owner);
+        let last = owner.rewrite(&block, &mut rng).unwrap().commit(&mut store).unwrap();
+        assert_eq!(last.address().epoch, u32::MAX);
+        let block = owner.open_block(0, &owner.all_columns(), last.as_bytes()).unwrap();
+        assert_eq!(owner.rewrite(&block, &mut rng).err(), Some(CorrectError::Epochs));
+        assert_eq!(owner.begin_merge(0..1).err(), Some(CorrectError::Epochs));
+        assert_eq!(owner.runs()[0].epoch, u32::MAX, "nothing has changed");
+    }
+}

@@ -2,6 +2,7 @@
 //! recovered.
 
 use super::{Owner, random, records};
+use crate::error::VerifyError;
 use crate::ledger::{PendingStep, UncommittedError};
 use crate::saved::{OpenedState, SavedState, StateId, StateName};
 use alpheus_crypto::ledger::Change;
@@ -94,7 +95,36 @@ impl Owner {
         self.standing.last.map(|last| last.name)
     }
 
-    /// Whether rows, corrections or runs have changed since the last state was saved.
+    /// Checks the state that was saved last, as the server has it.
+    ///
+    /// # Errors
+    /// [`VerifyError`], whatever is wrong, also if none was saved.
+    pub fn check_saved(&self, bytes: &[u8]) -> Result<(), VerifyError> {
+        let last = self.standing.last.ok_or(VerifyError)?;
+        let state = SavedState::from_bytes(&self.manifest.data_set, bytes);
+        let state = state.map_err(|_| VerifyError)?;
+        let opened = self.state_key.open(&state)?;
+        let same = (opened.name(), opened.id()) == (last.name, last.id);
+        if same { Ok(()) } else { Err(VerifyError) }
+    }
+
+    /// Records changes of the application alone. Saved states hold its records too.
+    ///
+    /// # Errors
+    /// [`UncommittedError`].
+    pub fn record(
+        &mut self,
+        mut changes: Vec<Change>,
+    ) -> Result<PendingStep<()>, UncommittedError> {
+        self.guard.check()?;
+        if !std::mem::replace(&mut self.standing.changed, true) {
+            changes.push(changed_record());
+        }
+        Ok(PendingStep::new(changes, (), &self.guard))
+    }
+
+    /// Whether rows, corrections, runs or the application's records have changed since the last
+    /// state was saved.
     #[must_use]
     pub fn has_unsaved(&self) -> bool {
         self.standing.changed

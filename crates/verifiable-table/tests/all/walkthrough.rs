@@ -1,6 +1,6 @@
 //! Runs the walkthrough, which asserts its own results.
 
-#[path = "../../examples/walkthrough.rs"]
+#[path = "../../examples/table_queries.rs"]
 mod example;
 
 #[test]

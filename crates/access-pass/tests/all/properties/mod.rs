@@ -6,5 +6,6 @@ mod codes;
 mod connections;
 mod files;
 mod linking;
+mod names;
 mod requests;
 mod town;

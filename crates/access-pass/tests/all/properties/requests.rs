@@ -151,6 +151,7 @@ fn sessions_that_can_serve_no_more_are_deleted() {
     let running = town.service.gateway.admit(&stamp, &SONG, at(2)).unwrap();
     town.service.gateway.prune(at(100));
     assert_eq!(town.service.gateway.len(), 1, "a request still runs");
+    assert!(!town.service.gateway.is_empty());
     town.service.gateway.finish(running.session);
     town.service.gateway.prune(at(100));
     assert!(town.service.gateway.is_empty());

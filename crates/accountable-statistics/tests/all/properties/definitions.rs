@@ -86,6 +86,30 @@ fn overlapping_aggregates_never_both_have_a_quorum() {
     );
 }
 
+/// A smoother remembers what it has signed, so a definer with many ideas does not fill its disk.
+#[test]
+fn a_smoother_signs_so_many_definitions_of_a_day() {
+    let mut town = Town::new(4, 2, 61).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    // As if it had signed them: what it stores of each is its location and time.
+    let claim = |number: u32, start: u64| {
+        let name = [b"p".as_slice(), &[7; 28], &number.to_be_bytes()].concat();
+        let claimed = (format!("delay/{number}"), at(start), at(start + 1));
+        (name, postcard::to_allocvec(&claimed).unwrap())
+    };
+    let tomorrow = (0..9).map(|number| claim(1 << 20 | number, 24 * 60 + 10));
+    town.ledgers[0].extend((1..1 << 16).map(|number| claim(number, 200)).chain(tomorrow));
+    town.restart(0, StateOrigin::Intact, at(1)).unwrap();
+    let mut propose = |definition: &Definition| {
+        let step = town.smoothers[0].handle_proposal(&proposed(definition), at(1));
+        step.map(|step| drop(step.commit(&mut town.ledgers[0]).unwrap())).err()
+    };
+    assert_eq!(propose(&one), None, "the last one");
+    let more = Definition { location: location("speed/b"), ..one.clone() };
+    assert_eq!(propose(&more), Some(AgreementError::TooMany));
+    assert_eq!(propose(&one), None, "it has signed this one before");
+}
+
 /// Only what the deployment's definer proposes is signed, and nothing below its limits.
 #[test]
 fn only_the_definer_defines_and_within_its_limits() {

@@ -4,6 +4,7 @@ use crate::properties::helpers::people;
 use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, ReleaseRule};
+use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::error::PartialError;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::{
@@ -12,7 +13,8 @@ use alpheus_accountable_statistics::messages::{
 use alpheus_accountable_statistics::role_error::StatementError;
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::sums::{Part, Sums};
-use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover};
+use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover, ThresholdKey};
+use alpheus_crypto::group::Element;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
@@ -126,7 +128,7 @@ fn a_sum_out_of_bounds_is_unreadable() {
     let mut sums = Sums::new(agreed.terms(), agreed.name());
     for slot in 0..25 {
         let (aggregate, ephemeral) = (agreed.name(), OneTimePublic::from_bytes([slot; 32]));
-        let tag = alpheus_crypto::group::Element::base();
+        let tag = Element::base();
         let binding = Binding { tag, aggregate, ephemeral };
         let tuple = prover.prove(Contribution::Sample(1), &binding, &mut town.rng).unwrap();
         sums.add(&checker.check(binding, tuple).unwrap()).unwrap();
@@ -144,6 +146,32 @@ fn a_mean_is_rounded_and_published_without_its_count() {
     let outcome = town.finish(&agreed).unwrap().unwrap();
     // 63.5, rounded to fives.
     assert_eq!(outcome.result, Ok(PublishedResult::Mean(65)));
+}
+
+/// A definition under another key than that of its day, as too many faulty smoothers could sign it: an
+/// honest one opens nothing of it.
+#[test]
+fn nothing_is_opened_under_another_key_than_the_definitions() {
+    let mut town = Town::new(4, 2, 54).unwrap();
+    let mut definition = town.definition("speed/a", 24).unwrap();
+    definition.key = ThresholdKey(Element::second_base());
+    let mut endorsed = Endorsed::default();
+    for by in 0..4_u8 {
+        endorsed.add(SmootherId(by.into()), Signed::new(&definition, &signing(by)));
+    }
+    let agreed = town.adopt(&endorsed).unwrap();
+    let mut people = people(&mut town, 10);
+    for (value, person) in (60..).zip(people.iter_mut().take(8)) {
+        town.upload(person, &agreed, at(70), Contribution::Sample(value)).unwrap();
+    }
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let now = agreed.release();
+    let examined = town.gather(&agreed, now).unwrap();
+    let (_, ready) = town.close(examined, now).unwrap();
+    assert_eq!(ready.len(), 4, "they agree to a set all the same");
+    assert_eq!(town.open(ready, now).unwrap(), None);
+    let said = town.smoothers.iter().flat_map(|smoother| smoother.resend(now));
+    assert_eq!(said.filter(|said| matches!(said, Output::Opening(_))).count(), 0);
 }
 
 /// A wrong partial decryption identifies its smoother, and those of others suffice.

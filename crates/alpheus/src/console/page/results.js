@@ -101,7 +101,7 @@ function draw(state, parts) {
   const columns = state.query.columns.filter((column) => drawn.some((row) => column.name in row));
   const outputs = columns.length ? columns : Object.keys(drawn[0]).filter((name) => !NOT_OUTPUTS.has(name)).map((name) => ({ name, what: name, unit: "" }));
   status(parts.status, drawn);
-  tiles(parts.tiles, outputs, drawn[place]);
+  tiles(parts.tiles, outputs, drawn[place], state.query.lacking);
   scrubber(parts.scrub, drawn, place, choose);
   const crowd = { name: "population", what: "people", unit: "" };
   charts(parts.charts, [...outputs, crowd], drawn, place, choose);
@@ -119,7 +119,7 @@ function status(place, rows) {
 
 const margin = (row, name) => row.noise?.[name]?.margin_95 ?? undefined;
 
-function tiles(place, outputs, row) {
+function tiles(place, outputs, row, lacking = []) {
   const tile = (name, value, more) => make("div", { class: "tile" }, make("p", { class: "name" }, name), make("p", { class: "value" }, value), make("p", { class: "more" }, more));
   const ok = opened(row);
   const own = outputs.filter(({ name }) => !Array.isArray(row[name])).map((column) => {
@@ -128,7 +128,7 @@ function tiles(place, outputs, row) {
     return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise + inexact(row) : "this window did not open");
   });
   const missing = [row.silent && `${people(row.silent)} sent nothing`, row.excluded && `${count(row.excluded)} left out`].filter(Boolean);
-  show(place, ...own, tile("People", count(row.population), missing.length ? list(missing) : "nobody was left out"));
+  show(place, ...own, tile("People", `${lacking.length ? "up to " : ""}${count(row.population)}`, [...missing, lacking.length ? `fewer may have sent ${list(lacking)}, which readings may lack` : missing.length ? "" : "nobody was left out"].filter(Boolean).join("; ")));
 }
 
 /** Moves through the windows, for fingers and keys. */

@@ -29,7 +29,7 @@ export async function begin(main, identity) {
     tiles(parts.tiles, now);
     outcomes(parts.outcomes, now);
     chart.draw();
-    reasons(parts.queries, now);
+    reasons(parts.queries, now, identity.role === "operator");
     if (identity.role === "operator") hosts(parts.hosts, await ask("/api/hosts"));
   }));
 }
@@ -82,13 +82,13 @@ function outcomes(place_, now) {
 }
 
 /** Why streams and frames do not count. */
-function reasons(place_, now) {
+function reasons(place_, now, isOperator) {
   const part = (title, name, counts, none) => {
     const rows = Object.entries(counts).sort((a, b) => b[1] - a[1]).map(([why, many]) => [sentence(why), count(many)]);
     return make("div", { class: "card" }, make("h2", {}, title), rows.length ? table(title, ["reason", name], rows, [1], [0]) : make("p", { class: "quiet" }, none));
   };
   show(place_, make("div", { class: "two" },
-    part("Streams left out of windows", "times", now.streams_excluded, "None: every stream was in every window."),
+    part(isOperator ? "Streams left out of windows" : "Streams left out of windows that opened", "times", now.streams_excluded, "None."),
     part("Frames refused", "frames", now.frames_refused, "None.")));
 }
 

@@ -85,7 +85,7 @@ function said(entry) {
   const days = entry.days && dates(entry.days);
   switch (entry.kind) {
     case "asked": return [make("strong", {}, entry.who), ` asked for ${entry.what ? reveals(entry.what) : `“${entry.query}”`}${entry.every ? `, every ${interval(entry.every)}` : ""}. What you allow permits it${entry.sealed ? "; not even the service can read the results" : ""}${entry.verified ? "; your controller and the others sign the results" : ""}.`];
-    case "changed": return `You changed what is shared. Your choice number ${entry.version} is in force.`;
+    case "changed": return "You changed what is shared. This choice is in force until you make another one.";
     case "granted": return days ? `You let ${entry.who} read ${entry.what} from ${days}.` : `You ended the access of ${entry.who}. It keeps the keys that it has.`;
     case "handed": return [make("strong", {}, entry.who), ` got the keys of ${days}. It can read ${entry.what} of ${entry.days[0] === entry.days[1] ? "that day" : "these days"}, for ever.`];
     case "revoked": return "You ended sharing for good.";
@@ -115,7 +115,7 @@ function released() {
     show(time, clock(fresh.at, false));
     show(text, ...learned(opened.length ? opened : fresh.windows, opened.length > 0));
     missed.hidden = failed === 0 || opened.length === 0;
-    show(missed, `For ${plural(failed, "other window")} nothing was learned.`);
+    show(missed, missed.hidden ? null : `For ${plural(failed, "other window")} nothing was learned.`);
     more.hidden = false;
     show(more.firstChild, fresh.windows.length === 1 ? "More about it" : `All ${plural(fresh.windows.length, "window")}`);
     inside();
@@ -132,7 +132,9 @@ export function learned(windows, opened) {
   const what = first.what ? reveals(first.what) : `a statistic of your ${list(first.attributes)}`;
   const sizes = windows.map((each) => each.population);
   const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
-  const crowd = low === high ? people(low) : `${count(low)} to ${people(high)}`;
+  // Readings may lack what was learned, so that fewer people are in it.
+  const most = first.upTo ? "up to " : "";
+  const crowd = low === high || first.upTo ? `${most}${people(high)}` : `${count(low)} to ${people(high)}`;
   const among = high === 1 ? "you alone" : `${crowd}, you among them`;
   const noise = first.costs.length ? ", blurred with noise" : "";
   const alone = first.sealed ? ", and not the service," : "";
@@ -147,7 +149,7 @@ function windowOf(each) {
   const [text, cost] = [make("span"), make("span", { class: "quiet" })];
   const element = make("li", {}, text, cost);
   element.update = (fresh) => {
-    const ended = fresh.failed ? `nothing was learned: ${fresh.failed}` : fresh.population === 1 ? "you alone" : `${people(fresh.population)}, of whom your controller itself vouches for ${count(fresh.counted)}`;
+    const ended = fresh.failed ? `nothing was learned: ${fresh.failed}` : fresh.population === 1 ? "you alone" : `${fresh.upTo ? "up to " : ""}${people(fresh.population)}, of whom your controller itself vouches for ${count(fresh.counted)}`;
     show(text, `${range(...fresh.window)}: ${ended}.`);
     show(cost, fresh.costs.length ? ` It used ${list(fresh.costs.map(([label, cost]) => `${cost} of your budget for ${label}`))}.` : "");
   };

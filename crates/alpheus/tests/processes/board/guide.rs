@@ -41,14 +41,13 @@ fn the_guide_works_as_it_is_written() {
     }
 }
 
-/// Everything of the guide; then a second message in the epoch, by a pass that was shown,
-/// and one by a key, which this board does not take.
+/// Everything of the guide; then one message after the other, of which one has the epoch of the one
+/// before it; and one by a key, which this board does not take.
 #[test]
 fn writers_come_in_by_passes_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let more = "
-until echo first | alpheus board post --card board.json --pass ada.pass --key-file ada.key --no-wait; do sleep 0.5; done
-echo second | alpheus board post --card board.json --pass ada.pass --key-file ada.key --no-wait 2>&1 || true
+until echo another | alpheus board post --card board.json --pass ada.pass --key-file ada.key --no-wait 2>&1 | grep quota; do sleep 0.1; done
 echo third | alpheus board post --card board.json --key door.key --no-wait 2>&1 || true
 ";
     let (said, log) = run_script(folder.path(), &(script(PASSES) + more));

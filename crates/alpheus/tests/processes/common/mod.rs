@@ -16,6 +16,8 @@ pub(crate) mod socks;
 pub(crate) mod terminal;
 pub(crate) mod witness;
 
+use alpheus_node::fence::{Fence, FenceFile};
+use alpheus_time::Timestamp;
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -85,6 +87,12 @@ pub(crate) fn run_script(folder: &Path, script: &str) -> (String, String) {
          {script}"
     );
     ended_well(bash(folder).args(["-c", &script]))
+}
+
+/// Writes the fence of a ledger whose first commit is about to be made.
+pub(crate) fn begin_fence(path: &Path) {
+    let begun = Fence { sequence: 0, start: 0, clock: Timestamp(0), restored: None };
+    FenceFile::load(path).unwrap().advance([([0; 32], begun)]).unwrap();
 }
 
 /// Waits in a script until the job that was started last serves. One that has ended never will.

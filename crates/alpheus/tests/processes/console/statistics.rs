@@ -10,12 +10,16 @@ use alpheus_accountable_statistics::{
     publication::Publication,
     tuple::ThresholdKey,
 };
-use alpheus_crypto::{group::Element, signed::Signed};
+use alpheus_crypto::{group::Element, hash::Digest, signed::Signed};
 use alpheus_node::clock::Clock;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::TlsFiles;
-use alpheus_stats_service::{card, keys, plan::Plan, published::ShownResult};
+use alpheus_stats_service::{
+    card, keys,
+    plan::Plan,
+    published::{ResultsPage, ShownResult},
+};
 use alpheus_time::Timestamp;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -43,9 +47,12 @@ fn published(folder: &Path) -> Vec<u8> {
         endorsed.add(SmootherId(0), definition);
         let claimed = end.and_then(Result::err);
         let shown = Publication { definition: endorsed, outcomes, claimed };
-        ShownResult::Aggregate(Box::new(shown))
+        (shown.name().unwrap(), ShownResult::Aggregate(Box::new(shown)))
     });
-    postcard::to_allocvec(&shown.collect::<Vec<_>>()).unwrap()
+    let mut results: Vec<(Digest, ShownResult)> = shown.collect();
+    results.sort_by_key(|(name, _)| *name);
+    let results = results.into_iter().map(|(_, shown)| shown).collect();
+    postcard::to_allocvec(&ResultsPage { results, next: None }).unwrap()
 }
 
 /// Aggregates of a deployment, as an aggregator by hand says them.

@@ -58,6 +58,65 @@ class Forgeries(unittest.TestCase):
     def test_the_pack_itself_holds(self):
         self.assertEqual(said(self.lines), [])
 
+    def test_a_verified_row_has_no_receipt_and_other_numbers(self):
+        row = self.release(True, lambda line: line["receipt"])
+        row["row"]["sum_reading"], row["receipt"] = "999999", None
+        self.refused("a row that controllers signed has no receipt")
+
+    def test_a_verified_row_whose_receipt_is_no_more_kept_is_named(self):
+        """Its numbers are the service's word, which is said loudly."""
+        row, head = self.release(True, lambda line: line["receipt"]), self.of("head")
+        row["receipt"], head["made"] = None, row["row"]["window_end"] + 31 * check.DAY
+        wrong, notes = check.check(data(self.lines), TRUSTED)
+        self.assertFalse(any("has no receipt" in one for one in wrong), wrong)
+        self.assertTrue(any("ROWS THAT NOBODY CAN CHECK" in one for one in notes), notes)
+        wrong, _ = check.check(data(self.lines), TRUSTED, days=32)
+        self.assertTrue(any("has no receipt" in one for one in wrong), wrong)
+
+    def test_a_number_is_added_to_any_kind_of_line(self):
+        for at, line in enumerate(PACK):
+            self.setUp()
+            if line["kind"] != "signature":
+                self.lines[at]["persons"] = 0
+                self.refused("has other names")
+        for within in ("noise", "columns", "alpha"):
+            self.setUp()
+            plan = self.of("plan", running=False)
+            part = plan[within][0] if within == "columns" else plan[within]
+            part["persons"] = 0
+            self.refused(f"{within} of plan has other names")
+        # Columns by buckets have edges, and others none.
+        self.setUp()
+        self.of("query")["columns"][0]["edges"] = ["0", "1"]
+        self.assertFalse(any("other names" in one for one in said(self.lines)))
+        self.setUp()
+        self.of("plan", running=False)["noise"]["groups"][0]["persons"] = 0
+        self.refused("groups of noise of plan has other names")
+
+    def test_a_name_is_lacking_in_any_kind_of_line(self):
+        for kind, name in (("head", "made"), ("policy", "to"), ("plan", "dropout")):
+            self.setUp()
+            del self.of(kind)[name]
+            self.refused(f"{kind} has other names")
+
+    def test_the_signature_states_another_number_of_lines(self):
+        self.of("signature")["lines"] += 1
+        wrong, _ = check.check(data(self.lines), TRUSTED)
+        self.assertIn("the signature: the number of lines is", wrong[0])
+
+    def test_a_certificate_of_another_role(self):
+        real = check.whole
+
+        def whole(data, of):
+            value = real(data, of)
+            return {**value, "role": 1} if of == "CERTIFICATE" else value
+        check.whole = whole
+        try:
+            with self.assertRaisesRegex(check.WrongError, "the certificate is of no service"):
+                check.check(data(self.lines), TRUSTED)
+        finally:
+            check.whole = real
+
     def test_a_verified_row_has_the_form_of_a_sealed_one(self):
         row = self.release(True, lambda line: line["receipt"])["row"]
         names = [own["name"] for own in self.of("plan", integrity="verified")["columns"]]
@@ -231,7 +290,7 @@ class Forgeries(unittest.TestCase):
         self.refused("['avg_income'] is no column")
         self.setUp()
         self.release(True, rows[1])["avg_income"] = 42
-        self.refused("a release has other names")
+        self.refused("release has other names")
 
     def test_a_row_that_did_not_open_has_another_column(self):
         row = self.release(True, lambda line: line["cost"])
@@ -364,7 +423,7 @@ class Forgeries(unittest.TestCase):
         self.refused("columns is")
 
     def test_lines_that_the_service_has_not_signed(self):
-        for name, reason in [("lines", "the statement is"), ("signed", "of evidence/v1 does not")]:
+        for name, reason in [("lines", "the number of lines is"), ("signed", "of evidence/v1 does not")]:
             self.setUp()
             line = self.of("signature")
             line[name] = line[name] + 1 if name == "lines" else line[name][:-2] + "00"

@@ -27,7 +27,7 @@ use alpheus_stream_runtime::controller_host::ToController;
 use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::fences::ControllerFences;
 use alpheus_stream_runtime::keys::ServiceKeys;
-use alpheus_stream_runtime::manager::Manager;
+use alpheus_stream_runtime::manager::{Manager, QueryError};
 use alpheus_stream_runtime::planning::QueryContext;
 use alpheus_stream_runtime::service::{Outgoing, Service};
 use alpheus_stream_runtime::storage::Topics;
@@ -386,9 +386,20 @@ impl Hall {
 
     /// Starts a query.
     pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Outgoing {
+        self.ask_as("analyst", sql, now, rng).unwrap()
+    }
+
+    /// Starts a query of a consumer, if it may.
+    pub(crate) fn ask_as(
+        &mut self,
+        consumer: &str,
+        sql: &str,
+        now: Timestamp,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Outgoing, QueryError> {
         let Statement::Create(create) = parse(sql).unwrap() else { panic!("{sql}") };
-        let asking = QueryContext { now, from: None, consumer: "analyst", readers: &|_| None };
-        self.manager.ask(&create, asking, rng).unwrap().1
+        let asking = QueryContext { now, from: None, consumer, readers: &|_| None };
+        Ok(self.manager.ask(&create, asking, rng)?.1)
     }
 
     /// Sums what has come and closes what has passed.

@@ -70,7 +70,7 @@ fn draft(python: &Path, folder: &Path) -> (String, String) {
     let ran = import.arg(&capture).arg("--output").arg(&output).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let schema = std::fs::read_to_string(output.join("schema.yaml")).unwrap();
-    let options = "clients: [100, 1000], window: [1min, 1hr, 1d], missingTicks: 6";
+    let options = "clients: [100, 1000], window: [1min, 1hr], missingTicks: 6";
     assert!(schema.contains(options) && schema.contains("tick: 10s"), "{schema}");
     let quick = "clients: [1], window: 30s, alpha: 0, dropout: 1/3, missingTicks: 1000";
     let schema = schema.replace(options, quick).replace("tick: 10s", "tick: 1s");

@@ -1,5 +1,6 @@
 //! One pass for each account and period, whatever happens in between.
 
+use crate::common::begin_fence;
 use crate::pass::town::{Town, key, pass, write_secret};
 
 /// Exit code, and what it said.
@@ -19,16 +20,29 @@ fn issue(town: &Town, more: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
+/// Killed between its ledger and the fence, it has issued nothing; nor has one without any fence.
+#[test]
+fn an_issuer_that_is_killed_at_its_first_start_starts_again() {
+    let town = Town::new("60", 1, &[]);
+    std::fs::write(town.path("accounts"), "").unwrap();
+    let fence = town.path("run/issuer/fence");
+    let killed = || {
+        town.issuer(&["--new-state"]).kill();
+        std::fs::remove_file(&fence).unwrap();
+        assert_eq!(issue(&town, &[]).0, Some(4), "nobody says that it is the first time");
+    };
+    killed();
+    begin_fence(&fence);
+    assert_eq!(issue(&town, &[]).0, Some(4), "nobody says so");
+    killed();
+    town.issuer(&["--new-state"]);
+}
+
 #[test]
 fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     let town = Town::new("60", 1, &[]);
     std::fs::write(town.path("accounts"), "").unwrap();
-    // Killed at its first start, between its ledger and the fence, it starts again.
-    let mut issuer = town.issuer(&["--new-state"]);
-    issuer.kill();
     let fence = town.path("run/issuer/fence");
-    std::fs::remove_file(&fence).unwrap();
-    assert_eq!(issue(&town, &[]).0, Some(4), "nobody says that it is the first time");
     let mut issuer = town.issuer(&["--new-state"]);
     let fetch = |name: &str| fetch(&town, name);
     town.join("ada", "ada");

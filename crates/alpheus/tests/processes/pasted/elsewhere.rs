@@ -3,7 +3,7 @@
 /// Beginnings of examples, and why they do not run.
 pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("alpheus demo", "it waits for its reader at each step; with --check it runs without"),
-    ("alpheus up --once", "its recording takes a quarter of an hour; `up.rs` plays a shorter one"),
+    ("alpheus up --stay", "it goes on until Ctrl-C; `up.rs` ends it"),
     ("alpheus up my-data --owners 40", "it starts 40 devices; `up.rs` starts 14"),
     ("alpheus up", "`up.rs` runs it, and ends it"),
     (

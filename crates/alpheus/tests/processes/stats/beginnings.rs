@@ -1,7 +1,7 @@
 //! A registrar and a client that are killed between their first commit and the fence that shows it;
 //! a smoother whose state is an older copy than its fence has seen.
 
-use crate::common::{Process, alpheus, copy_folder, free_address, road, run_script};
+use crate::common::{Process, alpheus, begin_fence, copy_folder, free_address, road, run_script};
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -38,9 +38,16 @@ fn keys(folder: &Path) -> SocketAddr {
     at
 }
 
-/// What leaves its state as a kill between the first commit and the fence does: it has
-/// committed once, and the fence is not there.
+/// What leaves its state as a kill right after the first commit does: it has committed once, and
+/// the fence says that it was about to.
 fn killed_at_first_commit(folder: &Path, state: &str, start: impl Fn() -> Command) {
+    let fence = killed_without_fence(folder, state, start);
+    begin_fence(&fence);
+}
+
+/// What leaves its state as a backup of the first day does: one commit, and no fence. Returns where
+/// the fence was.
+fn killed_without_fence(folder: &Path, state: &str, start: impl Fn() -> Command) -> PathBuf {
     let mut first = Process::start(start().current_dir(folder));
     let fence = folder.join(state).join("fence");
     while !fence.exists() {
@@ -48,7 +55,8 @@ fn killed_at_first_commit(folder: &Path, state: &str, start: impl Fn() -> Comman
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     first.kill();
-    fs::remove_file(fence).unwrap();
+    fs::remove_file(&fence).unwrap();
+    fence
 }
 
 fn registrar(at: SocketAddr) -> Command {
@@ -77,6 +85,20 @@ fn who_was_killed_at_its_first_commit_is_new() {
     let mut client = Process::start(client().current_dir(folder.path()));
     client.wait_for_prefix("taking part as ada");
     assert!(!registrar.log().contains("older than its fence"), "{}", registrar.log());
+}
+
+/// It may have given credentials and samples since.
+#[test]
+fn who_comes_back_from_the_first_day_is_not_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = keys(folder.path());
+    killed_without_fence(folder.path(), "ada", client);
+    killed_without_fence(folder.path(), "registrar", || registrar(at));
+    let mut registrar = Process::start(registrar(at).current_dir(folder.path()));
+    registrar.wait_for("its age", |line| line.contains("older than its fence").then_some(()));
+    let mut client = Process::start(client().current_dir(folder.path()));
+    client.wait_for("refusal", |line| line.contains("older than its fence").then_some(()));
+    assert!(!client.wait().success(), "{}", client.log());
 }
 
 /// A smoother alone, with its fence here.

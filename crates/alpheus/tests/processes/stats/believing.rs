@@ -7,7 +7,7 @@ use crate::stats::hidden::{self, watched};
 use std::fs;
 
 /// Ada's client stands still from when all are given until the result is there and the aggregator
-/// is not.
+/// is not, nor what smoothers have fetched from it for the others.
 const GONE: &str = "
 defined=$(alpheus stats define road.yaml --card roads/card.json --key roads/definer.key)
 start=$((${defined##* } / 1000))
@@ -27,7 +27,12 @@ while [ $(date +%s) -lt $((start + 41)) ]; do sleep 0.2; done
 kill -STOP $ada
 for other in $others; do wait $other; done
 alpheus stats results road.yaml --card roads/card.json --format csv
+ask() { curl --silent --fail --cacert pki/ca.pem https://localhost:$1; }
+name=$(ask SHOWN/v1/results | grep -o '\"name\":\"[0-9a-f]*' | cut -d '\"' -f 4)
 kill -9 $aggregator
+for at in RELAYS; do
+  while ask $at/v1/leaves/$name > leaves; do sleep 0.5; done
+done
 kill -CONT $ada
 if wait $ada; then echo believed; else echo failed with $?; fi
 cat ada.log >&2
@@ -44,9 +49,17 @@ fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     fs::write(folder.path().join("road.yaml"), plan).unwrap();
     let script = watched(&deployment());
     let aggregator = script.lines().find(|line| line.starts_with("alpheus stats aggregator"));
-    let aggregator = aggregator.unwrap();
-    let script = script.replace(aggregator, &format!("{aggregator}\naggregator=$!"));
-    let script = script + &GONE.replace("AGGREGATOR", aggregator);
+    let aggregator = aggregator.unwrap().to_owned();
+    let script = script.replace(&aggregator, &format!("{aggregator}\naggregator=$!"));
+    let port = |line: &str| {
+        let after = line.split("--api 127.0.0.1:").nth(1).unwrap();
+        after.split(' ').next().unwrap().to_owned()
+    };
+    let smoothers = script.lines().filter(|line| line.starts_with("alpheus stats smoother "));
+    let relays: Vec<String> = smoothers.map(port).collect();
+    assert_eq!(relays.len(), 4, "{script}");
+    let gone = GONE.replace("RELAYS", &relays.join(" ")).replace("SHOWN", &port(&aggregator));
+    let script = script + &gone.replace("AGGREGATOR", &aggregator);
     let (said, log) = run_script(folder.path(), &script);
     assert!(said.contains("failed with 1"), "{said}\n{log}");
     assert!(

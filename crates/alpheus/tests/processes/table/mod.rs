@@ -11,4 +11,6 @@ mod objects;
 mod real;
 mod recover;
 mod rekeys;
+mod requests;
+mod verify;
 mod world;

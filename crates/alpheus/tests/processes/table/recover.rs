@@ -3,8 +3,6 @@
 
 use crate::table::crashes::{copy, fix, sum};
 use crate::table::world::{SCHEMA, World, cars, total};
-use alpheus_node::settings::Settings;
-use alpheus_table_service::remote::Remote;
 use alpheus_table_service::save::send_waiting;
 use alpheus_table_service::state::TableState;
 use alpheus_table_service::wire::{FETCH_STATE, STATES};
@@ -67,7 +65,7 @@ fn lose_folder(world: &World) {
 }
 
 /// What a command said, and its exit code.
-fn said(world: &World, args: &str) -> (Option<i32>, String) {
+pub(crate) fn said(world: &World, args: &str) -> (Option<i32>, String) {
     let ran = world.run(args);
     (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
 }
@@ -117,12 +115,7 @@ fn a_folder_that_is_lost_during_an_append_is_recovered() {
     world.done("append first.csv");
     // As an append does, up to its first block.
     let mut state = TableState::open(&world.path("ada")).unwrap();
-    let settings = Settings {
-        identity: Some(world.path("pki/ada")),
-        server: Some(world.url.clone()),
-        ..Settings::default()
-    };
-    let remote = Remote::new(&settings, state.owner.manifest().data_set).unwrap();
+    let remote = world.remote(&state);
     let since = state.index.since(0).len();
     let numbers = 5000..5000 + state.owner.block_rows();
     for row in numbers.clone() {
@@ -211,7 +204,7 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
 }
 
 /// The one saved state of a table at the server: its file.
-fn stored_state(world: &World) -> PathBuf {
+pub(crate) fn stored_state(world: &World) -> PathBuf {
     let names = fs::read_dir(world.table()).unwrap().map(|entry| entry.unwrap().path());
     let is_state =
         |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("state-");
@@ -310,4 +303,77 @@ fn an_older_state_is_found_by_its_number() {
     world.done(&noted);
     let expected = total(9000).parse::<u64>().unwrap() - cars(7) + 40_000;
     assert_eq!(sum(&world), expected.to_string());
+}
+
+/// A server that was restored from a backup has an older state beside the newest: the newest is the
+/// one that no other replaces. A server that lies may list a state twice, or very many.
+#[test]
+fn of_several_states_the_newest_is_recovered() {
+    let mut world = World::new(SCHEMA);
+    world.write_rows("first.csv", 0, 4000);
+    world.write_rows("second.csv", 4000, 5000);
+    let created = (stored_state(&world), fs::read(stored_state(&world)).unwrap());
+    world.done("append first.csv");
+    let appended = (stored_state(&world), fs::read(stored_state(&world)).unwrap());
+    world.done("append second.csv");
+    for (path, bytes) in [created, appended] {
+        fs::write(path, bytes).unwrap();
+    }
+    lose_folder(&world);
+    let (code, text) = said(&world, "recover --key key.copy");
+    assert!(code == Some(0) && text.contains("from state 3-"), "{text}");
+    assert_eq!(sum(&world), total(9000));
+    fs::remove_dir_all(world.path("ada")).unwrap();
+    let shared: Shared = Arc::new(Mutex::new(Lie::Names(|names| names.extend(names.clone()))));
+    let between = Arc::clone(&shared);
+    let (_trigger, url) = world.serve_through(|routes| {
+        routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
+    });
+    world.url = url;
+    let (code, text) = said(&world, "recover --key key.copy");
+    assert!(code == Some(0) && text.contains("from state 3-"), "twice: {text}");
+    fs::remove_dir_all(world.path("ada")).unwrap();
+    *shared.lock().unwrap() = Lie::Names(|names| {
+        let segment = names[0].segment;
+        names.extend((100..400).map(|version| StateName { version, segment }));
+    });
+    let (code, text) = said(&world, "recover --key key.copy");
+    assert!(code == Some(1) && text.contains("303 saved states"), "{text}");
+    let chosen = text.contains("--choose NAME");
+    assert!(chosen && !world.path("ada").exists(), "{text}");
+}
+
+/// `--at-least` knows numbers, not histories: after a recovery from an older state they go on from that
+/// one. A whole name is one state's alone.
+#[test]
+fn a_noted_name_is_taken_and_no_other_branch() {
+    let world = World::new(SCHEMA);
+    world.write_rows("first.csv", 0, 4000);
+    world.write_rows("second.csv", 4000, 50);
+    world.write_rows("other.csv", 4000, 7);
+    world.done("append first.csv");
+    copy(&world, "ada", "copy");
+    world.done("append second.csv");
+    let noted = name_of(&fs::read(stored_state(&world)).unwrap());
+    fs::remove_dir_all(world.path("ada")).unwrap();
+    fs::rename(world.path("copy"), world.path("ada")).unwrap();
+    world.done("append other.csv");
+    lose_folder(&world);
+    // Both branches have a state of this number. The server hides the one that was noted.
+    let hidden = fs::read_dir(world.table()).unwrap().map(|entry| entry.unwrap().path());
+    let is_noted = |path: &PathBuf| {
+        let bytes = fs::read(path).unwrap();
+        path.to_string_lossy().contains("/state-") && name_of(&bytes) == noted
+    };
+    let hidden = hidden.into_iter().find(is_noted).unwrap();
+    fs::rename(&hidden, world.path("hidden")).unwrap();
+    world.done(&format!("recover --key key.copy --at-least {}", noted.version));
+    assert_eq!(sum(&world), total(4007), "the limit, as documented");
+    fs::remove_dir_all(world.path("ada")).unwrap();
+    let choose = format!("recover --key key.copy --choose {noted}");
+    let (code, text) = said(&world, &choose);
+    assert!(code == Some(2) && text.contains(&noted.to_string()), "{text}");
+    fs::rename(world.path("hidden"), hidden).unwrap();
+    world.done(&choose);
+    assert_eq!(sum(&world), total(4050));
 }

@@ -108,7 +108,12 @@ fn a_dropped_table_is_gone_and_its_copy_is_not() {
     assert!(code == Some(2) && text.contains("called `Street`"), "{text}");
     assert_eq!(tables(&world), blocks);
     world.done("drop --name Street");
-    assert_eq!(said(&world, "verify").0, Some(1));
+    // Not even its name is left.
+    assert_eq!(tables(&world).len(), 2, "one of the old and of the new");
+    let named = |table: &String| world.path("tables").join(table).join("table").exists();
+    assert_eq!(tables(&world).keys().filter(|table| named(table)).count(), 1);
+    let (code, text) = said(&world, "verify");
+    assert!(code == Some(4) && text.contains("there is no such table here"), "{text}");
     fs::copy(world.path("ada/table.key"), world.path("old.key")).unwrap();
     rename(&world, "ada", "old");
     assert!(!said(&world, "recover --key old.key").1.contains("recovered"));

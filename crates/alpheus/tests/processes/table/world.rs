@@ -4,8 +4,11 @@ use crate::common::{Process, alpheus, serving};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::settings::Settings;
 use alpheus_table_service::blocks::Tables;
+use alpheus_table_service::remote::Remote;
 use alpheus_table_service::serve::{Api, router};
+use alpheus_table_service::state::TableState;
 use axum::Router;
 use serde_json::Value;
 use std::fs;
@@ -58,9 +61,19 @@ impl World {
     /// The one table's folder at the server.
     pub(crate) fn table(&self) -> PathBuf {
         let entries = fs::read_dir(self.path("tables")).unwrap();
-        // Beside it lies what a kill cut off.
-        let mut folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-        folders.next().unwrap()
+        // Beside it lies what a kill cut off, and what is left of a table that was dropped.
+        let folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+        folders.max_by_key(|path| fs::read_dir(path).unwrap().count()).unwrap()
+    }
+
+    /// The server as the owner of a table sees it.
+    pub(crate) fn remote(&self, state: &TableState) -> Remote {
+        let settings = Settings {
+            identity: Some(self.path("pki/ada")),
+            server: Some(self.url.clone()),
+            ..Settings::default()
+        };
+        Remote::new(&settings, state.owner.manifest().data_set).unwrap()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

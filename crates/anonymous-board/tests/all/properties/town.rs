@@ -356,7 +356,8 @@ impl Town {
     /// received.
     fn statements_for(&mut self, by: Party, to: Party) -> Vec<Signed<Statement>> {
         let said = self.statements[by.index()].clone();
-        if self.versions.is_empty() && !self.relaying {
+        let has_version = self.versions.iter().any(|version| (version.0, version.1) == (by, to));
+        if !has_version && !self.relaying {
             return said;
         }
         let transcript = self.transcript();

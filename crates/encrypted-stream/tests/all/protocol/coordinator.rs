@@ -205,6 +205,12 @@ fn a_presence_that_contradicts_its_summons_is_dropped() {
     assert_eq!(say(&|p| p.accepted = vec![1, 0]), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.accepted = vec![0, 1, 2]), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.accepted = vec![0]), Err(MessageError::Malformed));
+    // A receipt would have it in this order, and its readers would refuse the row.
+    let excluded = [1, 0].map(|position| (position, ExclusionError::NotTiled));
+    let backwards = |p: &mut Presence| {
+        (p.accepted, p.excluded, p.owners) = (vec![], excluded.to_vec(), 0);
+    };
+    assert_eq!(say(&backwards), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.summons = Digest([0; 32])), Err(MessageError::Mismatched));
     assert_eq!(say(&|_| {}), Ok(()));
 }

@@ -28,6 +28,11 @@ fn delegated(world: Draw, seed: u64, weather: Weather, moves: usize) -> Simulati
     let sets = run.adder.as_ref().unwrap().windows();
     let ended: Vec<_> = run.outcomes.keys().copied().collect();
     assert_eq!(sets.into_iter().collect::<Vec<_>>(), ended, "seed {seed}");
+    // The adder keeps nothing of windows that failed, whenever that was.
+    for (start, outcomes) in &run.outcomes {
+        let opens = !run.adder.as_ref().unwrap().sets[start].controllers.is_empty();
+        assert_eq!(opens, outcomes[0].result.is_ok(), "seed {seed}: {start:?}");
+    }
     run
 }
 
@@ -146,6 +151,8 @@ fn a_window_waits_a_limited_time_for_sums_and_then_names_the_job() {
     let failure = net.outcomes[0].result.clone().unwrap_err();
     assert_eq!(failure, ReleaseError::SumsLate);
     assert!(failure.to_string().contains("the job"), "{failure}");
+    let sets = &net.adder.as_ref().unwrap().sets;
+    assert!(sets[&window(0).start].controllers.is_empty(), "the adder waits for ever");
 }
 
 #[test]

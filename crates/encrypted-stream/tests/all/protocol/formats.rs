@@ -28,20 +28,20 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
     controller.err()
 }
 
-/// Format 7 is that of the previous version; 9 would be that of a later one.
+/// Format 8 is that of the previous version; 10 would be that of a later one.
 #[test]
 fn ledgers_of_another_format_are_refused_with_that_error() {
     let mut net = Net::new(Setup::new(2));
     net.close(0);
-    assert_eq!(restored(&net, 8), None);
-    for found in [7, 9] {
+    assert_eq!(restored(&net, 9), None);
+    for found in [8, 10] {
         assert_eq!(restored(&net, found), Some(RestoreError::OtherFormat { position: 0, found }));
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[9_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 9 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 9 }.to_string();
+    let host = HostRecords::read([&[10_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 10 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 10 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 

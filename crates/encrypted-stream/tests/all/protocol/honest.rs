@@ -6,7 +6,7 @@ use crate::protocol::withdrawals::revoke;
 use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id, window};
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
-use alpheus_encrypted_stream::messages::ControllerMessage;
+use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage, WindowOutcome};
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_time::{Span, Timestamp};
 
@@ -140,6 +140,33 @@ fn a_window_with_too_few_owners_fails_for_that_reason() {
     assert_eq!(net.outcomes[0].result, Err(failure));
     let tokens = net.heard.iter().filter(|(_, m)| matches!(m, ControllerMessage::Token(_)));
     assert_eq!(tokens.count(), 0, "nothing was asked that could not open");
+    // How few had data is no business of those who read why, nor of hosts whose owners had none.
+    assert_eq!(failure.to_string(), "population below the minimum 3");
+    let sent = WindowOutcome::Failed(ReleaseError::PopulationTooSmall { counted: 0, needed: 3 });
+    let outcome = |message: &ServiceMessage| match message {
+        ServiceMessage::Closing(closing) => {
+            Some(closing.open(&net.world.service.verifying_key()).unwrap().into_inner().outcome)
+        }
+        _ => None,
+    };
+    let closings: Vec<_> = net.sent.iter().filter_map(|(_, message)| outcome(message)).collect();
+    assert!(!closings.is_empty() && closings.iter().all(|own| *own == sent), "{closings:?}");
+}
+
+#[test]
+fn what_is_said_of_a_window_that_did_not_open_counts_nobody() {
+    let refused = WindowRefusalError::PopulationTooSmall { counted: 7, needed: 9 };
+    let quorum = WindowRefusalError::BelowQuorum { held: 7, needed: 9 };
+    for failure in [
+        ReleaseError::PopulationTooSmall { counted: 7, needed: 9 },
+        ReleaseError::QuorumLost { held: 7, needed: 9 },
+        ReleaseError::ControllerRefused(refused),
+        ReleaseError::ControllerRefused(quorum),
+    ] {
+        let (said, sent) = (failure.to_string(), format!("{:?}", failure.without_counts()));
+        assert!(said.contains('9') && !said.contains('7'), "{said}");
+        assert!(sent.contains('9') && !sent.contains('7'), "{sent}");
+    }
 }
 
 #[test]

@@ -65,6 +65,35 @@ fn streams_of_a_revoked_owner_are_in_no_window_and_no_token() {
     assert_eq!(left_out(&mut evil), [(0, reason)]);
 }
 
+/// In a verified plan the row is what members sign. The holder of a revoked key is none of them.
+#[test]
+fn members_give_nothing_with_a_controller_whose_certificate_is_revoked() {
+    let refused = WindowRefusalError::RevokedMember { position: 2 };
+    for setup in [Setup::new(6), Setup::new(6).verified()] {
+        let is_verified = setup.verified;
+        let mut evil = Evil::new(setup);
+        let list = revoked(Digest(evil.world.plan.roster[2].0));
+        let draft = evil.gather();
+        let mut without = draft.clone();
+        without.members.remove(2);
+        // It is revoked after the token of controller 1, and before that of controller 0.
+        assert!(evil.token(1, &draft).is_ok());
+        evil.controllers[0].note_revocations(&list);
+        evil.controllers[1].note_revocations(&list);
+        let set = evil.set(&draft, &[0, 1, 2, 3, 4, 5]);
+        let rest = evil.set(&draft, &[0, 1, 3, 4, 5]);
+        if is_verified {
+            assert_eq!(evil.opening(1, &set).err(), Some(refused));
+            assert!(evil.opening(1, &rest).is_ok());
+            assert_eq!(evil.token(0, &draft).err(), Some(refused));
+            assert!(evil.token(0, &without).is_ok());
+        } else {
+            // There the service decides with all of them, and a controller alone changes no more.
+            assert!(evil.opening(1, &set).is_ok() && evil.token(0, &draft).is_ok());
+        }
+    }
+}
+
 #[test]
 fn a_running_plan_releases_nothing_more_to_a_revoked_consumer() {
     let mut evil = Evil::new(Setup { sealed: true, ..Setup::new(2) });

@@ -238,6 +238,35 @@ fn a_second_frame_for_a_tick_is_reported_and_the_first_stands() {
     assert_eq!(service.open(0, window(1, 2)), Some(vec![0, 0]), "the first frames stand");
 }
 
+/// The controller alone can tell whether both claims are the device's. So one pair, which a thief of the
+/// ingest key may have made, does not keep the others from it.
+#[test]
+fn conflicting_claims_of_a_session_are_shown_in_turn() {
+    let mut service = Service::ticks(&[1]);
+    let (mut one, mut copy) = (Sender::ticks(at(0), 1), Sender::ticks(at(0), 1));
+    for tick in 0..3 {
+        one.event(at(tick).plus(Span(1)), 1);
+        copy.event(at(tick).plus(Span(2)), 7);
+    }
+    one.advance(at(3));
+    copy.advance(at(3));
+    service.take_all(&one.sent());
+    for frame in &copy.sent()[1..] {
+        assert_eq!(service.take(frame), Err(IngestError::Conflicting));
+    }
+    let (id, _) = service.plans[0];
+    let mut shown = |number| {
+        let report = service.transformer.close(&id, window(number, number + 1), 0).unwrap();
+        let stream = report.complete().next().unwrap().clone();
+        let Segments::OfTicks { conflict: Some(pair), .. } = stream.segments else { panic!() };
+        assert!(pair[0].to == pair[1].to && pair[0].tag != pair[1].tag);
+        pair[0].to
+    };
+    let mut ends: Vec<_> = (0..3).map(&mut shown).collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [at(1), at(2), at(3)]);
+}
+
 /// A window starts and ends anywhere in a device's sleep.
 #[test]
 fn windows_in_into_and_out_of_a_gap_are_whole() {

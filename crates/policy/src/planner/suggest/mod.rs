@@ -19,7 +19,7 @@ use super::{PlanOptions, PlannedQuery, PlanningError, answer, plan};
 use crate::catalog::Catalog;
 use crate::ids::StreamId;
 use crate::policy::{Policies, ResolvedOption, Section};
-use crate::query::Create;
+use crate::query::{Accuracy, Create};
 use serde::Serialize;
 use slots::{Edit, Grant, Slot, Solved, passes};
 use std::collections::BTreeMap;
@@ -178,7 +178,12 @@ impl Search<'_> {
                 &changed
             }
         };
-        let (planned, query) = self.reached(&query, &found, catalog)?;
+        let (planned, mut query) = self.reached(&query, &found, catalog)?;
+        if fixes.contains(&Fix::NoNoise) && planned.plans.iter().all(|plan| plan.privacy.is_none())
+        {
+            // Exact results meet every demand.
+            query.settings.accuracy = Accuracy::default();
+        }
         let changes = words::changes(edits, self.create, &query, &self.owners);
         let after = if changes.iter().all(Change::is_grant) { self.create } else { &query };
         let is_asked = query.settings.accuracy.is_asked();

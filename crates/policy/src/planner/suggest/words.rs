@@ -167,6 +167,9 @@ fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
             query("SELECT", before.items.get(*position).map(Item::to_string), None)
         }
         Fix::Generalise(..) => query("SELECT", items(before, after), items(after, before)),
+        Fix::NoNoise if before.settings.accuracy != after.settings.accuracy => {
+            query("its settings of noise and error", None, None)
+        }
         Fix::NoNoise => query("its noise", None, None),
         Fix::Laplace => {
             let drawn = before.settings.mechanism.map(|own| own.to_string());

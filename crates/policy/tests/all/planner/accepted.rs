@@ -59,7 +59,7 @@ fn groups_come_in_order_and_each_has_its_own_population() {
         excluded[0].1.contains("no value of `region` to group by") && excluded[0].0 == 1,
         "{excluded:?}"
     );
-    assert!(excluded[1].1.contains("2 owners count as 2") && excluded[1].0 == 2, "{excluded:?}");
+    assert!(excluded[1].1.contains("and there are 2") && excluded[1].0 == 2, "{excluded:?}");
     assert_eq!(planned.fitting, 10);
 }
 

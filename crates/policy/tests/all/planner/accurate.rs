@@ -72,6 +72,8 @@ fn the_least_epsilon_is_found() {
         "{:?}",
         planned.accuracy
     );
+    let left_out = "a stream with more than 24 events in a window is left out of it, and the margins do not count";
+    assert!(planned.accuracy[1].starts_with(left_out), "{:?}", planned.accuracy);
     // Planning the result again gives the same noise, and less is not enough.
     let again = world.plan(&planned.sql).unwrap();
     assert_eq!(only(&again).privacy, only(&planned).privacy);
@@ -205,6 +207,19 @@ fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_can_be_had(
     let exact = ask("AVG(energy)", "WITH (error = 1 %)");
     let Advice::Nothing(planned) = suggested(&homes(60, "plain"), &exact) else { panic!() };
     assert!(planned.accuracy[0].contains("exact, since no policy asks for noise"));
+}
+
+/// A query that limits events asks for noise. Where no policy does, it loses all that it says of noise
+/// and error.
+#[test]
+fn an_exact_answer_is_suggested_without_an_error() {
+    let world = homes(60, "plain");
+    let asked = ask("AVG(energy)", "WITH (error = 10 %, typical = 27, values = 24, events = 24)");
+    let Advice::Change { change, .. } = suggested(&world, &asked) else { panic!() };
+    let said: Vec<String> = change.changes.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["the query loses its settings of noise and error"]);
+    assert!(!change.query.contains("WITH"), "{}", change.query);
+    assert!(change.accuracy[0].contains("exact, since no policy asks for noise"));
 }
 
 /// What is suggested to everybody alike.

@@ -123,7 +123,13 @@ impl World {
         text: &str,
         nonce: &[u8; 32],
     ) -> Result<PlannedQuery, PlanningError> {
-        planner::plan(&create(text), &self.catalog, &options(nonce))
+        let create = create(text);
+        let planned = planner::plan(&create, &self.catalog, &options(nonce))?;
+        for plan in &planned.to_run() {
+            let schema = &self.catalog.schema(&create.from.text).unwrap().schema;
+            assert_eq!(planner::check_meaning(&create, schema, plan), Ok(()), "{text}");
+        }
+        Ok(planned)
     }
 
     /// Expects a refusal, and checks that the suggested query is accepted.

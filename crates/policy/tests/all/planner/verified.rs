@@ -1,11 +1,14 @@
 //! Queries whose rows the members of windows decide.
 
-use crate::planner::fixture::{SCHEMA, World, plain, policy, select};
+use crate::planner::fixture::{SCHEMA, World, create, plain, policy, select};
 use alpheus_policy::comply::{self, ComplianceError, RequirementError};
 use alpheus_policy::explain::explain;
-use alpheus_policy::plan::{Integrity, NotVerifiableError};
-use alpheus_policy::planner::RuleError;
+use alpheus_policy::ids::ConsumerId;
+use alpheus_policy::plan::{Epoch, Fraction, Integrity, NotVerifiableError, Plan};
+use alpheus_policy::planner::{OtherMeaningError, RuleError, check_meaning};
 use alpheus_policy::schema::Schema;
+use alpheus_policy::select::Statistic;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 
 const VERIFIED: &str = "WITH (integrity = 'verified')";
@@ -67,7 +70,7 @@ fn queries_that_cannot_be_verified_are_refused_with_the_reason() {
     assert_eq!(refused(&world, &text), NotVerifiableError::NoColluders);
     let epochs = "WITH (integrity = 'verified', membership = 'epochs')";
     let text = select("SUM(hrv)", epochs);
-    assert_eq!(refused(&world, &text), NotVerifiableError::Epochs);
+    assert_eq!(refused(&world, &text), NotVerifiableError::NoColluders);
     let events = World::of(&SCHEMA.replace("tick: 10s", "tick: 10s\nframes: events"));
     let events = events.with(12, &aggregate(), &[]);
     let text = select("SUM(hrv)", VERIFIED);
@@ -75,6 +78,42 @@ fn queries_that_cannot_be_verified_are_refused_with_the_reason() {
     let noisy = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
     let totals = "CREATE STREAM s AS SELECT SUM(hrv) WINDOW CUMULATING (STEP 10 SECONDS, SIZE 1 HOUR) FROM MedicalSensor WITH (epsilon = 0.1, integrity = 'verified')";
     assert_eq!(refused(&noisy, totals), NotVerifiableError::Totals);
+}
+
+/// By epochs, the terms are verified, and so is the plan of each list of more than one.
+#[test]
+fn a_query_by_epochs_may_be_verified_if_it_thinks_of_colluders() {
+    let world = World::of(SCHEMA).with(12, &plain(5), &[]);
+    let text =
+        select("SUM(hrv)", "WITH (integrity = 'verified', membership = 'epochs', alpha = '1/3')");
+    let planned = world.plan(&text).unwrap();
+    let [terms] = <[Plan; 1]>::try_from(planned.to_run()).unwrap();
+    assert_eq!((terms.integrity, terms.not_verifiable()), (Integrity::Verified, None));
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let said = explain(&planned, known, 0.01, false).to_string();
+    assert!(said.contains("signed by up to 12 controllers"), "{said}");
+    assert!(said.contains("and which owners took part in each window"), "{said}");
+    let of = |members: usize| {
+        let roster = planned.plans[0].roster[..members].to_vec();
+        let epoch = Epoch { terms: terms.id(), list: [0; 32], windows: 1 };
+        Plan { roster, epoch: Some(epoch), ..terms.clone() }
+    };
+    let listed = |members: usize| of(members).not_verifiable();
+    assert_eq!([listed(2), listed(12)], [None, None]);
+    // Who is alone in a list may have had others to collude with.
+    assert_eq!(listed(1), Some(NotVerifiableError::NoColluders));
+    let nobody = Plan { alpha: Fraction::ZERO, ..terms.clone() };
+    assert_eq!(nobody.not_verifiable(), Some(NotVerifiableError::NoColluders));
+    // A consumer compares the plan of each window's list with its statement.
+    let check = |text: &str, plan: &Plan| check_meaning(&create(text), &world.schema, plan);
+    assert_eq!(check(&text, &of(3)), Ok(()));
+    let renamed = text.replace("SUM(hrv)", "SUM(hrv) AS other");
+    assert_eq!(check(&renamed, &of(3)), Err(OtherMeaningError::Columns));
+    // Who asked for fixed members has no list of the service's choice, nor the other way round.
+    let fixed = text.replace("membership = 'epochs', ", "");
+    assert_eq!(check(&fixed, &of(3)), Err(OtherMeaningError::Membership));
+    let plan = &world.plan(&fixed).unwrap().plans[0];
+    assert_eq!(check(&text, plan), Err(OtherMeaningError::Membership));
 }
 
 /// One controller has nobody to collude with.
@@ -125,4 +164,55 @@ fn forbidding_it_is_part_of_the_schemas_id() {
     assert_ne!(id(&other), id(&none));
     let mistaken = SCHEMA.replace("{ name: priv,", "{ name: priv, integrity: none,");
     assert!(Schema::from_yaml(&mistaken).is_err());
+}
+
+/// A service could show an honest sum under another name. A consumer that has the statement sees it.
+#[test]
+fn a_plan_that_is_not_what_the_statement_asks_for_is_named_by_what_differs() {
+    type Change = fn(&mut Plan);
+    let world = World::of(SCHEMA).with(12, &aggregate(), &[("region", "Texas")]);
+    let items = "SUM(hrv) AS total, COUNT(hrv) AS n, VAR(altitude)";
+    let text = select(
+        items,
+        &format!("BETWEEN 5 AND 100 WHERE region = Texas GROUP BY region {VERIFIED}"),
+    );
+    let plan = world.plan(&text).unwrap().plans.remove(0);
+    let check = |plan: &Plan| check_meaning(&create(&text), &world.schema, plan);
+    assert_eq!(check(&plan), Ok(()));
+    let changes: &[(Change, OtherMeaningError)] = &[
+        (|plan| plan.schema.0[0] ^= 1, OtherMeaningError::Schema),
+        (|plan| plan.select.items[0].alias = "n".into(), OtherMeaningError::Columns),
+        (
+            |plan| match &mut plan.select.items[0].statistic {
+                Statistic::Sum { scale, .. } => *scale += 1,
+                _ => unreachable!(),
+            },
+            OtherMeaningError::Columns,
+        ),
+        (
+            |plan| {
+                let first = plan.select.items[0].statistic.clone();
+                plan.select.items[1].statistic = first;
+            },
+            OtherMeaningError::Columns,
+        ),
+        (|plan| plan.select.cells.reverse(), OtherMeaningError::Columns),
+        (|plan| plan.window = Span::seconds(20), OtherMeaningError::Window),
+        (|plan| plan.selection = Selection::default(), OtherMeaningError::Streams),
+        (|plan| plan.group.clear(), OtherMeaningError::Streams),
+        (|plan| plan.population.min = 4, OtherMeaningError::Population),
+        (|plan| plan.sealed_to = Some(ConsumerId([4; 32])), OtherMeaningError::Reader),
+        (|plan| plan.integrity = Integrity::Plain, OtherMeaningError::Integrity),
+    ];
+    for (change, other) in changes {
+        let mut changed = plan.clone();
+        change(&mut changed);
+        assert_eq!(check(&changed), Err(*other));
+    }
+    let noisy = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
+    let text = select("SUM(hrv)", "WITH (epsilon = 0.05)");
+    let mut plan = noisy.plan(&text).unwrap().plans.remove(0);
+    plan.privacy = None;
+    let checked = check_meaning(&create(&text), &noisy.schema, &plan);
+    assert_eq!(checked, Err(OtherMeaningError::Noise));
 }

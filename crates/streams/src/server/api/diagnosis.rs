@@ -7,6 +7,7 @@ use alpheus_doctor::facts::{Answer, CountFacts, Endpoint, QueryFacts, Reach, Ser
 use alpheus_doctor::{Facts, Finding, diagnose};
 use alpheus_node::BUILD;
 use alpheus_node::network::answer::ApiError;
+use alpheus_node::network::role::Role;
 use alpheus_node::service::health::{Report, State as Condition};
 use axum::Json;
 use axum::extract::{Query, State};
@@ -61,7 +62,8 @@ pub(super) async fn diagnosis(
     within: Query<Within>,
 ) -> Result<Json<Diagnosis>, ApiError> {
     let reach = Reach::Answered(answer_of(api.health.report()));
-    let Json(status) = status::status(State(api.clone()), within).await?;
+    let Query(within) = within;
+    let status = status::read(&api, within, Role::Operator).await?;
     let Json(hosts) = status::hosts(State(api.clone())).await?;
     let queries = running::views(&api).await?;
     let service = ServiceFacts {

@@ -158,6 +158,10 @@ fn refused(error: QueryError, sql: &str) -> ApiError {
                 .with_id(ErrorId::PolicyReleasedOnce)
         }
         refused @ QueryError::UnsupportedPlanError(_) => ApiError::policy(refused.to_string()),
+        QueryError::TooMany(refused) => {
+            ApiError::new(StatusCode::FORBIDDEN, "quota", refused.to_string())
+                .with_id(ErrorId::QueryTooMany)
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use alpheus_node::network::answer::{ApiError, caller};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::catalog::{Catalog, RunningQuery};
-use alpheus_policy::columns::{Column, columns};
+use alpheus_policy::columns::{Column, columns, label};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::schema::Schema;
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -37,6 +39,10 @@ pub struct QueryView {
     pub noise: bool,
     /// The columns, without those of the group.
     pub columns: Vec<Column>,
+    /// What events may lack of that which the results are of, so that fewer owners than the
+    /// population may be in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<String>,
 }
 
 /// All running queries, by name.
@@ -56,6 +62,13 @@ pub(super) async fn views(api: &Api) -> Result<Vec<QueryView>, ApiError> {
     Ok(api.engine.ask(move |engine| views(&engine.manager.catalog)).await?)
 }
 
+/// The attributes of a plan that events may lack, as people read them.
+fn lacking(plan: &Plan, schema: &Schema) -> Vec<String> {
+    let optional = plan.attributes.iter().filter(|at| schema.is_optional(**at));
+    let found = optional.filter_map(|at| schema.attributes.get(usize::from(*at)));
+    found.map(|attribute| label(&attribute.name)).collect()
+}
+
 fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
     let first = query.plans.first()?;
     let known = catalog.schemas().find(|known| known.id == first.schema)?;
@@ -72,5 +85,6 @@ fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
         verified: first.integrity.is_verified(),
         noise: first.privacy.is_some(),
         columns: columns(first, &known.schema, &known.layout),
+        lacking: lacking(first, &known.schema),
     })
 }

@@ -5,10 +5,12 @@ use crate::server::lost_state::LostStateReport;
 use crate::server::outages::SILENT;
 use alpheus_doctor::facts::Sign;
 use alpheus_node::clock;
-use alpheus_node::network::answer::ApiError;
+use alpheus_node::network::answer::{ApiError, caller};
+use alpheus_node::network::role::Role;
+use alpheus_node::service::http::Peer;
 use alpheus_time::Timestamp;
-use axum::Json;
 use axum::extract::{Query, State};
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +30,7 @@ pub struct Status {
     pub windows_opened: u64,
     /// Windows without one, by reason.
     pub windows_failed: BTreeMap<String, u64>,
-    /// Streams left out of windows, by reason.
+    /// Streams left out of windows, by reason. For consumers: out of windows that opened.
     pub streams_excluded: BTreeMap<String, u64>,
     /// Frames read from the log.
     pub frames_read: u64,
@@ -110,21 +112,36 @@ pub(super) async fn hosts(State(api): State<Api>) -> Result<Json<Vec<HostStatus>
 
 pub(super) async fn status(
     State(api): State<Api>,
-    Query(Within { within }): Query<Within>,
+    Extension(peer): Extension<Peer>,
+    Query(within): Query<Within>,
 ) -> Result<Json<Status>, ApiError> {
+    let reader = caller(&peer, &[Role::Consumer, Role::Operator])?.role;
+    read(&api, within, reader).await.map(Json)
+}
+
+/// The state, as this role may see it.
+pub(super) async fn read(
+    api: &Api,
+    Within { within }: Within,
+    reader: Role,
+) -> Result<Status, ApiError> {
     let counters = api.engine.ask(|engine| engine.manager.service.counters.clone()).await?;
+    let exclusions = match reader {
+        Role::Operator => &counters.exclusions,
+        _ => &counters.exclusions_of_opened,
+    };
     let Timestamp(now) = clock::now();
     let (hosts, hosts_active) = api.outboxes.hosts(SILENT);
     let (steady, within) = (clock::steady(), Duration::from_secs(within));
     let silent_hosts = if is_silent(None, steady) { hosts - hosts_active } else { 0 };
     let entry = |(reason, count): (&dyn ToString, &u64)| (reason.to_string(), *count);
-    Ok(Json(Status {
+    Ok(Status {
         now: now / 1000,
         lag_ms: counters.watermark.map(|reached| now.saturating_sub(reached.0) / 1000),
         windows_in_progress: counters.in_progress,
         windows_opened: counters.opened,
         windows_failed: counters.failed.iter().map(|(reason, n)| entry((reason, n))).collect(),
-        streams_excluded: counters.exclusions.iter().map(|(r, n)| entry((r, n))).collect(),
+        streams_excluded: exclusions.iter().map(|(r, n)| entry((r, n))).collect(),
         frames_read: counters.frames,
         frames_refused: counters.refused_frames,
         hosts,
@@ -141,5 +158,5 @@ pub(super) async fn status(
             .iter()
             .map(|(at, text)| (at.to_string(), text.clone()))
             .collect(),
-    }))
+    })
 }

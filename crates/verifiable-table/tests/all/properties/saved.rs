@@ -63,10 +63,37 @@ fn a_recovered_owner_gives_the_same_answers_and_goes_on() {
     assert!(owner.has_unsaved());
     let next = save(&mut owner, &mut store, &mut rng);
     assert_eq!(next.name().version, state.name().version + 1);
-    assert!(open(&key, &next).replaces(&open(&key, &state)));
-    assert!(!open(&key, &state).replaces(&open(&key, &next)));
+    assert_eq!(open(&key, &next).previous(), open(&key, &state).id());
+    assert_ne!(open(&key, &state).previous(), open(&key, &next).id());
     let again = Owner::open(&key, &recovered(&key, &next), &mut rng).unwrap();
     assert_eq!(again.rows(), 13_000);
+}
+
+/// An owner knows the last state that it made from any other, also from one of its own.
+#[test]
+fn only_the_last_state_passes_for_it() {
+    let (key, mut owner, mut server, mut store, mut rng) = started(24);
+    assert!(owner.check_saved(&[]).is_err(), "none was made");
+    upload(&mut owner, &mut store, &mut server, &rows(0, 10), &mut rng).unwrap();
+    let first = save(&mut owner, &mut store, &mut rng);
+    assert!(owner.check_saved(first.as_bytes()).is_ok());
+    // What only the application has changed is saved, too.
+    let change = Change::put(vec![0x80, 6], vec![1]);
+    commit(owner.record(vec![change]).unwrap(), &mut store);
+    let mut owner = Owner::open(&key, &store, &mut rng).unwrap();
+    assert!(owner.has_unsaved());
+    let next = save(&mut owner, &mut store, &mut rng);
+    assert!(owner.check_saved(next.as_bytes()).is_ok());
+    assert!(owner.check_saved(first.as_bytes()).is_err(), "an older one");
+    for at in [0, 5, 20, 30, 50, 90, 110, next.as_bytes().len() - 1] {
+        let mut forged = next.as_bytes().to_vec();
+        forged[at] ^= 1;
+        assert!(owner.check_saved(&forged).is_err(), "byte {at}");
+    }
+    assert!(owner.check_saved(&next.as_bytes()[1..]).is_err());
+    // It also opens for its table's key alone: another one has another data set.
+    let (_, other, ..) = started(25);
+    assert!(other.check_saved(next.as_bytes()).is_err());
 }
 
 /// Of two copies that go separate ways neither's state replaces the other's.
@@ -85,8 +112,8 @@ fn states_of_two_copies_do_not_replace_each_other() {
     let [a, b] = branches.each_ref().map(|state| open(&key, state));
     assert_eq!(a.name().version, b.name().version);
     assert_ne!(a.name(), b.name());
-    assert!(a.replaces(&open(&key, &first)) && b.replaces(&open(&key, &first)));
-    assert!(!a.replaces(&b) && !b.replaces(&a));
+    assert_eq!([a.previous(), b.previous()], [open(&key, &first).id(); 2]);
+    assert!(a.previous() != b.id() && b.previous() != a.id());
     // Neither passes for the other.
     assert!(key.open_state(&a.name(), branches[1].as_bytes()).is_err());
 }

@@ -250,3 +250,39 @@ fn the_first_attendance_of_a_controller_stands() {
     let [EpochOutput::Listed(announced)] = &outputs[..] else { panic!("{outputs:?}") };
     assert_eq!(announced.plan().streams.len(), 20);
 }
+
+/// A controller whose streams the service finds misplaced one after the other is called again a few times,
+/// and then it is absent.
+#[test]
+fn a_controller_is_called_a_few_times_to_leave_streams_out() {
+    let (world, terms) = world();
+    let mut phones: Vec<Phone> = (0..20).map(|number| Phone::new(&world, number)).collect();
+    let mut owners: Vec<ListedOwner> = (40..60).map(owner).collect();
+    owners.push(owner(0));
+    owners.sort_unstable_by_key(|listed| listed.owner);
+    let (id, mut calls) = (phones[0].entry.controller, 0);
+    let mut caller = calling(&world, &terms, &phones);
+    while owners.len() > 1 {
+        phones[0].entry.owners = owners.clone();
+        // Of all its streams, the service knows the last one only elsewhere.
+        let misplaced = owners.last().unwrap().streams[0];
+        let (known, here) = (owners.clone(), id);
+        let placed = move |stream: &StreamId| {
+            let listed = known.iter().find(|listed| listed.streams.contains(stream))?;
+            (*stream != misplaced).then_some((listed.owner, here))
+        };
+        let outputs = attend_as(&mut caller, &terms, &phones[0], placed);
+        if outputs.is_empty() {
+            break;
+        }
+        assert!(asked(&outputs, &world, &phones[0]).contains(&misplaced));
+        (calls, _) = (calls + 1, owners.pop());
+    }
+    assert_eq!(calls, 8);
+    let all = phones[1..].iter().flat_map(|phone| attend(&mut caller, &terms, phone));
+    assert_eq!(all.count(), 0, "it has not attended");
+    let late = caller.deadline().unwrap();
+    let outputs = caller.poll(late).commit(&mut Memory::default()).unwrap();
+    let [EpochOutput::Listed(announced)] = &outputs[..] else { panic!("{outputs:?}") };
+    assert_eq!(announced.plan().roster.len(), 19, "nobody else is missing");
+}

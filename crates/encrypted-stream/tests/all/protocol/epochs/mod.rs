@@ -1,11 +1,15 @@
 //! Membership epochs: each window has a list of its own, and honest and lying services.
 
+mod absent;
 mod attacks;
 mod dealt;
+mod families;
 mod honest;
 mod lists;
 mod missed;
+mod refusals;
 mod restarts;
+mod verified;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,13 +30,12 @@ use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::{
     Attendance, ControllerMessage, EpochCall, List, ListEntry, Listing, ServiceMessage,
 };
-use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::world::{
-    EPOCH, Memory, Setup, World, after, announce, master, policy, start, window,
+    EPOCH, Memory, Setup, World, after, announce, master, policy, start, transformer, window,
 };
 
 /// How long an epoch waits for attendances.
@@ -157,8 +160,7 @@ impl Epochs {
         let world = &mut self.world;
         world.announced = Arc::clone(announced);
         world.plan = announced.plan().clone();
-        let shape = Shape::of(&world.schema, &world.layout, Span::seconds(3600));
-        world.transformer = Transformer::new(shape, 1);
+        world.transformer = transformer(&world.schema, &world.layout);
         world.transformer.register(&world.plan).unwrap();
         let planned = world.plan.streams.clone();
         let own = |id: &StreamId| planned.iter().any(|planned| planned.stream == *id);

@@ -11,10 +11,13 @@ use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_encrypted_stream::transformer::IncompleteError;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Frames;
-use alpheus_time::Span;
+use alpheus_time::{Span, Timestamp};
 
 use super::{gather, long, parts, receipt, tampered, truth, whole};
-use crate::protocol::world::{Setup, WINDOW, World, after, master, stream_id, transformer, window};
+use crate::protocol::identities::owner;
+use crate::protocol::world::{
+    Setup, WINDOW, World, after, master, policy, stream_id, transformer, window,
+};
 
 const MISMATCH: ExclusionError = ExclusionError::SumMismatch;
 
@@ -57,6 +60,34 @@ fn ticks_that_are_cut_off_at_the_end_exclude_the_stream() {
         claims.push(vec![keys.claim(&opening)]);
     });
     assert_eq!(cut, ExclusionError::NotTiled);
+}
+
+/// Sessions change within the window, and the policy tolerates missing ticks. The service leaves out
+/// the last tick of the first session, as if the device had died there.
+#[test]
+fn ticks_that_are_cut_off_before_another_session_exclude_the_stream() {
+    let mut evil = long(1, 1, 1);
+    let mut allowed = policy(&evil.world.setup);
+    let alternatives = allowed.attributes.iter_mut().flat_map(|own| &mut own.alternatives);
+    alternatives.for_each(|alternative| alternative.missing_ticks = 2);
+    let (signed, owner) = (evil.world.annotate(stream_id(0), 2, allowed), owner(stream_id(0)));
+    let step = evil.controllers[0].annotate(&signed, &owner, Timestamp(0)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let mut streams = evil.streams(0);
+    let Segments::OfTicks { claims, .. } = &mut streams[0].segments else { panic!("ticks") };
+    let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
+    let mut end = keys.open_claim(&claims[0].pop().unwrap()).unwrap();
+    claims[0].truncate(1);
+    let (session, at_end) = (end.session, end);
+    (end.from, end.to) = (window(5).start, window(5).end);
+    claims[0].push(keys.claim(&end));
+    (end.session, end.kind, end.count) = (session + 1, ClaimKind::Opening, 0);
+    (end.from, end.to) = (window(7).start, window(7).start);
+    let opening = keys.claim(&end);
+    (end.kind, end.to) = (at_end.kind, at_end.to);
+    claims.push(vec![opening, keys.claim(&end)]);
+    let presence = evil.presence_at(0, streams, after(9)).1;
+    assert_eq!(presence.excluded, [(0, ExclusionError::MissingTicks)]);
 }
 
 #[test]

@@ -135,7 +135,8 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
         shares.push(Share { token, opening });
     }
     let opening_set = (!single).then(|| opening_set(set));
-    Some(Receipt { membership, opening_set, shares, exclusions: Vec::new() })
+    let (exclusions, listing) = (Vec::new(), evil.world.announced.listing().cloned());
+    Some(Receipt { membership, opening_set, shares, exclusions, listing })
 }
 
 fn opening_set(message: ServiceMessage) -> Signed<OpeningSet> {

@@ -239,7 +239,7 @@ fn a_receipt_has_one_form() {
     assert_eq!(bad(&bytes[..bytes.len() - 1]), ReceiptFormatError::Malformed);
     assert_eq!(bad(&[bytes.clone(), vec![0]].concat()), ReceiptFormatError::Malformed);
     assert_eq!(bad(&[]), ReceiptFormatError::Malformed);
-    for version in [1, 3] {
+    for version in [1, 4] {
         let other = [vec![version], bytes[1..].to_vec()].concat();
         assert_eq!(bad(&other), ReceiptFormatError::Version(version));
     }

@@ -1,0 +1,130 @@
+//! Whether rows may be persons, and which columns may say whose a row is.
+
+use crate::kinds::QUANTITIES;
+use crate::profile::{Column, Profile};
+use crate::times::TimePlan;
+use crate::words::{FLAGS, KINDS, MONEY, READINGS, TIMES, has, is, is_id, owner_score, worded};
+
+/// Columns that are offered.
+const OFFERED: usize = 3;
+
+/// Names of columns of names.
+const NAMES: &[&str] = &[
+    "name",
+    "names",
+    "fullname",
+    "surname",
+    "lastname",
+    "familyname",
+    "firstname",
+    "givenname",
+    "nachname",
+    "vorname",
+    "nom",
+    "prenom",
+    "prénom",
+    "nombre",
+    "apellido",
+    "naam",
+    "nome",
+    "email",
+    "mail",
+    "phone",
+    "telephone",
+    "telefon",
+    "ssn",
+    "passport",
+];
+
+/// Names of what differs from person to person, and not from day to day.
+const TRAITS: &[&str] = &[
+    "sex",
+    "gender",
+    "geschlecht",
+    "sexe",
+    "sexo",
+    "race",
+    "ethnicity",
+    "ethnicgroup",
+    "religion",
+    "nationality",
+    "maritalstatus",
+    "dob",
+    "dateofbirth",
+    "birthdate",
+    "birthday",
+    "birthyear",
+    "yearofbirth",
+    "geburtsdatum",
+    "geburtsjahr",
+];
+
+/// Columns that may say whose a row is, those with the most different values first: whole numbers
+/// and texts that repeat. What tells hardly any rows apart is not among them, and no amount.
+pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
+    /// With fewer values than the best by so much, a column hardly identifies.
+    const FEWER: u64 = 20;
+    let fits = |(at, column): &(usize, &Column)| {
+        let name = &column.name;
+        let full = column.filled * 100 >= profile.rows * 97;
+        let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
+        let whole = !column.is_number() || column.is_integer();
+        let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
+        let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
+        let moment = time.columns.contains(at) || is(name, TIMES) || column.times() > 0;
+        full && repeats && whole && !classifies && !measures && !moment
+    };
+    let identifies = |column: &Column| {
+        let named = owner_score(&column.name) > 0 || is_id(&column.name);
+        named || !column.is_number() || column.is_written_as_code()
+    };
+    let mut found: Vec<(usize, &Column)> =
+        profile.columns.iter().enumerate().filter(fits).collect();
+    if found.iter().any(|(_, column)| identifies(column)) {
+        found.retain(|(_, column)| identifies(column));
+    }
+    found.sort_by_key(|(_, column)| std::cmp::Reverse(column.distinct()));
+    let most = found.first().map_or(0, |(_, column)| column.distinct());
+    found.retain(|(_, column)| column.distinct() * FEWER >= most);
+    found.into_iter().map(|(at, _)| at).take(OFFERED).collect()
+}
+
+/// Asks about rows that may each be a person's, in a file in which no column says whose a row is.
+pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
+    let columns = || {
+        let all = profile.columns.iter().enumerate();
+        all.filter(|(at, _)| !time.columns.contains(at)).map(|(_, column)| column)
+    };
+    if let Some(column) = columns().find(|column| names_each_row(column)) {
+        let (name, word) = (&column.name, worded(&column.name));
+        return Some(format!(
+            "`{name}` differs from row to row and may name people, so that each row may be another person's, and results would show single persons. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+        ));
+    }
+    let trait_of = columns().find(|column| is(&column.name, TRAITS) && column.distinct() > 1)?;
+    let name = &trait_of.name;
+    Some(format!(
+        "`{name}` differs from row to row, so that rows seem to be of several persons, but no column says whose each is, and results would show single persons. Add a column that does and name it with `--owner COLUMN`; or say `--owner none` if all rows are one owner's."
+    ))
+}
+
+/// Whether a column has another text in most rows, and its name or its texts are those of people.
+fn names_each_row(column: &Column) -> bool {
+    let texts = column.numbers * 2 < column.filled && column.times() * 2 < column.filled;
+    let differs = column.filled > 1 && column.distinct() * 2 > column.filled;
+    let named = is(&column.name, NAMES) || owner_score(&column.name) >= 80;
+    let people = || {
+        let alike = column.texts.keys().filter(|text| is_persons_name(text)).count();
+        alike * 10 >= column.texts.len() * 9 && alike > 1
+    };
+    texts && differs && (named || people())
+}
+
+/// Whether a text is two to four words with a capital letter each, as `Anna Berg` or
+/// `Anderson, Margaret J.`.
+fn is_persons_name(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = |c: char| c.is_alphabetic() || matches!(c, '.' | '-' | '\'' | ',');
+    let word = |word: &&str| word.starts_with(char::is_uppercase) && word.chars().all(plain);
+    (2..=4).contains(&words.len()) && words.iter().all(word)
+}

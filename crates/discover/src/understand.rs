@@ -1,0 +1,23 @@
+//! From the bytes of a file to what is understood of it.
+
+use crate::error::DiscoverError;
+use crate::hints::Hints;
+use crate::melt;
+use crate::understanding::{self, Understanding};
+use crate::write;
+
+/// Understands the bytes of a file.
+///
+/// # Errors
+/// A [`DiscoverError`] if they hold no table of readings.
+pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverError> {
+    let alone = Hints { owner: Some("none".to_owned()), ..hints.clone() };
+    let mut found = understanding::of(bytes, if hints.wide.is_some() { &alone } else { hints })?;
+    if found.alike || hints.wide.is_some() {
+        found = melt::of(bytes, found, hints)?;
+    }
+    let (notes, question) = write::withheld(&found);
+    found.notes.splice(0..0, notes);
+    found.questions.extend(question);
+    Ok(found)
+}

@@ -1,0 +1,271 @@
+//! What tags, classifications, flags and notes say about who may learn a value.
+
+mod lists;
+mod wording;
+
+use crate::cursor::{Cursor, Noted};
+use crate::tree::Tree;
+use lists::{
+    APART, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
+    PROTECTIONS, PUBLIC, RESTRICTED, SHORT, TAGS, VAGUE,
+};
+use wording::{folded, found, is_negation, noted, said, words};
+
+/// Who may learn a value, from anyone to nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Anyone.
+    Public,
+    /// The house itself.
+    Internal,
+    /// It is about a person.
+    Personal,
+    /// Only those whom the contract names.
+    Restricted,
+}
+
+/// A statement about who may learn a value, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where it stands.
+    pub at: String,
+    /// What it says.
+    pub level: Level,
+    /// Whether the word is not known, and is taken for the strictest.
+    pub unknown: bool,
+}
+
+/// All labels that stand below a column, table or contract.
+#[must_use]
+pub fn labels(at: &Cursor<'_>) -> Vec<Label> {
+    labels_but(at, &[])
+}
+
+/// The same without what stands under some keys.
+#[must_use]
+pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
+    let mut found = Vec::new();
+    for (key, value) in at.entries() {
+        if !APART.contains(&key) && !keys.contains(&key) {
+            collect(key, &value, &mut found);
+        }
+    }
+    found
+}
+
+/// Labels of texts that are tags.
+#[must_use]
+pub fn of_tags(tags: &[Noted<String>]) -> Vec<Label> {
+    let label = |tag: &Noted<String>| {
+        tagged(&tag.value).map(|(level, unknown)| Label { at: tag.at.clone(), level, unknown })
+    };
+    tags.iter().filter_map(label).collect()
+}
+
+/// Keys that name what the key `value` beside them says.
+const NAMING: &[&str] = &["property", "key", "name"];
+
+fn collect(key: &str, at: &Cursor<'_>, found: &mut Vec<Label>) {
+    // `{property: pii, value: true}` says what `pii: true` says.
+    let named = at.first(NAMING).and_then(|named| Some((named.noted()?, at.get("value")?)));
+    if let Some((named, value)) = &named {
+        collect(&named.value, value, found);
+    }
+    for item in at.items() {
+        collect(key, &item, found);
+    }
+    for (inner, value) in at.entries() {
+        let is_pair = named.is_some() && (inner == "value" || NAMING.contains(&inner));
+        let is_inner =
+            INNER.contains(&inner) && matches!(value.tree(), Tree::List(_) | Tree::Map(_));
+        if is_pair || is_inner {
+            continue;
+        }
+        // `classification: {level: secret}`: what says nothing itself is said by the key above, and
+        // `security: {level: high}` by both.
+        let both = format!("{key}_{inner}");
+        if is_tags(key) && folded(inner) != "value" {
+            collect_pair(inner, &value, found);
+        } else if tells(inner) || !tells(key) && !tells(&both) {
+            collect(inner, &value, found);
+        } else {
+            collect(if tells(key) { key } else { &both }, &value, found);
+        }
+    }
+    if let Some(text) = at.tree().text()
+        && let Some((level, unknown)) = stated(key, text)
+    {
+        found.push(Label { at: at.path().to_owned(), level, unknown });
+    }
+}
+
+/// Whether values of a key say who may learn what.
+fn tells(key: &str) -> bool {
+    let short = folded(key);
+    let is_word = is_tags(key) || NOTES.contains(&short.as_str());
+    is_word || is_level(&short) || is_in(PROTECTIONS, &short) || flag(&words(key)) != (None, None)
+}
+
+fn is_tags(key: &str) -> bool {
+    words(key).iter().any(|word| TAGS.contains(&word.as_str()))
+}
+
+fn is_in(parts: &[&str], key: &str) -> bool {
+    parts.iter().any(|part| key.contains(part))
+}
+
+/// Whether a key, folded, asks for a level.
+fn is_level(key: &str) -> bool {
+    is_in(CLASSIFICATIONS, key) || is_in(LIMITS, key)
+}
+
+/// Tags as a map: `{pii: "true", team: sales}`.
+fn collect_pair(key: &str, value: &Cursor<'_>, found: &mut Vec<Label>) {
+    let text = value.tree().text().unwrap_or_default();
+    let said = stated(key, text).or_else(|| tagged(&format!("{key}:{text}")));
+    match said {
+        Some((level, unknown)) if value.tree().is_leaf() => {
+            found.push(Label { at: value.path().to_owned(), level, unknown });
+        }
+        _ => collect(key, value, found),
+    }
+}
+
+/// What `key: value` says: a level, and whether its word is unknown.
+fn stated(key: &str, value: &str) -> Option<(Level, bool)> {
+    let folded = folded(key);
+    if is_level(&folded) {
+        let opens = CLASSIFICATIONS.contains(&folded.as_str());
+        return classified(value).filter(|(level, _)| opens || *level != Level::Public);
+    }
+    if is_in(PROTECTIONS, &folded) {
+        return (!is_negation(value)).then_some((Level::Restricted, false));
+    }
+    if is_tags(key) {
+        return tagged(value);
+    }
+    if NOTES.contains(&folded.as_str()) {
+        return noted(value).map(|level| (level, false));
+    }
+    // `privacy_category: SENSITIVE`
+    flagged(key, value).into_iter().chain(implied(&folded, value)).max().map(|level| (level, false))
+}
+
+/// What the text of a key says that is not known.
+fn implied(key: &str, value: &str) -> Option<Level> {
+    // `protected` is what every model of dbt is.
+    if NAMES.contains(&key) || key == "access" && value == "protected" {
+        return None;
+    }
+    if value.len() > SHORT {
+        return noted(value);
+    }
+    let words: Vec<String> =
+        words(value).into_iter().filter(|word| !VAGUE.contains(&word.as_str())).collect();
+    said(&words).filter(|level| *level != Level::Internal)
+}
+
+/// A key such as `contains_pii`, unless its value denies it.
+fn flagged(key: &str, value: &str) -> Option<Level> {
+    let words = words(key);
+    let (affirmed, denied) = flag(&words);
+    let own: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "is").collect();
+    match own.as_slice() {
+        ["public" | "open"] if is_negation(value) => Some(Level::Restricted),
+        [word, ..] if INTERNAL.contains(word) && is_true(value) => Some(Level::Internal),
+        // `non_pii: false` says that it is.
+        _ if is_negation(value) => denied,
+        _ => affirmed,
+    }
+}
+
+/// What a key says that is a flag, and what it denies.
+fn flag(key: &[String]) -> (Option<Level>, Option<Level>) {
+    const KEPT_BACK: &[&str] = &[
+        "private",
+        "sensitive",
+        "confidential",
+        "secret",
+        "restricted",
+        "phi",
+        "pci",
+        "hipaa",
+        "spii",
+        "protected",
+        "vertraulich",
+        "geheim",
+    ];
+    let (back, personal) = (found(key, KEPT_BACK), found(key, PERSONAL));
+    let privacy = found(key, &["privacy"]);
+    let level = |back: bool, personal: bool| match (back, personal) {
+        (true, _) => Some(Level::Restricted),
+        (_, true) => Some(Level::Personal),
+        _ => None,
+    };
+    (level(back.0, personal.0 || privacy.0), level(back.1, personal.1 || privacy.1))
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(value.trim().to_ascii_lowercase().as_str(), "true" | "yes" | "1" | "y")
+}
+
+fn classified(value: &str) -> Option<(Level, bool)> {
+    let words = words(value);
+    if value.trim().is_empty() {
+        return None;
+    }
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    if PUBLIC.contains(&folded(value).as_str()) {
+        return Some((Level::Public, false));
+    }
+    if has(RESTRICTED) {
+        return Some((Level::Restricted, false));
+    }
+    if has(PERSONAL) && !has(NEGATIONS) {
+        return Some((Level::Personal, false));
+    }
+    if has(INTERNAL) && !has(NEGATIONS) {
+        return Some((Level::Internal, false));
+    }
+    Some((Level::Restricted, true))
+}
+
+/// What a tag says; most say nothing about who may learn what.
+fn tagged(tag: &str) -> Option<(Level, bool)> {
+    if let Some((key, value)) = tag.split_once([':', '=']) {
+        return if is_tags(key) { tagged(value) } else { stated(key, value) };
+    }
+    let words = words(tag);
+    let split = within(&words).and_then(|(key, value)| stated(&key, &value));
+    let split = split.filter(|(level, _)| *level != Level::Public);
+    split.into_iter().chain(said(&words).map(|level| (level, false))).max()
+}
+
+/// A level that a tag names in any other way: `sensitivity/high`, `high-sensitivity`.
+fn within(words: &[String]) -> Option<(String, String)> {
+    let tells = |part: &[String]| {
+        let key = part.concat();
+        is_level(&key) || is_in(PROTECTIONS, &key)
+    };
+    let end = (1..=words.len()).find(|end| words.get(..*end).is_some_and(tells))?;
+    let key = words.get(..end)?;
+    let start = (0..end).rev().find(|start| key.get(*start..).is_some_and(tells))?;
+    let (before, after) = (key.get(..start)?, words.get(end..)?);
+    let value = if after.is_empty() { before } else { after };
+    let says = value.iter().any(|word| !matches!(word.as_str(), "data" | "." | ":"));
+    says.then(|| (key.get(start..).unwrap_or_default().concat(), value.join(" ")))
+}
+
+/// The texts below `at`, each with its path.
+#[must_use]
+pub fn texts(at: &Cursor<'_>) -> Vec<Noted<String>> {
+    let below = at.one_or_items();
+    below
+        .iter()
+        .filter(|item| matches!(item.tree(), Tree::Text(_)))
+        .filter_map(Cursor::noted)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What words, keys and tags say, in many spellings.
+
+use super::*;
+use Level::{Internal, Personal, Public, Restricted};
+
+fn level(yaml: &str) -> Option<Level> {
+    let tree = Tree::parse(yaml).unwrap();
+    labels(&Cursor::root(&tree)).iter().map(|label| label.level).max()
+}
+
+#[test]
+fn limits_are_found_in_every_spelling() {
+    for (yaml, expected) in [
+        ("classification: public", Some(Public)),
+        ("classification: Internal", Some(Internal)),
+        ("classification: internal use only", Some(Internal)),
+        ("classification: restricted", Some(Restricted)),
+        ("classification: non-public", Some(Restricted)),
+        ("classification: C2", Some(Restricted)),
+        ("pii: true", Some(Personal)),
+        ("pii: 'yes'", Some(Personal)),
+        ("pii: email", Some(Personal)),
+        ("pii: false", None),
+        ("tags: ['pii:false', finance]", None),
+        ("tags: ['pii:true']", Some(Personal)),
+        ("tags: [non-pii]", None),
+        ("tags: [PII]", Some(Personal)),
+        ("tags: ['classification=secret']", Some(Restricted)),
+        ("tags: [uid, orders]", None),
+        ("tags: ['schema:public', public]", None),
+        ("tags: ['classification:public']", Some(Public)),
+        ("confluent:tags: [PRIVATE]", Some(Restricted)),
+        ("config: {meta: {contains_pii: true}}", Some(Personal)),
+        ("meta: {privacy: {masking: sha256}}", Some(Restricted)),
+        ("customProperties: [{property: anonymizationStrategy, value: none}]", None),
+        ("customProperties: [{property: pii, value: true}]", Some(Personal)),
+        ("encryptedName: enc_id", Some(Restricted)),
+        ("description: User first name (PII).", Some(Personal)),
+        ("description: This is not PII", None),
+        ("description: Not case-sensitive, public", None),
+        ("policy_tags: [projects/a/taxonomies/b]", Some(Restricted)),
+        ("databricks_tags: {pii: 'true', team: x}", Some(Personal)),
+        ("tags: {sensitivity: high}", Some(Restricted)),
+        ("quality: [{description: pii}]", None),
+    ] {
+        assert_eq!(level(yaml), expected, "{yaml}");
+    }
+}
+
+#[test]
+fn keys_and_tags_limit_in_whatever_way_they_are_put_together() {
+    for yaml in [
+        "sensitivity_label: Highly Confidential",
+        "sensitivityLabel: Secret",
+        "data_classification_tag: C3",
+        "security_class: 3",
+        "dataProtectionClass: high",
+        "meta: {classification_tag: amber}",
+        "meta: {security: {level: high}}",
+        "access_level: restricted",
+        "visibility: private",
+        "visibility: some",
+        "classified: true",
+        "classification: '***'",
+        "is_public: false",
+        "protected: true",
+        "mask_type: sha256",
+        "data_tags: [secret]",
+        "tags: [sensitivity/high]",
+        "tags: [sensitivity-high]",
+        "tags: [high_sensitivity]",
+        "tags: [SensitivityHigh]",
+        "tags: [masking-sha256]",
+        "tags: [topsecret]",
+        "anything: strictly confidential",
+    ] {
+        assert_eq!(level(yaml), Some(Restricted), "{yaml}");
+    }
+    assert_eq!(level("is_internal: true"), Some(Internal));
+}
+
+#[test]
+fn flags_and_notes_about_persons_are_found_however_their_words_are_joined_or_denied() {
+    for yaml in [
+        "hasPIIData: true",
+        "PIIFlag: true",
+        "GDPRRelevant: yes",
+        "PIIType: email",
+        "pii2: true",
+        "haspii: true",
+        "nonpii: false",
+        "not_masked_no_export_pii: true",
+        "pii: '?'",
+        "pii: not none",
+        "personaldata: true",
+        "tags: [PIIData]",
+        "tags: [not-pii-free]",
+        "anything: holds PII",
+        "description: 'Limitations: none. PII included'",
+        "description: 'Limitations: none - PII included'",
+        "description: 'Limitations: none PII included'",
+        "description: 'Limits: none (PII)'",
+        "description: PII free text",
+    ] {
+        let least = if yaml.contains("masked") { Restricted } else { Personal };
+        assert_eq!(level(yaml), Some(least), "{yaml}");
+    }
+}
+
+#[test]
+fn only_a_classification_of_its_own_opens_and_other_words_say_nothing() {
+    for yaml in [
+        "visibility: public",
+        "access_level: public",
+        "previous_classification: public",
+        "sensitivity_label: public",
+        "tags: [classification-public]",
+        "public: true",
+        "priority: critical",
+        "owner: Private Banking",
+        "nonpii: true",
+        "pii_free: true",
+        "access: protected",
+        "internal_name: x",
+        "description: 'PII: none'",
+        "tags: [data-classification]",
+    ] {
+        assert_eq!(level(yaml), None, "{yaml}");
+    }
+}
+
+#[test]
+fn words_with_parts_and_negations_are_read_as_meant() {
+    for (yaml, expected) in [
+        ("classification: {level: restricted}", Some(Restricted)),
+        ("classification: [public, secret]", Some(Restricted)),
+        ("meta: {pii: {category: email}}", Some(Personal)),
+        ("meta: {pii: {is_pii: false}}", None),
+        ("meta: {masking: {policy: none}}", None),
+        ("meta: {masking: {policy: sha256}}", Some(Restricted)),
+        ("metadata: {pii: true}", Some(Personal)),
+        ("tags: [Personally Identifiable Information]", Some(Personal)),
+        ("tags: [personaldata]", Some(Personal)),
+        ("tags: [personenbezogen]", Some(Personal)),
+        ("tags: [vertraulich]", Some(Restricted)),
+        ("tags: [confidential-do-not-share]", Some(Restricted)),
+        ("tags: ['PII, not for export']", Some(Personal)),
+        ("tags: [pii-free]", None),
+        ("tags: [pii_false]", None),
+        ("tags: [not_confidential]", None),
+        ("customProperties: [{name: pii, value: true}]", Some(Personal)),
+        ("customProperties: [{property: pii, value: false}]", None),
+        ("customProperties: [{property: x, value: 1, description: has PII}]", Some(Personal)),
+        ("meta: {privacy_category: SENSITIVE}", Some(Restricted)),
+        ("description: {limitations: Contains PII.}", Some(Personal)),
+        ("description: No PII in a, but PII in b", Some(Personal)),
+        ("description: Strictly confidential.", Some(Restricted)),
+        ("businessName: Mail (PII)", Some(Personal)),
+        ("config: {bigqueryPolicyTags: [a/b]}", Some(Restricted)),
+        ("meta: {is_pii_data: true}", Some(Personal)),
+        ("meta: {non_pii: true}", None),
+        ("meta: {non_pii: false}", Some(Personal)),
+        ("type: {fields: [{tags: [PII]}]}", None),
+        ("roles: [{description: may read PII}]", None),
+        ("ruleSet: {domainRules: [{tags: [PII]}]}", None),
+    ] {
+        assert_eq!(level(yaml), expected, "{yaml}");
+    }
+}

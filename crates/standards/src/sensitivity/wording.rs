@@ -1,0 +1,113 @@
+//! What a text says in words: which are there, which are denied.
+
+use super::Level;
+use super::lists::{BEFORE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
+
+/// The words of a text, also of those that were joined. A point ends what a negation is about, and
+/// `:` is a word of its own.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let marked = text.replace(" - ", " . ").replace(": ", " : ");
+    for piece in marked.split_whitespace() {
+        let ends = piece.ends_with(['.', ',', ';', '!', '?', ')', '|', '–', '—', '/']);
+        if piece.starts_with(['(', '|', '–', '—', '/']) {
+            found.push(".".to_owned());
+        }
+        if piece == ":" {
+            found.push(":".to_owned());
+        }
+        for word in crate::words::words(piece) {
+            parts(word, &mut found);
+        }
+        if ends {
+            found.push(".".to_owned());
+        }
+    }
+    while found.last().is_some_and(|last| matches!(last.as_str(), "." | ":")) {
+        found.pop();
+    }
+    found
+}
+
+/// A word, or the words that were joined in it.
+fn parts(mut word: String, found: &mut Vec<String>) {
+    if word.chars().filter(|c| c.is_alphabetic()).count() > 2 {
+        word.truncate(word.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+    }
+    let split = JOINED.iter().find_map(|(part, says)| Some((word.split_once(part)?, *says)));
+    match split.filter(|_| ![PERSONAL, RESTRICTED].concat().contains(&word.as_str())) {
+        Some(((before, after), says)) => {
+            let denies = matches!(before, "no" | "non" | "not" | "un");
+            let says = if (before, says) == ("s", "pii") { "spii" } else { says };
+            let all = [if denies { "non" } else { before }, says, after];
+            found.extend(all.iter().filter(|own| !own.is_empty()).map(|own| (*own).to_owned()));
+        }
+        None => found.push(word),
+    }
+}
+
+pub(super) fn said(words: &[String]) -> Option<Level> {
+    if found(words, RESTRICTED).0 {
+        return Some(Level::Restricted);
+    }
+    if found(words, PERSONAL).0 {
+        return Some(Level::Personal);
+    }
+    // A tag may limit, but only a classification opens: `public` may be the name of anything.
+    match words {
+        [word] if INTERNAL.contains(&word.as_str()) => Some(Level::Internal),
+        _ => None,
+    }
+}
+
+/// Whether one of these words is there, and whether one is denied, as in `non-pii`, `pii-free` or
+/// `pii_false`. Two negations deny nothing.
+pub(super) fn found(words: &[String], list: &[&str]) -> (bool, bool) {
+    let is = |at: Option<usize>, list: &[&str]| {
+        at.and_then(|at| words.get(at)).is_some_and(|word| list.contains(&word.as_str()))
+    };
+    let mut found = (false, false);
+    for (at, _) in words.iter().enumerate().filter(|(_, word)| list.contains(&word.as_str())) {
+        let behind = if is(Some(at + 1), &[":"]) { at + 2 } else { at + 1 };
+        let ends = words.get(behind + 1).is_none_or(|word| word == ".");
+        let after = ends && (is(Some(behind), NEGATIONS) || is(Some(behind), &["free"]));
+        let before = is(at.checked_sub(1), BEFORE);
+        let twice = before && is(at.checked_sub(2), BEFORE);
+        if before != after && !twice {
+            found.1 = true;
+        } else {
+            found.0 = true;
+        }
+    }
+    found
+}
+
+/// What a text for people says, if it says so unmistakably.
+pub(super) fn noted(text: &str) -> Option<Level> {
+    let words = words(text);
+    if found(&words, &["confidential"]).0 {
+        return Some(Level::Restricted);
+    }
+    let lower = text.to_lowercase();
+    let phrase = ["personally identif", "personal data", "personal information"];
+    let is_personal =
+        found(&words, &["pii", "spii", "phi"]).0 || phrase.iter().any(|own| lower.contains(own));
+    is_personal.then_some(Level::Personal)
+}
+
+/// Whether a value says no, or nothing.
+pub(super) fn is_negation(value: &str) -> bool {
+    match words(value).as_slice() {
+        [] => value.trim().is_empty(),
+        [word] => NEGATIONS.contains(&word.as_str()),
+        _ => false,
+    }
+}
+
+/// A key in lower case without what joins its words.
+pub(super) fn folded(key: &str) -> String {
+    key.chars()
+        .filter(|c| !matches!(c, '_' | '-' | ' ' | '.'))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
