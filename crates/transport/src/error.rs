@@ -153,6 +153,9 @@ pub enum Error {
     #[cfg(feature = "kafka")]
     #[error(transparent)]
     Kafka(#[from] cluster::ClusterError),
+    /// A process that was silent for too long: its group does not count it any more.
+    #[error("the group gave this process's partitions to others; is the machine overloaded?")]
+    NotInGroup,
     /// The store is not on this machine, so this process cannot copy it at one moment.
     #[error("a store in a cluster cannot be copied from here")]
     NoExport,

@@ -12,7 +12,6 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         WorkerError as error => match error {
             WorkerError::Store(error) => store(error),
             WorkerError::Join(error) => node::of(error).unwrap_or(ErrorId::IoFailed),
-            WorkerError::Lost => ErrorId::IoFailed,
             WorkerError::Name(_)
             | WorkerError::Keys { .. }
             | WorkerError::Version { .. }

@@ -44,9 +44,6 @@ pub enum WorkerError {
     /// The group cannot be joined.
     #[error(transparent)]
     Join(#[from] ServiceError),
-    /// The process was silent for too long, and its partitions are another's.
-    #[error("the group gave this process's partitions to others; is the machine overloaded?")]
-    Lost,
     /// A topic cannot have its name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -269,7 +266,7 @@ impl Group {
                 self.lose(&partitions);
             }
             // What was to be committed was about them too.
-            Ownership::Lost(_) => return Err(WorkerError::Lost),
+            Ownership::Lost(_) => return Err(Error::NotInGroup.into()),
         }
         Ok(())
     }
@@ -281,7 +278,10 @@ impl Group {
             match self.arriving.pop_front() {
                 Some(Arrival::Joiner(mut recovery)) => {
                     match self.recover_joiner(&mut recovery, now, until)? {
-                        Some(joiner) => drop(self.joiners.insert(recovery.number, joiner)),
+                        Some(joiner) => {
+                            self.joiners.insert(recovery.number, joiner);
+                            self.show();
+                        }
                         None => self.arriving.push_back(Arrival::Joiner(recovery)),
                     }
                 }
@@ -321,7 +321,9 @@ impl Group {
     }
 
     fn show(&self) {
-        self.meter.partitions.set(i64::try_from(self.lanes.len()).unwrap_or(i64::MAX));
+        let many = |own: usize| i64::try_from(own).unwrap_or(i64::MAX);
+        self.meter.partitions.set(many(self.lanes.len()));
+        self.meter.part_partitions.set(many(self.joiners.len()));
     }
 
     /// Does what there is to do. Returns whether there was anything.

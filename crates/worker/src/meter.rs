@@ -8,6 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     pub(crate) partitions: Gauge,
+    pub(crate) part_partitions: Gauge,
     pub(crate) frames: Counter,
     pub(crate) bytes: Counter,
     pub(crate) refused: Counter,
@@ -26,6 +27,8 @@ impl Meter {
         metrics.with(|registry| {
             let help = "Partitions of events that are this process's own";
             registry.register("worker_partitions", help, self.partitions.clone());
+            let help = "Partitions of worker-parts that are this process's own";
+            registry.register("worker_part_partitions", help, self.part_partitions.clone());
             for (name, help, counter) in [
                 ("worker_frames", "Frames read from the log", &self.frames),
                 ("worker_frame_bytes", "Bytes of frames read from the log", &self.bytes),

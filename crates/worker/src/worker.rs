@@ -23,7 +23,7 @@ use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::ingest_keys;
 use alpheus_time::Span;
-use alpheus_transport::{Batch, Membership, Ownership, Sequence, Store};
+use alpheus_transport::{Batch, Error, Membership, Ownership, Sequence, Store};
 use rand_core::Rng;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -185,6 +185,14 @@ impl Worker {
             let begun = Instant::now();
             let ended = self.attend(&mut joined);
             let Err(error) = ended else { return Ok(()) };
+            let is_last = self.stop.is_stopping();
+            if is_last
+                && matches!(error, StoppedError::Worker(WorkerError::Store(Error::NotInGroup)))
+            {
+                // What was not committed is done by others already.
+                tracing::warn!(%error, "ends");
+                return Ok(());
+            }
             self.part.set(State::Failed);
             failures = if begun.elapsed() > STABLE { 1 } else { failures + 1 };
             let is_first = !joined
@@ -192,7 +200,7 @@ impl Worker {
                     error,
                     StoppedError::Failure(_) | StoppedError::Worker(WorkerError::Join(_))
                 );
-            if is_first || failures >= FAILURES || self.stop.is_stopping() {
+            if is_first || failures >= FAILURES || is_last {
                 return Err(error.into());
             }
             tracing::warn!(%error, "joins the group again");

@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::broker::{Broker, prefix};
-use crate::common::Process;
 use crate::common::deployment::{Cluster, QUERY, Running, Site, until};
 use crate::common::embedded::Scene;
 use crate::common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
+use crate::common::{Process, free_address, get};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::health::Health;
@@ -24,6 +24,7 @@ use alpheus_worker::group::{Group, Names, Work};
 use alpheus_worker::lane::Pace;
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -231,9 +232,25 @@ const READINGS: u64 = 14;
 
 /// Starts a worker; it has taken part when this returns.
 fn worker(place: &Site, cluster: &Cluster) -> Process {
-    let mut process = Process::start(&mut command(place, cluster));
+    worker_at(place, cluster, free_address())
+}
+
+/// A worker that shows its metrics at `listen`.
+fn worker_at(place: &Site, cluster: &Cluster, listen: SocketAddr) -> Process {
+    let mut process =
+        Process::start(command(place, cluster).args(["--listen", &listen.to_string()]));
     process.wait_for_prefix("taking part");
     process
+}
+
+/// How many of the partitions a worker has, in both topics.
+fn owned(listen: SocketAddr) -> u32 {
+    let metrics = get(listen, "/metrics").unwrap().1;
+    let count = |name: &str| -> u32 {
+        let count = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        count.trim().parse().unwrap()
+    };
+    count("alpheus_worker_partitions ") + count("alpheus_worker_part_partitions ")
 }
 
 fn command(place: &Site, cluster: &Cluster) -> Command {
@@ -323,20 +340,25 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     let seen = more_than(&running, 0, &expected);
 
     first.kill();
-    let third = worker(&running.place, &made());
+    let third_at = free_address();
+    let third = worker_at(&running.place, &made(), third_at);
     let seen = more_than(&running, seen, &expected);
+    // The group settles, and then both have some.
+    until("even shares", || (owned(third_at) == PARTITIONS).then_some(()));
 
     // While it stands its partitions become the third's, and what it does then counts for nothing.
     second.freeze();
-    until("takeover of all partitions", || {
-        let log = third.log();
-        let has = |at: u32| log.contains(&format!("partition={at}"));
-        (0..PARTITIONS).all(has).then_some(())
-    });
+    until("takeover of all partitions", || (owned(third_at) == 2 * PARTITIONS).then_some(()));
     second.thaw();
     let again = |line: &str| line.contains("joins the group again").then_some(());
     second.wait_for("another joining", again);
+
+    // Who is asked to end in the meantime has nothing left to do.
+    until("even shares again", || (owned(third_at) == PARTITIONS).then_some(()));
+    second.freeze();
+    until("another takeover", || (owned(third_at) == 2 * PARTITIONS).then_some(()));
     second.terminate();
+    second.thaw();
     assert!(second.wait().success(), "{}", second.log());
     more_than(&running, seen, &expected);
     more_than(&running, usize::MAX, &expected);

@@ -183,6 +183,11 @@ pub(crate) const fn is_fenced(code: Code) -> bool {
     )
 }
 
+/// Whether a consumer group does not know the process.
+pub(crate) const fn is_not_in_group(code: Code) -> bool {
+    matches!(code, Code::UnknownMemberId | Code::IllegalGeneration)
+}
+
 /// Whether nobody answered, for any reason.
 pub(crate) const fn is_silence(code: Code) -> bool {
     matches!(

@@ -4,7 +4,7 @@ use super::client::{Clients, Deliveries};
 use super::group::Offsets;
 use super::store::{Change, Shared};
 use super::topics::Names;
-use crate::error::cluster::{ClusterError, code, is_fenced, is_forbidden};
+use crate::error::cluster::{ClusterError, code, is_fenced, is_forbidden, is_not_in_group};
 use crate::error::{Error, Source};
 use crate::names::{Group, Offset, Partition};
 use crate::queue::Writer;
@@ -213,6 +213,8 @@ impl Transactions {
         let fatal = self.clients.producer.client().fatal_error();
         let error = fatal.map_or(error, |(code, _)| KafkaError::Global(code));
         match code(&error) {
+            None if error == KafkaError::Canceled => return Error::NotInGroup,
+            Some(code) if is_not_in_group(code) => return Error::NotInGroup,
             Some(code) if is_fenced(code) => ClusterError::Fenced { id: self.id.clone() },
             Some(code) if is_forbidden(code) => ClusterError::of("write to", &on, error),
             _ => ClusterError::Transaction { id: self.id.clone(), source: Source::new(error) },

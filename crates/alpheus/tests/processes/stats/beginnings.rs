@@ -2,6 +2,7 @@
 //! a smoother whose state is an older copy than its fence has seen.
 
 use crate::common::{Process, alpheus, begin_fence, copy_folder, free_address, road, run_script};
+use alpheus_node::fence::FenceFile;
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -50,7 +51,10 @@ fn killed_at_first_commit(folder: &Path, state: &str, start: impl Fn() -> Comman
 fn killed_without_fence(folder: &Path, state: &str, start: impl Fn() -> Command) -> PathBuf {
     let mut first = Process::start(start().current_dir(folder));
     let fence = folder.join(state).join("fence");
-    while !fence.exists() {
+    // The file is there before the first commit, and says afterwards that it was made.
+    let committed =
+        || FenceFile::load(&fence).unwrap().get(&[0; 32]).is_some_and(|it| it.sequence > 0);
+    while !committed() {
         assert!(!first.has_ended(), "{}", first.log());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
