@@ -122,7 +122,7 @@ fn take(taken: &Taken) -> Result<(), Failure> {
 
 fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
     let out = BufWriter::with_capacity(1 << 20, file);
-    let mut writer = Writer::begin(out, secret, Hardness::default(), entropy::rng()?)?;
+    let mut writer = Writer::begin(out, secret, Hardness::of(secret), entropy::rng()?)?;
     let folder = taken.identity.as_ref();
     let folder = folder.map(|path| IdentityFolder::open_one_of(path, (Role::Server, &Role::ALL)));
     let whose = folder.transpose()?.map(|folder| folder.name().clone());

@@ -150,6 +150,8 @@ pub const JOB_TOKEN_SET: &str = "alpheus/jvm/token-set/v1";
 pub const WITHDRAWAL: &str = "alpheus/withdrawal/v1";
 /// A controller states that it has destroyed a stream's key (signature).
 pub const ERASURE: &str = "alpheus/erasure/v1";
+/// Derives the key of a vault from a file of random bytes and a salt (HKDF).
+pub const VAULT_RANDOM: &str = "alpheus/vault/random/v1";
 /// Derives the key of one slot of a vault, from the vault's key and the slot's own (HKDF).
 pub const VAULT_SLOT: &str = "alpheus/vault/slot/v1";
 /// An owner states which controller guards a stream and which producer sends it (signature).

@@ -1,5 +1,6 @@
 //! Secrets at rest. Each is encrypted with XChaCha20-Poly1305. Argon2id derives the key from
-//! a passphrase or key file that the operator keeps elsewhere.
+//! a passphrase or key file that the operator keeps elsewhere. A file of 32 random bytes cannot be
+//! guessed, and HKDF derives the key from it.
 
 use crate::kdf::derive;
 use crate::labels;
@@ -7,6 +8,7 @@ use crate::secret::Secret;
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use data_encoding::BASE64;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -28,6 +30,16 @@ impl Default for Hardness {
 }
 
 impl Hardness {
+    /// Without Argon2id: guesses are cheap, and there are 2^256 of them.
+    const RANDOM: Hardness = Hardness { memory: 0, passes: 0 };
+
+    /// What a new key from this secret costs: nothing if it is 32 random bytes in base64, as by
+    /// `head -c 32 /dev/urandom | base64`, and otherwise the default.
+    #[must_use]
+    pub fn of(secret: &[u8]) -> Hardness {
+        if is_random(secret) { Self::RANDOM } else { Self::default() }
+    }
+
     /// The upper limit. Without it, anyone who can change a header could exhaust the memory.
     pub const MAX: Hardness = Hardness { memory: 1 << 20, passes: 10 };
 }
@@ -63,6 +75,9 @@ impl VaultKey {
     ) -> Result<VaultKey, HardnessError> {
         if hardness.memory > Hardness::MAX.memory || hardness.passes > Hardness::MAX.passes {
             return Err(HardnessError);
+        }
+        if hardness == Hardness::RANDOM {
+            return Ok(VaultKey(derive(passphrase, labels::VAULT_RANDOM, &[salt])));
         }
         let params = Params::new(hardness.memory, hardness.passes, 1, Some(32));
         let argon =
@@ -115,4 +130,16 @@ impl VaultKey {
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(self.0.expose().into())
     }
+}
+
+/// Whether a secret is the base64 of 32 bytes that look drawn. Text and patterns do not: of random bytes
+/// fewer than one in 10^13 would be taken for them.
+fn is_random(secret: &[u8]) -> bool {
+    let Ok(bytes) = BASE64.decode(secret.trim_ascii_end()).map(Zeroizing::new) else {
+        return false;
+    };
+    let mut seen = [false; 256];
+    bytes.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    let different = seen.iter().filter(|seen| **seen).count();
+    bytes.len() == 32 && different >= 20 && !bytes.iter().all(u8::is_ascii)
 }

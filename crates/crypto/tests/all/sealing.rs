@@ -3,8 +3,9 @@
 use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, UnsealError, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, UnlockError, VaultKey};
+use data_encoding::BASE64;
 use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 fn rng() -> ChaCha12Rng {
     ChaCha12Rng::from_seed([3; 32])
@@ -56,6 +57,29 @@ fn a_locked_secret_opens_only_under_its_key_and_name() {
         damaged[at] ^= 0x80;
         assert_eq!(key.unlock(b"name", &damaged).err(), Some(UnlockError));
         assert_eq!(key.unlock(b"name", &locked[..at]).err(), Some(UnlockError));
+    }
+}
+
+#[test]
+fn only_random_bytes_are_not_stretched() {
+    let mut random = [0; 32];
+    rng().fill_bytes(&mut random);
+    let file = BASE64.encode(&random);
+    let free = Hardness::of(file.as_bytes());
+    assert_eq!(free, Hardness::of(format!("{file}\n").as_bytes()));
+    assert_ne!(free, Hardness::default());
+    let key = VaultKey::derive(file.as_bytes(), &[1; 16], free).unwrap();
+    let locked = key.lock(b"name", b"secret", &mut rng());
+    let cases = [(&file[..], [1; 16], true), (&file, [2; 16], false), ("other", [1; 16], false)];
+    for (secret, salt, opens) in cases {
+        let key = VaultKey::derive(secret.as_bytes(), &salt, free).unwrap();
+        assert_eq!(key.unlock(b"name", &locked).is_ok(), opens);
+    }
+    let text = BASE64.encode(b"a sentence of thirty-two letters");
+    let (short, long) = (BASE64.encode(&random[1..]), BASE64.encode(&[&random[..], b"x"].concat()));
+    let pattern = BASE64.encode(&[0xf0; 32]);
+    for stretched in ["correct horse", &text, &pattern, &short, &long, &file[1..], ""] {
+        assert_eq!(Hardness::of(stretched.as_bytes()), Hardness::default(), "{stretched}");
     }
 }
 

@@ -71,7 +71,7 @@ impl PassFile {
         }
         let mut rng = entropy::rng()?;
         let passphrase = passphrase(key_file)?;
-        let key = FileKey::create(&passphrase, Hardness::default(), &mut rng);
+        let key = FileKey::create(&passphrase, Hardness::of(&passphrase), &mut rng);
         let key = key.map_err(PassFileError::from).blame_input(path)?;
         let mut contents = Contents::default();
         contents.card = serde_json::to_vec(card).blame(Category::Io)?;

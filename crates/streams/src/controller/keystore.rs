@@ -136,7 +136,7 @@ impl KeyStore {
         if store.get(&space, HEADER)?.is_some() {
             return Err(KeyStoreError::Exists);
         }
-        let (mut salt, hardness) = ([0; 16], Hardness::default());
+        let (mut salt, hardness) = ([0; 16], Hardness::of(key_file));
         rng.fill_bytes(&mut salt);
         let key = derive(key_file, &salt, hardness)?;
         let known = key.lock(HEADER, KNOWN, rng);

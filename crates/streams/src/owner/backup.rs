@@ -110,8 +110,9 @@ pub(super) fn back_up(args: &Backup) -> Result<(), Failure> {
     check(&kept).blame_input(&args.identity)?;
     let (mut rng, mut salt) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut salt);
-    let header = Header { salt, hardness: Hardness::default() };
-    let key = key_of(&args.key_file, &header)?;
+    let secret = read_key_file(&args.key_file)?;
+    let header = Header { salt, hardness: Hardness::of(&secret) };
+    let key = key_of(&secret, &header)?;
     // Allocated at its final size, since growing would leave copies in memory.
     let size = postcard::experimental::serialized_size(&kept).blame(Category::Check)?;
     let mut bytes = Zeroizing::new(vec![0; size]);
@@ -127,7 +128,7 @@ pub(super) fn back_up(args: &Backup) -> Result<(), Failure> {
 pub(super) fn restore(args: &Restore) -> Result<(), Failure> {
     let bytes = fs::read(&args.from).blame_io(&args.from)?;
     let (header, locked) = split(&bytes).blame_input(&args.from)?;
-    let opened = key_of(&args.key_file, &header)?.unlock(NAME, locked);
+    let opened = key_of(&read_key_file(&args.key_file)?, &header)?.unlock(NAME, locked);
     let opened = opened.map_err(|_| BackupError::Locked).blame_input(&args.from)?;
     let kept: Vec<BackedUpFile> =
         postcard::from_bytes(&opened).map_err(|_| BackupError::Other).blame_input(&args.from)?;
@@ -202,9 +203,8 @@ fn split(bytes: &[u8]) -> Result<(Header, &[u8]), BackupError> {
     Ok((postcard::from_bytes(header).map_err(|_| BackupError::Other)?, locked))
 }
 
-fn key_of(key_file: &Path, header: &Header) -> Result<VaultKey, Failure> {
-    let secret = read_key_file(key_file)?;
-    VaultKey::derive(&secret, &header.salt, header.hardness).blame(Category::Input)
+fn key_of(secret: &[u8], header: &Header) -> Result<VaultKey, Failure> {
+    VaultKey::derive(secret, &header.salt, header.hardness).blame(Category::Input)
 }
 
 #[cfg(test)]
