@@ -167,7 +167,11 @@ fn decrypting(c: &mut Criterion) {
 }
 
 fn logarithms(c: &mut Criterion) {
-    c.bench_function("table of 2^16", |b| processor(b, || Table::new(16)));
+    // The first search makes it.
+    let one = Total::from_bytes(message_base().as_bytes()).unwrap();
+    c.bench_function("table of 2^16", |b| {
+        processor(b, || assert_eq!(Table::new(16).read(&one, &Bounds::count(1)), Ok(1)));
+    });
     let table = Table::new(21);
     for bits in [24, 32, 36] {
         // The last one that is looked at.
