@@ -156,13 +156,6 @@ impl Issuer {
         CheckedRequest::check(&self.pinned, applicant.name, request).map(drop)
     }
 
-    /// Whether records are those of an issuer that has issued nothing, which are as good as
-    /// none.
-    #[must_use]
-    pub fn has_issued_nothing(records: &[(Vec<u8>, Vec<u8>)]) -> bool {
-        records.iter().all(|(key, value)| key.starts_with(FROM) && *value == [0; 8])
-    }
-
     /// Deletes the periods before the last one. It issues nothing for them again, even if the
     /// clock goes back.
     pub fn prune(&mut self, now: Timestamp) -> Step<()> {

@@ -69,9 +69,6 @@ pub struct OpenedLedger {
     pub records: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether nothing was ever committed.
     pub untouched: bool,
-    /// Whether its fence exists. Without a fence nothing was released, unless the fence is
-    /// lost.
-    pub fenced: bool,
     /// Whether the fence says that the first commit was about to be made.
     begun: bool,
     /// The format of the records; none if it is empty.
@@ -176,9 +173,8 @@ impl FencedLedger {
         let (notes, failed) = (None, false);
         let ledger =
             Self { store, records, fenced, fence, sequence, history, moves_to, notes, failed };
-        let fenced = seen.is_some();
         let begun = seen == Some(0) && origin == StateOrigin::Intact;
-        Ok(OpenedLedger { ledger, records: found, untouched, fenced, begun, format, origin })
+        Ok(OpenedLedger { ledger, records: found, untouched, begun, format, origin })
     }
 
     /// Reads its records beside the writer.

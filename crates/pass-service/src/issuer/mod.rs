@@ -65,8 +65,7 @@ every spelling of the name (a number or a UUID of the directory), and exits with
 counted by this identifier. With a provider they are counted by `sub` of its ID tokens.
 
 Use --new-state for the very first start only, never in a unit file: an issuer that has lost its
-records would issue second passes. A copy of the state from before the first pass also looks like a
-first start: start it with --restored-state.";
+records would issue second passes. Start a copy of its state with --restored-state.";
 
 /// Arguments of `alpheus pass issuer`.
 #[derive(Debug, clap::Args)]
@@ -137,11 +136,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = globals.open_store(&settings)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open(store, &fence, None)?;
-    let begins = found.untouched;
-    let OpenedLedger { mut ledger, records, fenced, origin, .. } = found;
-    // Nor is one whose fence is lost old as long as it has issued nothing.
-    let new = begins || (!fenced && Issuer::has_issued_nothing(&records));
-    let origin = declared_origin(args, new, origin)?;
+    let begins = found.begins();
+    let OpenedLedger { mut ledger, records, origin, .. } = found;
+    let origin = declared_origin(args, begins, origin)?;
     let key = init::issuer_key(&deployment)?;
     let issuer = Issuer::restore(key, pinned.clone(), records, origin, clock::now());
     let issuer = issuer.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
@@ -204,12 +201,8 @@ fn accounts(pass: PassSettings) -> Result<Accounts, Failure> {
 }
 
 /// The issuer does not guess the origin: it exists to prevent second passes.
-fn declared_origin(
-    args: &Args,
-    untouched: bool,
-    found: StateOrigin,
-) -> Result<StateOrigin, Failure> {
-    let (error, help) = match (args.new_state, args.restored_state, untouched, found) {
+fn declared_origin(args: &Args, begins: bool, found: StateOrigin) -> Result<StateOrigin, Failure> {
+    let (error, help) = match (args.new_state, args.restored_state, begins, found) {
         (true, _, true, _) => return Ok(StateOrigin::New),
         (_, true, ..) => return Ok(StateOrigin::Restored),
         (false, _, false, StateOrigin::Intact) => return Ok(StateOrigin::Intact),
