@@ -11,7 +11,7 @@ use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::revocation::tls_digest;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::read_text;
+use alpheus_node::files::{lock_folder, read_text};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::role::{Name, Role};
@@ -54,6 +54,15 @@ an owner.";
 const RENEW: &str = "\
 Examples:
   alpheus ca renew pki pki/service pki/first";
+
+const ROLLOVER: &str = "\
+Examples:
+  alpheus ca rollover pki pki/service pki/first pki/phone
+  alpheus ca renew pki pki/service pki/first pki/phone
+  alpheus ca rollover pki --finish pki/service pki/first pki/phone
+
+Before you renew certificates, every process must know the new authority: copy `ca.pem` to identity
+folders elsewhere. Before you finish, every process must have a renewed certificate.";
 
 const REVOKE: &str = "\
 Examples:
@@ -105,6 +114,21 @@ enum Command {
         /// Validity from now on
         #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: u32,
+    },
+    /// Replace the authority of TLS certificates by another one, and with `--finish` forget the old one
+    ///
+    /// In between both count, so no process restarts and no connection is refused. Processes read their
+    /// `ca.pem` again within seconds. The authority of protocol certificates stays.
+    #[command(after_help = ROLLOVER)]
+    Rollover {
+        /// The authority's folder
+        folder: PathBuf,
+        /// Identity folders, whose `ca.pem` is replaced
+        #[arg(value_name = "FOLDER")]
+        identities: Vec<PathBuf>,
+        /// Every certificate is renewed: the old authority counts no more
+        #[arg(long)]
+        finish: bool,
     },
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
@@ -159,8 +183,24 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             Ok(())
         }
         Command::Renew { folder, certificates, days } => renew(folder, certificates, *days),
+        Command::Rollover { folder, identities, finish } => roll_over(folder, identities, *finish),
         Command::Revoke { folder, certificates } => revoke(folder, certificates),
     }
+}
+
+/// Replaces the authority of TLS certificates, or forgets the one that was replaced.
+fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), Failure> {
+    let authority = Folder::existing(folder);
+    let _alone = lock_folder(folder)?;
+    if finish {
+        pki::finish_rollover(&authority, identities)?;
+    } else {
+        pki::begin_rollover(&authority)?;
+    }
+    for identity in identities {
+        println!("{}", pki::trust(&authority, identity)?.display());
+    }
+    Ok(())
 }
 
 /// Extends TLS certificates that are not revoked.

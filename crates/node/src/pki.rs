@@ -5,9 +5,10 @@
 //! a folder; see [`crate::network::identity`] for the files that it must provide.
 
 mod issued;
+mod rollover;
 
 use crate::failure::{Blame, Category, Failure};
-use crate::files::{Readers, make_private_folder, write_new};
+use crate::files::{Readers, make_private_folder, replace, write_new};
 use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
@@ -17,10 +18,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
+pub use rollover::{RolloverError, begin as begin_rollover, finish as finish_rollover, trust};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::Zeroizing;
@@ -179,7 +180,7 @@ pub fn issue(
     identity_folder.copy(authority, identity::AUTHORITY)
 }
 
-/// Extends a certificate that the authority has issued: its key, its role, its name and its hosts
+/// Extends a certificate that the authority has issued, or the one that it replaces: its key, its role, its name and its hosts
 /// stay. The file is replaced as a whole. The private key is not needed.
 ///
 /// # Errors
@@ -190,16 +191,12 @@ pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Fa
     let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
     let der = read_certificate(certificate)?;
     let name = Name::of_certificate(&der).blame_input(certificate)?;
-    let known = IssuedCertificate::open(&der, &issuer).blame_input(certificate)?;
+    let authorities = rollover::keys(authority)?;
+    let known = IssuedCertificate::open(&der, &authorities).blame_input(certificate)?;
     let issuer = Issuer::new(authority_params(), issuer);
     let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer);
-    let text = renewed.blame(Category::Io)?.pem();
-    let new = certificate.with_extension("pem.new");
-    fs::write(&new, text).blame_io(&new)?;
-    let before = fs::metadata(certificate).blame_io(certificate)?;
-    fs::set_permissions(&new, before.permissions()).blame_io(&new)?;
-    chown(&new, Some(before.uid()), Some(before.gid())).blame_io(&new)?;
-    fs::rename(&new, certificate).blame_io(certificate)
+    replace(certificate, renewed.blame(Category::Io)?.pem(), Readers::Everybody)
+        .blame_io(certificate)
 }
 
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {

@@ -57,6 +57,7 @@ mod renewals;
 mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;
+mod rollover;
 mod sealed;
 mod service_process;
 mod service_tls;

@@ -18,7 +18,22 @@ pub(super) struct IssuedCertificate {
 }
 
 /// A key without its private half.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct PublicKey(Vec<u8>);
+
+impl PublicKey {
+    /// The key that a certificate is for.
+    pub(super) fn of(certificate: &Certificate) -> Option<PublicKey> {
+        let info = certificate.tbs_certificate().subject_public_key_info();
+        Some(PublicKey(info.subject_public_key.as_bytes()?.to_vec()))
+    }
+}
+
+impl From<&KeyPair> for PublicKey {
+    fn from(pair: &KeyPair) -> PublicKey {
+        PublicKey(pair.der_bytes().to_vec())
+    }
+}
 
 impl PublicKeyData for PublicKey {
     fn der_bytes(&self) -> &[u8] {
@@ -44,19 +59,21 @@ pub(super) enum UnknownError {
 }
 
 impl IssuedCertificate {
-    /// Reads a certificate, whose time may be over, and checks the authority's signature.
-    pub(super) fn open(der: &[u8], authority: &KeyPair) -> Result<IssuedCertificate, UnknownError> {
+    /// Reads a certificate, whose time may be over, and checks that one of these keys has signed it.
+    pub(super) fn open(
+        der: &[u8],
+        authorities: &[PublicKey],
+    ) -> Result<IssuedCertificate, UnknownError> {
         let malformed = |_| UnknownError::Malformed;
         let certificate = Certificate::from_der(der).map_err(malformed)?;
         let signed = certificate.tbs_certificate();
         let message = signed.to_der().map_err(malformed)?;
         let signature = certificate.signature().as_bytes().ok_or(UnknownError::Malformed)?;
-        if !is_signed(&message, signature, authority) {
+        if !authorities.iter().any(|key| is_signed(&message, signature, key)) {
             return Err(UnknownError::Foreign);
         }
         let info = signed.subject_public_key_info();
-        let bytes = info.subject_public_key.as_bytes().ok_or(UnknownError::Malformed)?;
-        let key = PublicKey(bytes.to_vec());
+        let key = PublicKey::of(&certificate).ok_or(UnknownError::Malformed)?;
         if info.to_der().map_err(malformed)? != key.subject_public_key_info() {
             return Err(UnknownError::Key);
         }
@@ -69,7 +86,7 @@ impl IssuedCertificate {
     }
 }
 
-fn is_signed(message: &[u8], signature: &[u8], authority: &KeyPair) -> bool {
+fn is_signed(message: &[u8], signature: &[u8], authority: &PublicKey) -> bool {
     let schemes = ring::default_provider().signature_verification_algorithms.mapping;
     let ours = schemes.iter().find(|(scheme, _)| *scheme == SignatureScheme::ECDSA_NISTP256_SHA256);
     let mut algorithms = ours.into_iter().flat_map(|(_, algorithms)| algorithms.iter());
