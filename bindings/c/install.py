@@ -15,8 +15,8 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def install(cargo, prefix, strip, named=None):
-    """`named` is the prefix that alpheus.pc names, if the folder is only a stage for it."""
+def install(cargo, prefix, strip):
+    """The folder may be moved: alpheus.pc names what lies beside it."""
     (prefix / "include").mkdir(parents=True, exist_ok=True)
     folder = prefix / "lib"
     (folder / "pkgconfig").mkdir(parents=True, exist_ok=True)
@@ -27,8 +27,7 @@ def install(cargo, prefix, strip, named=None):
         if strip:
             subprocess.run(["strip", symbols, folder / name], check=True)
     version = tomllib.loads((HERE.parents[1] / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    text = (HERE / "alpheus.pc.in").read_text()
-    text = text.replace("@prefix@", str(named or prefix)).replace("@version@", version)
+    text = (HERE / "alpheus.pc.in").read_text().replace("@version@", version)
     (folder / "pkgconfig/alpheus.pc").write_text(text)
 
 

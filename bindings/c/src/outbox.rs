@@ -52,9 +52,7 @@ enum UploadStatus {
 /// A frame that counts for nothing.
 #[derive(Deserialize)]
 struct RefusedFrame {
-    #[serde(rename = "stream")]
     _stream: StreamId,
-    #[serde(rename = "session")]
     _session: u64,
     reason: RefusalReason,
 }
@@ -68,7 +66,8 @@ enum RefusalReason {
     Late,
     BadMac,
     ConflictingFrame,
-    Other(#[serde(rename = "name")] String),
+    #[expect(dead_code, reason = "it must be read to get past it")]
+    Other(String),
 }
 
 /// What a caller does after an answer.

@@ -4,7 +4,6 @@
 //! explicit. A panic never crosses: it becomes `ALPHEUS_INTERNAL_ERROR`.
 
 #![expect(unsafe_code, reason = "C passes pointers, and finds functions by their names")]
-#![expect(clippy::too_many_arguments, reason = "lengths are arguments of their own")]
 
 pub mod constants;
 pub mod memory;

@@ -55,12 +55,15 @@ impl Pass {
 
 /// How the caller stores files.
 ///
+/// # Safety
+/// The function may be called with this context as long as the pass lives.
+///
 /// # Errors
 /// [`Code::ArgumentWrong`] if there is no function.
-pub fn writer(store: PassStore, context: *mut c_void) -> Result<Write, Refusal> {
+pub unsafe fn writer(store: PassStore, context: *mut c_void) -> Result<Write, Refusal> {
     let store = there(store, "store")?;
     Ok(Box::new(move |file| {
-        // SAFETY: the function is the caller's, who answers for its context as long as the pass lives.
+        // SAFETY: the caller answers for it.
         unsafe { store(context, file.as_ptr(), file.len()) == 0 }
     }))
 }
@@ -77,7 +80,7 @@ fn timing(when: i32) -> Result<Timing, Refusal> {
 /// shows the issuer; without one, show an ID token. `key` locks the file: 32 random bytes that lie elsewhere, or a long passphrase.
 ///
 /// # Safety
-/// Each argument has as many bytes as its length says.
+/// Each argument has as many bytes as its length says. `store` takes `context` as long as the pass lives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn alpheus_pass_create(
     card: *const c_char,
@@ -106,7 +109,9 @@ pub unsafe extern "C" fn alpheus_pass_create(
         // SAFETY: and the key.
         let key = unsafe { list(key, key_length, "key") }?;
         Card::read(&contents.card)?;
-        let (rng, write) = (Randomness::system()?, writer(store, context)?);
+        let rng = Randomness::system()?;
+        // SAFETY: as for all arguments.
+        let write = unsafe { writer(store, context) }?;
         let store = Store::create(contents, key, Hardness::default(), rng, write)?;
         *out = Some(Box::new(Pass(Handle::new(store)?)));
         Ok(())
@@ -116,7 +121,7 @@ pub unsafe extern "C" fn alpheus_pass_create(
 /// Opens a pass file with its key.
 ///
 /// # Safety
-/// Each argument has as many bytes as its length says.
+/// Each argument has as many bytes as its length says. `store` takes `context` as long as the pass lives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn alpheus_pass_open(
     file: *const u8,
@@ -134,7 +139,9 @@ pub unsafe extern "C" fn alpheus_pass_open(
         let file = unsafe { list(file, file_length, "file") }?;
         // SAFETY: and for the key.
         let key = unsafe { list(key, key_length, "key") }?;
-        let store = Store::open(file, key, Randomness::system()?, writer(store, context)?)?;
+        // SAFETY: as for all arguments.
+        let write = unsafe { writer(store, context) }?;
+        let store = Store::open(file, key, Randomness::system()?, write)?;
         *out = Some(Box::new(Pass(Handle::new(store)?)));
         Ok(())
     })

@@ -1,5 +1,7 @@
 //! The header is what cbindgen makes of the interface. `WRITE_HEADER=1` writes it.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 use std::path::Path;
 
 /// The modules that C sees, in the order of the header.
