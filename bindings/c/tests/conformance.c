@@ -343,13 +343,14 @@ static void pass_is_carried_on(const json *one) {
 /* A credential of the vectors, of which a session of the case's id was presented. */
 static char credential[8192];
 
+/* The first case's, which may be presented once in an epoch. */
 static void keep_credential(const json *one) {
-  snprintf(credential, sizeof credential, "%.*s", (int)(one->to - one->from), one->from);
+  if (credential[0] == 0) snprintf(credential, sizeof credential, "%.*s", (int)(one->to - one->from), one->from);
 }
 
 static void connection_has_its_key(const json *one) {
   static char vector[16384];
-  uint8_t hello[96], message[ALPHEUS_MAX_MESSAGE], answer[40], until[8];
+  uint8_t hello[96], message[4096], answer[40], until[8];
   size_t length;
   snprintf(vector, sizeof vector, "{\"shown_session\": \"%s\", %s", json_text(one, "session"), credential + 1);
   const char *kept = json_at;

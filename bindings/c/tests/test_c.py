@@ -44,8 +44,8 @@ class Readme(unittest.TestCase):
     def test_the_first_event_is_encrypted_in_c_and_in_cpp(self):
         for compiler in (("gcc", "-std=c11"), CPP):
             frames = self.frames(compiler)
-            # An opening, an event of four words, a closing border.
-            self.assertEqual((frames[0], frames[33], len(frames)), (0x10, 0x11, 33 + 25 + 8 * 4 + 41))
+            # An opening, an event of nine words, a closing border.
+            self.assertEqual((frames[0], frames[33], len(frames)), (0x10, 0x11, 33 + 25 + 8 * 9 + 41))
             self.assertNotEqual(frames, self.frames(compiler))
 
     def test_its_function_has_twenty_lines_or_so(self):

@@ -106,7 +106,7 @@ impl Handle {
     /// The pass, in the process that opened it, unless another call uses it.
     fn lock(&self) -> Result<MutexGuard<'_, Inner>, Refusal> {
         self.home.check()?;
-        self.inner.try_lock().map_err(|error| match error {
+        let inner = self.inner.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
                 let what = "another call uses this pass; a pass takes one call at a time";
                 Refusal::new(Code::HandleBusy, "Busy", what)
@@ -115,7 +115,10 @@ impl Handle {
                 let what = "a call failed inside the library; free this handle and open the file";
                 Refusal::new(Code::HandleClosed, "Closed", what)
             }
-        })
+        })?;
+        // What is in memory and not in the file must not leave.
+        inner.store.check()?;
+        Ok(inner)
     }
 
     /// Draws from this source from now on.

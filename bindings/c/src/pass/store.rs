@@ -54,6 +54,14 @@ impl Store {
         Ok(Store { key, contents, rng, write, failed: false })
     }
 
+    /// Fails once a file was not stored: the content is ahead of it.
+    ///
+    /// # Errors
+    /// [`Code::IoFailed`].
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.failed { Err(unstored(LedgerError)) } else { Ok(()) }
+    }
+
     /// The pass of a period.
     ///
     /// # Errors
