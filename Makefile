@@ -213,7 +213,13 @@ c-tools: compiler
 # The libraries are what `make others` has built, the program is that of `make build-processes`.
 c: tools c-tools ## the C interface: vectors, misuse, memory checkers, and live processes
 	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus --example alpheus --example alpheus_known
-	cd bindings/c/tests && $(PYTHON) -B -m unittest -v test_c test_live
+	@$(MAKE) --jobs 2 --keep-going --output-sync=target c-library c-live
+.PHONY: c-library c-live
+c-library:
+	cd bindings/c/tests && $(PYTHON) -B -m unittest -v test_c
+# It mostly waits for clocks.
+c-live:
+	cd bindings/c/tests && C_BUILD=c-live $(PYTHON) -B -m unittest -v test_live
 
 .PHONY: python
 python: tools .venv/python ## the Python package: a wheel, its types, its tests in an environment of its own

@@ -1,6 +1,8 @@
 /* What callers get wrong, and what must not happen then: NULL, lengths, order, forks, threads, secrets in errors. */
+#define _XOPEN_SOURCE 700
 #include "known.h"
 #include "check.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -332,9 +334,41 @@ static void passes(const char *folder) {
   free(cases);
 }
 
+/* How often this program's memory holds the device's secret as bytes; only its digits are in the program itself. */
+static int secrets_in_memory(void) {
+  static uint8_t page[1 << 16];
+  char line[512], access[8], name[256];
+  int found = 0, memory = open("/proc/self/mem", O_RDONLY);
+  FILE *maps = fopen("/proc/self/maps", "r");
+  CHECK(memory >= 0 && maps != NULL);
+  while (fgets(line, sizeof line, maps) != NULL) {
+    unsigned long from, to;
+    name[0] = 0;
+    CHECK(sscanf(line, "%lx-%lx %7s %*s %*s %*s %255s", &from, &to, access, name) >= 3);
+    if (access[1] != 'w' || to - from > (64UL << 20) || (name[0] == '/' && strstr(name, "misuse") == NULL)) continue;
+    int run = 0;
+    for (unsigned long at = from; at < to; at += sizeof page) {
+      ssize_t length = pread(memory, page, to - at < sizeof page ? to - at : sizeof page, (off_t)at);
+      for (ssize_t i = 0; i < length; i++) {
+        run = page[i] == 0x65 + run ? run + 1 : page[i] == 0x65;
+        if (run == 32) {
+          found++;
+          run = 0;
+        }
+      }
+    }
+  }
+  fclose(maps);
+  close(memory);
+  /* What was read lies in this buffer. */
+  memset(page, 0, sizeof page);
+  return found;
+}
+
 int main(int count, char **arguments) {
   CHECK(count == 2);
   schemas_and_devices();
+  CHECK(secrets_in_memory() > 0);
   events();
   frames();
   sessions_are_new();
@@ -347,6 +381,8 @@ int main(int count, char **arguments) {
   alpheus_device_free(&device);
   DONE(power(session, START + 1, 1));
   alpheus_session_free(&session);
+  /* Nothing of the secret is left. */
+  CHECK(secrets_in_memory() == 0);
   printf("fine\n");
   return 0;
 }

@@ -15,8 +15,8 @@ ROOT = HERE.parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 CARGO = TARGET / "debug"
 ALPHEUS = CARGO / "alpheus"
-#: Where tests build. It is made again in each run.
-BUILD = TARGET / "c"
+#: Where tests build. It is made again in each run; two runs at once have a name each.
+BUILD = TARGET / os.environ.get("C_BUILD", "c")
 PREFIX = BUILD / "prefix"
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-O1", "-g"]
 #: What `libalpheus.a` needs of the system.

@@ -3,7 +3,6 @@
 import http.client
 import http.server
 import json
-import pathlib
 import ssl
 import subprocess
 import tempfile
@@ -11,7 +10,7 @@ import threading
 import time
 import unittest
 
-from support import ALPHEUS, Processes, compiled, free_port, prepare
+from support import ALPHEUS, BUILD, Processes, compiled, free_port, prepare
 
 #: Ticks that each device sends. A device without a tick's frame is in no window; a busy machine needs some.
 TICKS = 10
@@ -48,8 +47,6 @@ def setUpModule():
 
 def carried(program, arguments, to):
     """Runs a program whose requests `to` carries: it gives the body of an answer, or None. Gives what is said at the end."""
-    from support import BUILD
-
     running = subprocess.Popen(
         [BUILD / program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with running:
