@@ -27,7 +27,7 @@ YIELDING := nice -n 10
 WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing. Tests
 # contain the walkthroughs, which are not built again as examples.
-OTHERS := --lib --bins --example native --example known_answers --example throughput --test all --test plain --test suite --test vectors
+OTHERS := --lib --bins --example native --example known_answers --example alpheus --example alpheus_known --example throughput --test all --test plain --test suite --test vectors
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Run without cargo, which would wait for the build of all other tests.
 PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
@@ -95,7 +95,7 @@ endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 5 \
-	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python
+	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails.
@@ -109,9 +109,9 @@ define step
 endef
 
 .PHONY: installs
-installs: web browser jdk js-tools .venv/ready # what the build does not need
+installs: web browser jdk js-tools c-tools .venv/ready # what the build does not need
 
-.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-others step-lean step-js step-python
+.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
 # Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
 step-installs:
 	$(call step,installs)
@@ -137,6 +137,8 @@ step-js: step-processes step-lean step-installs
 	$(call step,js)
 step-python: step-processes step-others
 	$(call step,python)
+step-c: step-processes step-others step-installs
+	$(call step,c)
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
@@ -202,6 +204,22 @@ define wheel
 	cd bindings/python && MYPY_CACHE_DIR=$(CURDIR)/target/mypy $(CURDIR)/$(1)/bin/mypy --package alpheus
 	cd bindings/python && MYPY_CACHE_DIR=$(CURDIR)/target/mypy $(CURDIR)/$(1)/bin/mypy examples
 endef
+
+.PHONY: c-tools
+c-tools: compiler
+	@$(call need,g++:g++ pkg-config:pkg-config valgrind:valgrind nm:binutils)
+
+.PHONY: c
+# The libraries are what `make others` has built, the program is that of `make build-processes`.
+c: tools c-tools ## the C interface: vectors, misuse, memory checkers, and live processes
+	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus --example alpheus --example alpheus_known
+	@$(MAKE) --jobs 2 --keep-going --output-sync=target c-library c-live
+.PHONY: c-library c-live
+c-library:
+	cd bindings/c/tests && $(PYTHON) -B -m unittest -v test_c
+# It mostly waits for clocks.
+c-live:
+	cd bindings/c/tests && C_BUILD=c-live $(PYTHON) -B -m unittest -v test_live
 
 .PHONY: python
 python: tools .venv/python ## the Python package: a wheel, its types, its tests in an environment of its own

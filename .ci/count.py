@@ -49,7 +49,7 @@ def main() -> None:
     passed, failed, ignored = rust((steps / "processes.log").read_text() + (steps / "others.log").read_text())
     in_java = java(jvm)
     in_node = javascript((steps / "js.log").read_text())
-    in_python = python((steps / "jvm.log").read_text())
+    in_python = python((steps / "jvm.log").read_text() + (steps / "c.log").read_text())
     packaged = pytest((steps / "python.log").read_text())
     skips = steps / "skips"
     lines = skips.read_text().splitlines() if skips.exists() else []

@@ -34,6 +34,7 @@ GUIDES = [
     ("Verifiable tables", "docs/tables.md"),
     ("Python", "bindings/python/README.md"),
     ("Browsers and Node", "bindings/js/README.md"),
+    ("C", "bindings/c/README.md"),
     ("Operating", "docs/operating.md"),
 ]
 REFERENCE = [

@@ -70,6 +70,12 @@ def wheel(now):
     shutil.copy(made, DIST / made.name)
 
 
+def library(tree):
+    """The library for C, with its header and alpheus.pc. The tarball alone has it."""
+    built = release("--package", "alpheus-c", "--example", "alpheus")
+    subprocess.run([sys.executable, ROOT / "bindings/c/install.py", built, tree / "usr", "--strip"], check=True)
+
+
 def compile_program():
     """The program of the packages."""
     return release("--package", "alpheus", "--features", FEATURES) / "alpheus"
@@ -106,7 +112,8 @@ def stage(tree, program, texts):
 
 
 def tarball(tree, roles, version, now):
-    """The same files for other systems, below one folder: copy bin, lib and share into /usr or /usr/local."""
+    """The same files and the library for C, for other systems, below one folder: copy bin, include, lib and share into /usr or /usr/local."""
+    library(tree)
     for name, given in roles.items():
         write(tree / f"usr/lib/systemd/system/alpheus-{name}.service", deb.unit(name, given))
         write(tree / f"usr/share/alpheus/settings/{name}.toml", given["settings"])

@@ -103,6 +103,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-streams",
         ],
     ),
+    // What C links is a producer and a client of passes: protocols alone.
+    (
+        "alpheus-c",
+        &[
+            "alpheus-time",
+            "alpheus-crypto",
+            "alpheus-policy",
+            "alpheus-encrypted-stream",
+            "alpheus-anonymous-credential",
+            "alpheus-access-pass",
+        ],
+    ),
     // What Python links is a device and a consumer.
     (
         "alpheus-python",
