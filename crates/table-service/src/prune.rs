@@ -12,8 +12,9 @@ Examples:
   cp -r ada ada.backup && alpheus table prune --identity pki/ada --state ada \\
       --server https://localhost:7601
 
-Copy the folder first, and delete every other copy, older or newer. Of a block that was rewritten
-here, other copies refer to the old version. Pruning deletes it, and its rows are lost to them.";
+Copy the folder first, and delete every other copy, older or newer. Other copies refer to the old
+versions of blocks that were rewritten here. Pruning deletes these versions, and the other copies
+lose their rows.";
 
 /// Arguments of `alpheus table prune`.
 #[derive(Debug, clap::Args)]
