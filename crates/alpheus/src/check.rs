@@ -36,8 +36,8 @@ For a folder, every Alpheus file in it and in its subfolders is checked: schemas
 queries and alpheus.toml. Policies, sources and queries are checked against the schema that they
 name, so name its file too. To find out whether policies allow a query, use `alpheus query`.
 
-An editor with the YAML language server uses the JSON Schema if the file has this line: #
-yaml-language-server: $schema=alpheus-schema.json";
+An editor with the YAML language server uses the JSON Schema if the file has this line:
+# yaml-language-server: $schema=alpheus-schema.json";
 
 /// Arguments of `alpheus check`.
 #[derive(Debug, clap::Args)]

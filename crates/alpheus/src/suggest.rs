@@ -123,7 +123,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let failure = failure(&refusal, &query.text, &query.place, has_policies);
             return Err(match failure.category() {
                 Category::Refused => failure.with_help(format!(
-                    "no change of up to {edits} choices, clauses and settings makes it answerable; assumed: {assumed}"
+                    "no change of up to {edits} choices, clauses and settings makes the query allowed; assumed: {assumed}"
                 )),
                 _ => failure,
             });

@@ -38,7 +38,7 @@ pub(crate) struct UnknownSegmentsError(usize);
 /// The server has no state that knows the new blocks.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the state is too large to be saved at the server, and the one that the server has needs the old blocks: a lost folder could not be recovered from it"
+    "the state is too large to be saved at the server, and the server's older state needs the old blocks: without them, a lost folder could not be recovered"
 )]
 pub(crate) struct UnsavedStateError;
 

@@ -61,7 +61,7 @@ pub(crate) struct NoSuchStateError {
 /// The server shows more states than there can be.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the server shows {0} saved states; one that is honest has one for each copy of the folder that was changed apart from the others"
+    "the server shows {0} saved states; an honest server has one for each copy of the folder that was changed separately"
 )]
 pub(crate) struct ManyStatesError(usize);
 
@@ -80,7 +80,7 @@ pub(crate) struct OldStateError {
 
 /// Copies of the folder were changed apart from each other.
 #[derive(Debug, thiserror::Error)]
-#[error("copies of the folder went separate ways, and each has saved a state: {0}")]
+#[error("copies of the folder diverged, and each has saved a state: {0}")]
 pub(crate) struct ForkError(String);
 
 /// Runs the command.

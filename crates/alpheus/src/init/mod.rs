@@ -119,13 +119,13 @@ pub enum Outliers {
 
 /// Something matters that the file does not say.
 #[derive(Debug, thiserror::Error)]
-#[error("{} that the file does not say, so the query was not run", things(.count))]
+#[error("{} open, so the query was not run", things(.count))]
 struct UndecidedError {
     count: usize,
 }
 
 fn things(count: &usize) -> String {
-    if *count == 1 { "1 thing matters".to_owned() } else { format!("{count} things matter") }
+    if *count == 1 { "1 important question is".to_owned() } else { format!("{count} important questions are") }
 }
 
 /// Runs the command.
@@ -151,7 +151,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "answer with the options that the questions name; `--yes` writes the files with the best guess",
+            "answer with the options that the questions name, or use `--yes` to write the files with the best guess",
         ));
     }
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
@@ -170,12 +170,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and --force, which replaces these files",
+            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md. Or run again with the options that they name and --force, which replaces these files",
         ));
     }
     if noise::takes_long(&written) {
         say(
-            "The query was not run: its windows need so many owners that an answer takes minutes. The command in README.md runs it.\n",
+            "The query was not run: its windows need so many owners that an answer would take minutes. The command in README.md runs it.\n",
         )?;
     } else {
         answer::show(args, &written, (&bytes, &found), &folder, globals)?;
@@ -415,8 +415,8 @@ mod tests {
 
     #[test]
     fn one_thing_matters_or_several() {
-        assert!(UndecidedError { count: 1 }.to_string().starts_with("1 thing matters that"));
-        assert!(UndecidedError { count: 2 }.to_string().starts_with("2 things matter that"));
+        assert!(UndecidedError { count: 1 }.to_string().starts_with("1 important question is open"));
+        assert!(UndecidedError { count: 2 }.to_string().starts_with("2 important questions are open"));
     }
 
     #[test]

@@ -254,7 +254,7 @@ fn guarded(
         }
         (Err(_), Ok(one)) if wanted.is_none() => Ok(alone(one)),
         (Err(refusal), Ok(_)) => Err(refused(&refusal).with_help(format!(
-            "with one controller (--controllers 1) the query is answered: of several, some may collude with the service, and their owners do not count. So {many} controllers need more owners than {owners}"
+            "the query is allowed with one controller (--controllers 1). With several, some may collude with the service, and their owners do not count, so {many} controllers need more than {owners} owners"
         ))),
         (Err(_), Err(refusal)) => Err(refused(&refusal)),
     }

@@ -56,7 +56,7 @@ fn a_usual_mark_far_from_all_others_is_left_out_and_may_be_kept() {
     let found = look(&text);
     assert_eq!((found.questions.len(), found.attributes[0].total.count), (0, 570));
     assert_eq!(found.attributes[0].sentinels.get("990"), Some(&30));
-    let note = "`direction` has 990 in 30 cells, which is taken for a missing value and left out. Say `--outliers keep`";
+    let note = "`direction` has 990 in 30 cells, which is treated as a missing value and left out. Say `--outliers keep`";
     assert!(found.notes.iter().any(|own| own.starts_with(note)), "{:?}", found.notes);
     let said = Hints { outliers: Some(Outlying::Keep), ..Hints::default() };
     let kept = understand(text.as_bytes(), &said).unwrap();
@@ -110,7 +110,7 @@ fn balances_and_amounts_without_signs_do_not_add_up() {
         let sign = ["S", "H"][n as usize * 3 % 5 % 2];
         format!("k{};{:02}.{:02}.2024;{}.5;{sign}", n % 8, n % 28 + 1, n / 28 + 1, n * 7 % 90)
     });
-    asks(&signs, "come and which go");
+    asks(&signs, "added and which are subtracted");
 }
 
 #[test]

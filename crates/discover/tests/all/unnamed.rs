@@ -68,7 +68,7 @@ fn numbers_that_go_round_are_asked_about() {
         rows("time,weight,nr", 300, |n| format!("{},{},{}", time(n), 200 + n * 37 % 800, number(n)))
     };
     let text = of(|n| n % 15 + 1);
-    asks(&text, "The numbers of `nr` go round from 1 to 15 again and again");
+    asks(&text, "The numbers of `nr` go from 1 to 15 again and again");
     for said in [
         Hints { owner: Some("nr".to_owned()), ..Hints::default() },
         Hints { owner: Some("none".to_owned()), ..Hints::default() },
@@ -129,7 +129,7 @@ fn lists_in_cells_and_names_in_two_spellings_are_asked_about() {
     };
     asks(
         &of(240),
-        "`User` has 12 names, which are 6 if capital letters and spaces are all the same",
+        "`User` has 12 names, but only 6 if capital letters and spaces do not matter",
     );
     assert_eq!(look(of(0)).questions, [""; 0]);
 }

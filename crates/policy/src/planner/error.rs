@@ -406,7 +406,7 @@ pub enum RuleError {
     },
     /// No masking strategy is safe for these controllers.
     #[error(
-        "no masks are safe among {controllers} controllers of which {tolerated} may collude; use more controllers or a smaller alpha"
+        "no masks are safe among {controllers} controllers if {tolerated} of them may collude; use more controllers or a smaller alpha"
     )]
     NoMasks {
         /// N.
