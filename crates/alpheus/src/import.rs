@@ -41,7 +41,9 @@ pub struct Args {
 
 /// A schema was written that the contract does not determine.
 #[derive(Debug, thiserror::Error)]
-#[error("the contract names nothing that can be an attribute, so the files that were written are a guess")]
+#[error(
+    "the contract names nothing that can be an attribute, so the files that were written are a guess"
+)]
 struct GuessError;
 
 /// Runs the command.

@@ -145,7 +145,8 @@ fn by_texts(
         return (Some(first), vec![note], Vec::new());
     }
     let note =
-        "No column says which owner a reading belongs to; the whole file is taken as one owner's.".to_owned();
+        "No column says which owner a reading belongs to; the whole file is taken as one owner's."
+            .to_owned();
     (None, vec![note], Vec::new())
 }
 

@@ -125,7 +125,11 @@ struct UndecidedError {
 }
 
 fn things(count: &usize) -> String {
-    if *count == 1 { "1 important question is".to_owned() } else { format!("{count} important questions are") }
+    if *count == 1 {
+        "1 important question is".to_owned()
+    } else {
+        format!("{count} important questions are")
+    }
 }
 
 /// Runs the command.
@@ -415,8 +419,12 @@ mod tests {
 
     #[test]
     fn one_thing_matters_or_several() {
-        assert!(UndecidedError { count: 1 }.to_string().starts_with("1 important question is open"));
-        assert!(UndecidedError { count: 2 }.to_string().starts_with("2 important questions are open"));
+        assert!(
+            UndecidedError { count: 1 }.to_string().starts_with("1 important question is open")
+        );
+        assert!(
+            UndecidedError { count: 2 }.to_string().starts_with("2 important questions are open")
+        );
     }
 
     #[test]

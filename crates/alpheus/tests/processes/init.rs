@@ -246,7 +246,9 @@ fn what_is_no_table_is_refused() {
     let (code, said) =
         init(&written(&folder, "x.csv", "a,b\n1,2\n3,4\n"), &folder.path().join("o"), &["--yes"]);
     assert!(
-        code == 4 && said.contains("no column holds calendar times") && !folder.path().join("o").exists(),
+        code == 4
+            && said.contains("no column holds calendar times")
+            && !folder.path().join("o").exists(),
         "{said}"
     );
 }
