@@ -25,7 +25,7 @@ fn explain_counts_thirty_controllers_as_twenty() {
         text.contains("10 of the controllers may collude (alpha 1/3, colluders 1), so these owners count as 20"),
         "{text}"
     );
-    assert!(text.contains("20 of these controllers, or 14 in their own plan"), "{text}");
+    assert!(text.contains("20 of these controllers, or 14 in a plan of their own"), "{text}");
     assert!(text.contains("sum of hrv\n") && text.contains("number of values of hrv\n"), "{text}");
     assert!(text.contains("one member joins or leaves"), "{text}");
     let json = serde_json::to_value(&explanation).unwrap();
