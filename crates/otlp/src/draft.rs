@@ -75,7 +75,7 @@ pub fn draft(seen: &Survey, name: &str) -> Result<Draft, DraftError> {
     let (metadata, names) = writer.resource(&seen.resource);
     let schema = schema_text(&name, &metadata, &writer.attributes, &writer.names);
     let policies = format!(
-        "# What owners release who have not chosen themselves.\nschema: {name}\ndefault: {{ \"*\": {{ option: crowd, clients: 100, window: 1hr }} }}\n"
+        "# What is released for owners who have not chosen themselves.\nschema: {name}\ndefault: {{ \"*\": {{ option: crowd, clients: 100, window: 1hr }} }}\n"
     );
     let Writer { mapping, carried, not_carried, .. } = writer;
     let _ = names;

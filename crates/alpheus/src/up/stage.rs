@@ -306,7 +306,9 @@ impl Stage {
             );
         }
         match roles == Condition::Ended || devices == Condition::Ended {
-            true => Err("a process ended unexpectedly; its last messages are above").blame(Category::Io),
+            true => {
+                Err("a process ended unexpectedly; its last messages are above").blame(Category::Io)
+            }
             false => Ok(()),
         }
     }

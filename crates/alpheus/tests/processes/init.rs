@@ -60,7 +60,7 @@ fn a_first_answer_comes_soon() {
     }
     let (code, said) = init(&written(&folder, "years.csv", &text), &output, &["--yes"]);
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("this answer covers a part of the file: "), "{said}");
+    assert!(said.contains("this answer covers only a part of the file: "), "{said}");
     assert!(said.contains(" only, which is 36 of 48 rows.") && said.contains("ok, of a part"));
     let understood = understood(&output);
     assert_eq!(

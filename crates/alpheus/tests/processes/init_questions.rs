@@ -185,7 +185,7 @@ fn enter_is_no_answer_to_whose_a_row_is() {
     let line = format!("{program} init {} --output {}", file.display(), output.display());
     let Some(mut terminal) = Terminal::start(&line) else { return };
     terminal.types("may name people", "Your answer", "\r");
-    terminal.types("so there is no guess", "Your answer", "none\r");
+    terminal.types("so no guess is accepted", "Your answer", "none\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
 }

@@ -135,7 +135,7 @@ impl Device {
         let tick = self.schema.tick;
         let off = windows.filter(|whole| whole.0 == 0 || !whole.0.is_multiple_of(tick.0));
         if let Some(whole) = off {
-            let what = format!("windows are no multiple of the schema's tick, {tick}");
+            let what = format!("windows are not a multiple of the schema's tick, {tick}");
             let help = format!("write {}", neighbours(whole, tick));
             return Err(Failure::new(Category::Usage, what).at("--whole-windows").with_help(help));
         }
