@@ -181,7 +181,7 @@ fn as_many_controllers_are_started_as_the_query_can_have() {
     let mut three = Process::start(alpheus(all).args(["--controllers", "3"]));
     assert_eq!(three.wait().code(), Some(3), "{}", three.log());
     let said = three.log();
-    assert!(said.contains("help: with one controller (--controllers 1) the query is answered"));
+    assert!(said.contains("help: the query is allowed with one controller (--controllers 1)"));
     assert!(said.contains("10 owners with data are required"), "{said}");
 }
 

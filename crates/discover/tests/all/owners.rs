@@ -25,7 +25,7 @@ fn the_two_ends_of_a_trip_are_no_owner() {
         format!("{},{},{},{}.5", n % 2 + 1, time(n), n * 7 % 5, n * 13 % 40)
     });
     asks(&vague, "`VendorID` is taken as the owner; `RatecodeID` could be meant too");
-    asks(&vague, "say `--owner VendorID` if it is the one, or `--owner none`");
+    asks(&vague, "say `--owner VendorID` if that is right, or `--owner none`");
     let cases = rows("Case Number,Date,District,Fine", 300, |n| {
         format!("HY{},{},d{},{}.5", 7919 * n % 9973, time(n), n * 7 % 20, n * 13 % 40)
     });

@@ -129,7 +129,7 @@ fn a_row_for_all_is_asked_about_and_a_file_joined_twice_is_noted() {
     let part = rows("user,time,kwh", 300, |n| format!("u{},{},{}", n % 4, time(n / 4), n * 7 % 90));
     let twice = part.clone() + part.split_once('\n').unwrap().1;
     let found = look(twice);
-    let note = "300 rows equal an earlier row in every cell, one below the other, so that a part";
+    let note = "300 rows equal an earlier row in every cell, in the same order, so a part";
     assert!(found.unsure().iter().any(|said| said.starts_with(note)), "{:?}", found.unsure());
     assert_eq!(found.questions, [""; 0]);
 }
@@ -140,7 +140,7 @@ fn rows_that_stand_for_parts_of_a_day_are_asked_about() {
         let (home, day, slot) = (n / 600, n % 600 / 120, n % 120);
         format!("h{home},2024-03-{:02},{},{}", day + 1, slot * 12, n * 7 % 900)
     });
-    asks(&minutes, "An owner has 120 rows at nearly each time");
+    asks(&minutes, "Each owner has 120 rows at nearly every time");
     for said in [
         Hints { measure: vec!["watt".to_owned()], ..Hints::default() },
         Hints { leave_out: vec!["position".to_owned()], ..Hints::default() },

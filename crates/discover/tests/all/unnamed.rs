@@ -120,7 +120,7 @@ fn lists_in_cells_and_names_in_two_spellings_are_asked_about() {
     let lists = rows("start,duration,value", 300, |n| {
         format!("{},\"[60]\",\"[{}]\"", time(n * 10), 60 + n * 7 % 40)
     });
-    asks(&lists, "`value` holds texts that are like numbers");
+    asks(&lists, "`value` holds texts that look like numbers");
     let of = |upper: u32| {
         rows("User,Date,Steps", 240, |n| {
             let first = if n < upper && n % 2 == 0 { "B" } else { "b" };
