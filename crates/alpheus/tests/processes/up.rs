@@ -237,7 +237,7 @@ fn one_controller_is_started_where_three_would_open_too_few_windows() {
     assert_eq!(three.wait().code(), Some(1), "{}", three.log());
     let said = three.log();
     let hint =
-        "help: with 3 controllers, 0 of 4 windows can open; with one (--controllers 1), 4 of 4:";
+        "help: with 3 controllers, 0 of 4 windows can open; with one (--controllers 1), 4 of 4.";
     assert!(said.matches(hint).count() >= 2, "{said}");
 }
 
