@@ -174,7 +174,7 @@ pub enum DisclosureError {
     #[error("what opens the upload is not proven to be right")]
     Disclosure,
     /// The presentation is not refuted.
-    #[error("the proof that the presentation is of no credential does not hold")]
+    #[error("the proof that the presentation belongs to no credential does not hold")]
     Refutation,
 }
 

@@ -34,9 +34,9 @@ Examples:
 
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
 queries and alpheus.toml. Policies, sources and queries are checked against the schema that they
-name, so name its file too. Whether policies allow a query is not checked: `alpheus query` says so.
+name, so name its file too. To find out whether policies allow a query, use `alpheus query`.
 
-An editor with the YAML language server uses a JSON Schema by the line
+An editor with the YAML language server uses the JSON Schema if the file has this line:
 # yaml-language-server: $schema=alpheus-schema.json";
 
 /// Arguments of `alpheus check`.

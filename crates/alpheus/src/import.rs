@@ -16,11 +16,10 @@ Examples:
   alpheus import models/properties.yml --output staff
   alpheus import user.avsc --output user
 
-It reads the Open Data Contract Standard 3.x, the Data Contract Specification, dbt properties,
-Avro and JSON schemas, and what a Confluent registry holds. It writes schema.yaml,
-policies.yaml and import.json, and for each further table schema-TABLE.yaml and
-policies-TABLE.yaml. import.json lists each part of the contract as carried or not carried,
-and why.";
+It reads the Open Data Contract Standard 3.x, the Data Contract Specification, dbt properties, Avro
+and JSON schemas, and subjects of a Confluent schema registry. It writes schema.yaml, policies.yaml
+and import.json, and for each further table schema-TABLE.yaml and policies-TABLE.yaml. import.json
+lists each part of the contract as carried or not carried, and why.";
 
 /// Arguments of `alpheus import`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +41,9 @@ pub struct Args {
 
 /// A schema was written that the contract does not determine.
 #[derive(Debug, thiserror::Error)]
-#[error("the contract names nothing that can be an attribute, so what was written is a guess")]
+#[error(
+    "the contract names nothing that can be an attribute, so the files that were written are a guess"
+)]
 struct GuessError;
 
 /// Runs the command.

@@ -35,12 +35,12 @@ Examples:
   alpheus suggest --schema schema.yaml --policies policies.yaml --owners 300 --query stats.sql
 
 DIR has schema.yaml, policies.yaml, query.sql, source.yaml and the recording; flags name other
-files. With a recording, its owners are planned for; without one, as many as --owners says, who
-do not exist. What was assumed is said at the end.
+files. With a recording, the plan is for its owners. Without one, it is for as many invented owners
+as --owners says. The output ends with what was assumed.
 
-A change consists of choices that owners add, clauses of the query, and its settings. No
-smaller change would be enough, and no choice allows more than it has to. The exit code is 0
-if the query is answered as it is or with the change, and 3 if no change was found.";
+A change consists of additional choices of owners, clauses of the query, and its settings. No
+smaller change is enough, and no choice allows more than necessary. The exit code is 0 if the query
+is allowed as it is or with the change, and 3 if no change was found.";
 
 /// Arguments of `alpheus suggest`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub struct Args {
     /// A SELECT or CREATE STREAM statement: a file, or the text itself
     #[arg(long, value_name = "FILE|SQL", required_unless_present = "dir")]
     pub query: Option<String>,
-    /// A recording, whose owners are planned for; by default DIR's only CSV, JSON or Parquet file
+    /// A recording whose owners to plan for; by default the only CSV, JSON or Parquet file in DIR
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// How the columns of the recording become events
@@ -123,7 +123,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let failure = failure(&refusal, &query.text, &query.place, has_policies);
             return Err(match failure.category() {
                 Category::Refused => failure.with_help(format!(
-                    "no change of up to {edits} choices, clauses and settings makes it answerable; assumed: {assumed}"
+                    "no change of up to {edits} choices, clauses and settings makes the query allowed; assumed: {assumed}"
                 )),
                 _ => failure,
             });

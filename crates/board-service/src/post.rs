@@ -27,11 +27,11 @@ Examples:
   alpheus board post --file hello.txt --card board.json --pass ada.pass --key-file ada.key
   alpheus board post --cover --card board.json --key ada.key
 
-The command contacts each server at a moment that it draws. It waits until the epoch ends, complains
-if a server left the write out, and reports its fate. A cover looks like any other write and adds no
-message: it makes the crowd larger.
+The command contacts each server at a random time. It waits until the epoch ends, complains if a
+server left the write out, and reports what became of it. A cover looks like any other write and
+adds no message: it makes the crowd larger.
 
-Anyone who writes only when they have something to say, or comes back when a message is lost, stands
+Anyone who writes only when they have something to say, or returns when a message is lost, stands
 out. `alpheus board member` writes in every epoch, and repeats a lost message by itself.";
 
 /// How long a person waits for the moments that are drawn.
@@ -55,11 +55,11 @@ pub struct Args {
     /// than this and the board's minimum is lower
     #[arg(long, value_name = "NUMBER")]
     crowd: Option<u32>,
-    /// Contact each server at a moment within so many seconds [default: 4 % of an epoch, and at most
-    /// 10]
+    /// Contact each server at a random time within this many seconds [default: 4 % of an epoch, and
+    /// at most 10]
     #[arg(long, value_name = "SECONDS")]
     within: Option<u32>,
-    /// Return once the write is made, and go on waiting and complaining in the background
+    /// Return once the write is prepared; wait and complain in the background
     #[arg(long, conflicts_with = "no_wait")]
     background: bool,
     /// Do not wait: nothing is kept, and no complaint is sent if a server leaves the write out

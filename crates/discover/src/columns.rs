@@ -144,7 +144,7 @@ impl Sorted {
         let times = column.times();
         if times > 0 && values == Values::Number {
             self.questions.push(format!(
-                "{times} cells of `{}` look like times among numbers; they would be refused. A spreadsheet may have made dates of numbers.",
+                "{times} cells of `{}` look like times among numbers; they would be refused. A spreadsheet may have turned numbers into dates.",
                 column.name
             ));
         }
@@ -183,7 +183,7 @@ impl Sorted {
             }
             if alone && !owner.parts.contains(at) {
                 self.attribute(*at, column, Values::Number);
-                self.notes.push(format!("The numbers of `{name}` look like codes. The file has nothing else to measure, so they are counted and added up, but only their count says something."));
+                self.notes.push(format!("The numbers of `{name}` look like codes. The file has nothing else to measure, so they are counted and added up, but only their count is meaningful."));
                 continue;
             }
             self.categories.push((name.clone(), column.distinct()));
@@ -192,7 +192,7 @@ impl Sorted {
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
-                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {word}` if they are measurements, `--owner {word}` if they say whose a reading is, or `--leave-out {word}` if neither.",
+                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {word}` if they are measurements, `--owner {word}` if they name the owner of a reading, or `--leave-out {word}` if neither.",
                     column.distinct()
                 ));
             } else {
@@ -236,7 +236,7 @@ impl Sorted {
             wanted.missing.extend(attribute.sentinels.keys().cloned());
             for odd in verdict.odd {
                 self.notes.push(format!(
-                    "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
+                    "`{}` has the number {odd}, which is far from all others or the only one below zero; it is treated as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
                     attribute.column
                 ));
             }
@@ -336,7 +336,7 @@ fn not_measured(column: &Column) -> Option<String> {
     let like = column.texts.keys().filter(is_like).count().max(like_numbers(column));
     (like * 2 > column.texts.len()).then(|| {
         format!(
-            "`{name}` holds texts that are like numbers, perhaps with units or signs around them; it is not measured."
+            "`{name}` holds texts that look like numbers, perhaps with units or signs around them; it is not measured."
         )
     })
 }

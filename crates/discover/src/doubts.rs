@@ -89,7 +89,7 @@ fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
     let Clock::Formats(formats, _) = &time.clock else { return None };
     let says = formats.iter().any(|format| format.text().contains("%p"));
     let open = tally.hours == TWELVE && !says && hints.time_format.is_none();
-    open.then(|| "All hours from 1 to 12 occur, and no other, so the times may be of a clock of twelve hours without AM and PM. Add these, or confirm the format with `--time-format`.".to_owned())
+    open.then(|| "The hours are all between 1 and 12, so the times may be on a 12-hour clock without AM and PM. Add AM and PM, or confirm the format with `--time-format`.".to_owned())
 }
 
 /// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
@@ -105,7 +105,7 @@ fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints)
     let (own, day) = (worded(&clock.name), worded(&date.name));
     (early && is_clock && span >= MIN_DAYS && hints.time.is_empty()).then(|| {
         format!(
-            "All times in `{}` lie before 6:00, so they may be lengths of time, such as those of runs, rather than times of day. Say `--time {day}` if they are, or `--time {day} --time {own}` if not.",
+            "All times in `{}` are before 6:00, so they may be durations, such as those of runs, rather than times of day. Say `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
             clock.name
         )
     })
@@ -119,7 +119,7 @@ pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Opti
     let owner = worded(owner.unwrap_or("none"));
     (others && hints.owner.is_none()).then(|| {
         format!(
-            "An owner has {rows} rows at nearly each time, so that these may be of several owners, of several kinds, or of times within the day that no column says as it is read. Name what tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+            "Each owner has {rows} rows at nearly every time. They may belong to several owners or be of several kinds, or no column may give the time of day in a form that can be read. Name the column that tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
         )
     })
 }
@@ -139,7 +139,7 @@ pub(crate) fn rounds(
     let (own, (first, last)) = all.find_map(|(own, total)| Some((own, total.rounds.ends()?)))?;
     let (name, word) = (&own.column, worded(&own.column));
     Some(format!(
-        "The numbers of `{name}` go round from {first} to {last} again and again, so they seem to name something rather than to measure. Say `--owner {word}` if they say whose a row is, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
+        "The numbers of `{name}` go from {first} to {last} again and again, so they seem to name something rather than to measure. Say `--owner {word}` if they name the owner of a row, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
     ))
 }
 
@@ -149,7 +149,7 @@ fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String
     let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
     (alike * 10 >= owners && hints.owner.is_none()).then(|| {
         format!(
-            "`{owner}` has {owners} names, which are {others} if capital letters and spaces are all the same. If they are {others} owners, write each in one way, since a crowd would count them twice; else say `--owner {}`.",
+            "`{owner}` has {owners} names, but only {others} if capital letters and spaces do not matter. If there are {others} owners, write each name in one way, since a crowd would count them twice; else say `--owner {}`.",
             worded(owner)
         )
     })
@@ -161,7 +161,7 @@ fn seasons(column: &Column, hints: &Hints) -> Option<String> {
     (all && hints.time_format.is_none()).then(|| {
         let (name, word) = (&column.name, worded(&column.name));
         format!(
-            "All values of `{name}` are like 2001/02, with the year after the first behind it, so they may be seasons or business years rather than months. Add a column with the day on which each begins; or say `--time {word} --time-format %Y-%m`, with the mark between them as in the file, if they are months."
+            "All values of `{name}` are like 2001/02, a year followed by the next one, so they may be seasons or business years rather than months. Add a column with the day on which each begins. If they are months, say `--time {word} --time-format %Y-%m`, with the separator that the file has."
         )
     })
 }
@@ -181,7 +181,7 @@ fn lines_above(table: &Table) -> Option<String> {
     }
     let lines = widths.into_values().max().filter(|lines| *lines >= MIN)?;
     Some(format!(
-        "{lines} lines above the header look like rows of another table; they are not read. Give each table a file of its own, or take these lines out."
+        "{lines} lines above the header look like rows of another table; they are not read. Put each table in its own file, or remove these lines."
     ))
 }
 
@@ -195,7 +195,7 @@ fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
     let rows =
         if found.rows == 1 { "1 row lies".to_owned() } else { format!("{} rows lie", found.rows) };
     Some(format!(
-        "{rows} far from all others in time, {}, and all others {}: a clock may not have been set, or a year may be mistyped. Correct these rows or take them out of the file, or say `--keep-far-days` if their times are right.",
+        "{rows} far from all others in time: {}, all others {}. Perhaps a clock was not set, or a year was mistyped. Correct or remove these rows, or say `--keep-far-days` if their times are right.",
         text(found.far),
         text(found.others)
     ))
@@ -206,7 +206,7 @@ fn exponents(column: &Column) -> Option<String> {
     let (name, count) = (&column.name, column.written.exponents);
     (count > 0).then(|| {
         format!(
-            "{count} numbers of `{name}` have an exponent, so that their last digits may be lost and different ones may look the same. Use the original file."
+            "{count} numbers of `{name}` have an exponent, so their last digits may be lost, and different numbers may look the same. Use the original file."
         )
     })
 }
@@ -215,7 +215,7 @@ fn exponents(column: &Column) -> Option<String> {
 fn headings(tally: &Tally) -> Option<String> {
     let line = tally.heading?;
     Some(format!(
-        "Line {line} seems to have names of columns, other than those at the start, so that another table may begin there. Give each table a file of its own."
+        "Line {line} seems to have column names that differ from those at the start, so another table may begin there. Put each table in its own file."
     ))
 }
 
@@ -231,7 +231,7 @@ fn units(column: &Column) -> Option<String> {
     let each: Vec<String> = each.chain(bare).collect();
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {word}` if they may be added up.",
+        "The numbers of `{name}` have different units: {}. A sum would mix these. Convert them, or say `--measure {word}` if they may be added up.",
         each.join(", ")
     ))
 }

@@ -74,8 +74,8 @@ impl Encoding {
     #[must_use]
     pub fn doubt(self, bytes: &[u8]) -> Option<String> {
         match self {
-            Encoding::Windows1252 if !is_latin(bytes) => Some("The text is no UTF-8, and its letters beyond ASCII are none that Windows-1252 (Latin-1) has in words. Names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
-            Encoding::Utf8 if std::str::from_utf8(bytes).is_err() => Some("Some letters are neither UTF-8 nor all of another encoding; each is read as \u{fffd}, so that names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
+            Encoding::Windows1252 if !is_latin(bytes) => Some("The text is not UTF-8, and its non-ASCII letters do not make words in Windows-1252 (Latin-1). Names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
+            Encoding::Utf8 if std::str::from_utf8(bytes).is_err() => Some("Some letters are not UTF-8, and no other encoding fits them all. Each is read as \u{fffd}, so names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
             _ => None,
         }
     }

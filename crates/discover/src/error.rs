@@ -31,7 +31,7 @@ pub enum DiscoverError {
     NoTable,
     /// Lines of several kinds.
     #[error(
-        "the file holds records of several kinds: lines begin with different codes ({codes}) and have different numbers of cells ({widths}); it is no table. Convert it with a program that knows the format, to one row per reading with its time and its owner"
+        "the file holds records of several kinds: lines begin with different codes ({codes}) and have different numbers of cells ({widths}), so it is not a table. Convert it with a program that knows the format to one row per reading, with its time and owner"
     )]
     Records {
         /// The first cells.
@@ -47,7 +47,7 @@ pub enum DiscoverError {
     NothingToMeasure,
     /// No time.
     #[error(
-        "no column holds a time of the calendar{elapsed}; add a column with the date of each row, such as 2024-05-01 12:30:00, or name the column with `--time` if there is one"
+        "no column holds calendar times{elapsed}; add a column with the date of each row, such as 2024-05-01 12:30:00, or name the column with `--time` if there is one"
     )]
     NoTime {
         /// The column that may count from a start, if any.
@@ -63,7 +63,7 @@ pub enum DiscoverError {
     },
     /// An owner's column that measures.
     #[error(
-        "the column {name:?} holds numbers with decimals, which measure rather than name, so it cannot say whose a row is; name another column with `--owner`, or say `--owner none` if all rows are one owner's"
+        "the column {name:?} holds numbers with decimals, which measure rather than name, so it cannot be the owner; name another column with `--owner`, or say `--owner none` if all rows belong to one owner"
     )]
     OwnerMeasures {
         /// The column.
@@ -71,7 +71,7 @@ pub enum DiscoverError {
     },
     /// Times of two units in one column.
     #[error(
-        "the column {name:?} holds numbers of two units, such as seconds and milliseconds since 1970; give a file in which it has one"
+        "the column {name:?} holds numbers in two units, such as seconds and milliseconds since 1970; use one unit"
     )]
     MixedEpochs {
         /// The column.

@@ -232,7 +232,7 @@ pub(crate) fn names_rows(rows: &[Row<'_>], mut is_time: impl FnMut(&str) -> bool
 /// The question about names and cells that are not as many.
 pub(crate) fn other_width(line: usize, names: usize, cells: usize) -> String {
     format!(
-        "Line {line} seems to name {names} columns, but rows have {cells} cells. What stands between cells may stand in numbers too, such as a decimal comma, or names are lacking. Give the file one name for each column."
+        "Line {line} seems to name {names} columns, but rows have {cells} cells. The separator of cells may also occur in numbers, as a decimal comma, or names are missing. Give each column one name."
     )
 }
 

@@ -273,7 +273,7 @@ fn names_signs(column: &Column) -> bool {
 fn unsigned(value: &str, signs: &Column) -> String {
     let (name, word) = (&signs.name, worded(value));
     format!(
-        "`{name}` seems to say which numbers of `{value}` come and which go, so that a sum without signs says nothing. Give the numbers their signs, or say `--measure {word}` if they may be added up as they are."
+        "`{name}` seems to say which numbers of `{value}` are added and which are subtracted, so a sum without signs has no meaning. Give the numbers their signs, or say `--measure {word}` if they may be added up as they are."
     )
 }
 
@@ -281,7 +281,7 @@ fn unsigned(value: &str, signs: &Column) -> String {
 fn beside(value: &str, kind: &Column) -> String {
     let (name, leave) = (&kind.name, worded(&kind.name));
     format!(
-        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside what was measured. A sum of `{value}` over them may mix them or count twice. Give a file with one of them, or say `--leave-out {leave}` if they may be added up.",
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
         kind.distinct()
     )
 }
@@ -289,7 +289,7 @@ fn beside(value: &str, kind: &Column) -> String {
 fn mixed(value: &str, kind: &Column) -> String {
     let (name, word) = (&kind.name, worded(value));
     format!(
-        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {word}` if they may be added up.",
+        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum would mix them. Keep only one kind in the file, or say `--measure {word}` if they may be added up.",
         kind.distinct()
     )
 }
@@ -303,6 +303,6 @@ fn totals(column: &Column) -> Option<String> {
     let text = column.texts.keys().find(|text| is_total(text)).or(only).filter(|_| others)?;
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {word}` or `--leave-out {word}`, as it is, if they are no sums."
+        "`{name}` has `{text}` beside other values, so its rows may be sums of the others, and all would count twice. Remove these rows from the file. If they are not sums, say `--owner {word}` or `--leave-out {word}`, whichever applies."
     ))
 }

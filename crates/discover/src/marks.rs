@@ -183,12 +183,12 @@ pub(crate) fn points_before_decimals(delimiter: Delimiter) -> bool {
 /// The question which of both a mark is.
 pub(crate) fn unknown(mark: char) -> String {
     format!(
-        "Some numbers have a `{mark}` before exactly three digits, as in 1{mark}234: it may stand before decimals or between thousands, and the file does not decide which. Say so with `--decimal`."
+        "Some numbers have a `{mark}` before exactly three digits, as in 1{mark}234. It may separate decimals or thousands, and the file does not show which. Say which with `--decimal`."
     )
 }
 
 fn mixed() -> String {
-    "Some numbers have a decimal point and others a decimal comma, so a part of them may be read wrongly. Say which it is with `--decimal`.".to_owned()
+    "Some numbers have a decimal point and others a decimal comma, so some of them may be read wrongly. Say which it is with `--decimal`.".to_owned()
 }
 
 /// The text within what stands around a number; notes what that was.

@@ -44,7 +44,7 @@ pub(crate) fn of(
     let mut found = understanding::of(long.as_bytes(), &asked)?;
     if hints.wide.is_none() {
         let note = format!(
-            "The {} columns `{}` to `{}` are alike and have names such as those of people or places, so each is taken for one owner's, and source.yaml has them as `wide:`. Say `--wide NAME` for the name of what they measure, or `--owner none` if they are measurements of one owner, whose single readings results would then show.",
+            "The {} columns `{}` to `{}` are alike and have names like those of people or places. Each is taken as one owner, and source.yaml has them as `wide:`. Say `--wide NAME` to name what they measure, or `--owner none` if they are measurements of one owner. Results would then show that owner's single readings.",
             streams.len(),
             ends.0,
             ends.1

@@ -105,14 +105,14 @@ fn by_rows(
             return (Some(at), Vec::new(), vec![series.question(&[at], name)]);
         }
         let note = format!(
-            "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
+            "No column is named like an owner. {} is taken as the owner, since with it no two rows have the same time.",
             name(at)
         );
         return (Some(at), vec![note], Vec::new());
     }
     if series.repeats * 2 > series.rows {
         let asked = format!(
-            "{} of {} rows have the time of an earlier row, and no column says whose each is. Say `--owner COLUMN`, or `--owner none` if all rows are one owner's.",
+            "{} of {} rows have the time of an earlier row, and no column says which owner each belongs to. Say `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
             series.repeats, series.rows
         );
         return (None, Vec::new(), vec![asked]);
@@ -139,13 +139,14 @@ fn by_texts(
         && let Some(first) = texts
     {
         let note = format!(
-            "The file has no names of columns. `{}` is taken for the owner, since it is the first column of texts that repeat.",
+            "The file has no column names. `{}` is taken as the owner, since it is the first column with texts that repeat.",
             profile.columns[first].name
         );
         return (Some(first), vec![note], Vec::new());
     }
     let note =
-        "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
+        "No column says which owner a reading belongs to; the whole file is taken as one owner's."
+            .to_owned();
     (None, vec![note], Vec::new())
 }
 
@@ -160,7 +161,7 @@ fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
     let word = worded(name);
     Some(format!(
-        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {word}` to refuse the others, or `--owner none` if all rows are one owner's."
+        "`{name}` seems to name the owner of a row, but only in {filled} of {rows} rows. If a name also applies to the rows below it, write it in each of them; or say `--owner {word}` to refuse the others, or `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -176,7 +177,7 @@ fn is_plain_words(column: &Column) -> bool {
 fn ask_of_names(column: &Column) -> String {
     let (name, word, names) = (&column.name, worded(&column.name), column.distinct());
     format!(
-        "`{name}` has {names} names that repeat, such as those of devices or people. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+        "`{name}` has {names} names that repeat, such as those of devices or people. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
     )
 }
 
@@ -309,7 +310,7 @@ fn ends(profile: &Profile, best: usize) -> Option<String> {
     let other = profile.columns.iter().find(|column| are_ends(own, &column.name))?;
     let (name, word) = (&other.name, worded(own));
     Some(format!(
-        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so that neither may say whose it is. Name the owner with `--owner COLUMN`; say `--owner {word}` if it is the one, or `--owner none` if all rows are one owner's."
+        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so perhaps neither names its owner. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -354,7 +355,7 @@ fn cases(profile: &Profile, best: usize) -> Option<String> {
     })?;
     let (name, word) = (&case.name, worded(own));
     Some(format!(
-        "Each row has another `{name}`, so that a row may be about somebody else than `{own}`. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is it, or `--owner none` if all rows are one owner's."
+        "Each row has a different `{name}`, so a row may be about somebody other than `{own}`. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -378,7 +379,7 @@ fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> (Vec<String>,
     }
     let own = &profile.columns[best].name;
     let says = format!(
-        "`{own}` is taken for the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if it is the one, or `--owner none` if all rows are one owner's.",
+        "`{own}` is taken as the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if that is right, or `--owner none` if all rows belong to one owner.",
         names.join(", "),
         worded(own)
     );
@@ -464,7 +465,7 @@ impl Series {
             false => format!(" It may be one of {}.", names.join(", ")),
         };
         format!(
-            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column says clearly whose a row is.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows are one owner's.",
+            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner.",
             self.repeats, self.rows
         )
     }
@@ -481,7 +482,7 @@ impl Series {
         let (name, backs) = (&profile.columns[at].name, self.backs);
         let word = worded(name);
         let asked = format!(
-            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a series of their own. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a separate series. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         );
         Some((at, asked))
     }

@@ -98,13 +98,13 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     if let Some(column) = columns().find(|column| names_each_row(column)) {
         let (name, word) = (&column.name, worded(&column.name));
         return Some(format!(
-            "`{name}` differs from row to row and may name people, so that each row may be another person's, and results would show single persons. Say `--owner {word}` if it says whose a row is, or `--owner none` if all rows are one owner's."
+            "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         ));
     }
     let trait_of = columns().find(|column| is(&column.name, TRAITS) && column.distinct() > 1)?;
     let name = &trait_of.name;
     Some(format!(
-        "`{name}` differs from row to row, so that rows seem to be of several persons, but no column says whose each is, and results would show single persons. Add a column that does and name it with `--owner COLUMN`; or say `--owner none` if all rows are one owner's."
+        "`{name}` differs from row to row, so rows seem to be about several people, but no column names them, and results would show individuals. Add such a column and name it with `--owner COLUMN`; or say `--owner none` if all rows belong to one owner."
     ))
 }
 

@@ -58,9 +58,9 @@ impl Understanding {
         self.notes.extend(self.tally.interval.and_then(rare));
         self.say_values();
         if self.time.zone == Zone::Unstated && self.time.days {
-            self.notes.push("The times are dates without a time of day; they are read as days of UTC, which no zone shifts.".to_owned());
+            self.notes.push("The times are dates without a time of day; they are read as days in UTC, which no zone shifts.".to_owned());
         } else if self.time.zone == Zone::Unstated {
-            self.notes.push("Nothing says in which zone the times are; they are read as UTC. If they are local times, set `zone` in source.yaml.".to_owned());
+            self.notes.push("The file does not state a time zone, so the times are read as UTC. If they are local times, set `zone` in source.yaml.".to_owned());
         }
         let bare: Vec<&str> = self
             .attributes
@@ -84,12 +84,12 @@ impl Understanding {
             }
         };
         say(tally.untimed, "without a time left out");
-        say(tally.blank, "of nothing but empty cells passed over");
+        say(tally.blank, "with only empty cells skipped");
         say(
             tally.duplicates,
             match tally.repeats_a_part() {
                 true => {
-                    "equal an earlier row in every cell, one below the other, so that a part of the file may be in it twice; all are kept and count twice, unless you take one of the parts out"
+                    "equal an earlier row in every cell, in the same order, so a part of the file may be in it twice; all are kept and count twice, unless you remove one of the parts"
                 }
                 false => "equal an earlier row in every cell; all are kept",
             },
@@ -101,11 +101,11 @@ impl Understanding {
         say(tally.same_time, "have the time of an earlier row of their owner; all are kept");
         say(
             tally.skipped,
-            "at local times that a change of the clocks skips; they are taken as much later as the clocks jump",
+            "at local times that a clock change skips; they are moved forward by the length of the change",
         );
         say(
             tally.repeated,
-            "at local times that a change of the clocks repeats; nothing says which of the two hours each belongs to, so the first has them all, and the second none",
+            "at local times that a clock change repeats; the file does not say which of the two hours each belongs to, so all are in the first, and none in the second",
         );
         self.say_refused();
     }
@@ -119,7 +119,7 @@ impl Understanding {
             for (count, why) in [
                 (tally.bad_time, "no readable time"),
                 (tally.bad_width, "another number of cells than the header"),
-                (tally.broken, "quotes that do not fit"),
+                (tally.broken, "unbalanced quotes"),
                 (tally.no_owner, "no owner"),
             ] {
                 if count > 0 {
@@ -133,13 +133,13 @@ impl Understanding {
         }
         if tally.out_of_range > 0 {
             self.questions.push(format!(
-                "{} of {} rows lie before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years; where times are years and nothing else, `--time-format days` counts each year as a day.",
+                "{} of {} rows are before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years. If the times are only years, `--time-format days` counts each year as a day.",
                 tally.out_of_range, tally.rows
             ));
         }
         if tally.untimed > MAX_UNTIMED && tally.untimed * 10 > tally.rows + tally.untimed {
             self.questions.push(format!(
-                "Only {} of {} rows have a time. The others are left out: if a time stands for the rows below it too, write it in each.",
+                "Only {} of {} rows have a time. The others are left out. If a time also applies to the rows below it, write it in each of them.",
                 tally.rows,
                 tally.rows + tally.untimed
             ));
@@ -154,7 +154,7 @@ impl Understanding {
             if !attribute.texts.is_empty() {
                 let texts: u64 = attribute.texts.values().sum();
                 let sentence = format!(
-                    "`{column}` has {texts} cells that are no numbers ({} different texts); they are taken for missing values and left out{}.",
+                    "`{column}` has {texts} cells that are not numbers ({} different texts); they are treated as missing values and left out{}.",
                     attribute.texts.len(),
                     if attribute.numeric_texts > 0 {
                         format!(", though {} have digits", attribute.numeric_texts)
@@ -180,7 +180,7 @@ impl Understanding {
                 notes.push(format!("`{column}` has up to {} decimal places; encrypted streams round it to {scale}, so their sums may differ from the exact one in the last places.", attribute.total.places));
             }
             if !attribute.fits() {
-                matters.push(format!("`{column}` has numbers beyond what encrypted streams can express, which end at 9·10^18 in units of the last decimal place; they would be refused. Leave it out, or measure it in larger units."));
+                matters.push(format!("`{column}` has numbers beyond what encrypted streams can express, which end at 9·10^18 in units of the last decimal place; they would be refused. Leave it out, or use larger units."));
             }
             if attribute.total.unread > 0 {
                 matters.push(format!(
@@ -197,8 +197,8 @@ impl Understanding {
 /// What to say of readings that are months or years apart, which no window is.
 fn rare(interval: i64) -> Option<String> {
     match interval / (DAY * SECOND) {
-        27..=32 => Some("Readings of an owner are a month apart. Windows are a number of days, and months are not, so some windows have more readings of an owner than others; those of 84 days have two to four.".to_owned()),
-        300..=400 => Some("Readings of an owner are a year apart. Windows are a number of days, and each day between two readings costs a replay of all rows its time, so it takes long. If the time is a year and nothing else, `--time-format days` counts each year as one day: 1984 is then the day 1984 since 1970, which is 1975-06-08, a window of 1 DAY is exactly one year, and all rows are answered for soon.".to_owned()),
+        27..=32 => Some("Readings of an owner are a month apart. Windows are a fixed number of days, and months are not, so some windows have more readings of an owner than others; those of 84 days have two to four.".to_owned()),
+        300..=400 => Some("Readings of an owner are a year apart. A replay takes time for each day between two readings, so a replay of all rows takes long. If the time is only a year, `--time-format days` counts each year as one day: 1984 is then day 1984 since 1970, which is 1975-06-08, and a window of 1 DAY is exactly one year. A replay of all rows is then fast.".to_owned()),
         _ => None,
     }
 }
@@ -210,7 +210,7 @@ fn left_out(attribute: &Attribute) -> Vec<String> {
         let may_be = attribute.marks.contains(text);
         let more = if may_be { " Say `--outliers keep` if it is a number." } else { "" };
         format!(
-            "`{column}` has {text} in {count} cells, which is taken for a missing value and left out.{more}"
+            "`{column}` has {text} in {count} cells, which is treated as a missing value and left out.{more}"
         )
     };
     attribute.sentinels.iter().map(says).collect()
@@ -221,19 +221,19 @@ fn course(column: &str, course: Course) -> Option<String> {
     let (how, of) = match course {
         Course::Any => return None,
         Course::Rises => (
-            "never falls from one reading of an owner to the next, as the standing of a meter",
-            "standings",
+            "never falls from one reading of an owner to the next, like a meter reading",
+            "meter readings",
         ),
         Course::StartsAgain => (
-            "rises from one reading of an owner to the next and falls only to start again near zero, as a total so far of a day or a trip",
-            "totals so far",
+            "rises from one reading of an owner to the next and falls only to start again near zero, like the running total of a day or a trip",
+            "running totals",
         ),
         Course::Stands => {
-            ("holds what is left after each row, as the balance of an account", "balances")
+            ("holds what is left after each row, like the balance of an account", "balances")
         }
     };
     let word = worded(column);
     Some(format!(
-        "`{column}` {how}. A sum or a mean of {of} says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that; or say `--measure {word}` if its numbers may be added up."
+        "`{column}` {how}. A sum or a mean of {of} has no meaning, so the query does not ask for it. Add a column with the difference from the previous reading, and measure that; or say `--measure {word}` if its numbers may be added up."
     ))
 }

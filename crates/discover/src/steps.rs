@@ -47,7 +47,7 @@ impl Course {
             Course::Any => "",
             Course::Rises => ", which only rises",
             Course::StartsAgain => ", which rises and starts again",
-            Course::Stands => ", which is a standing",
+            Course::Stands => ", which is a balance",
         }
     }
 }

@@ -473,9 +473,7 @@ impl<'a> Finder<'a> {
             .count();
         if short * 50 > rows().count() && long == 0 {
             self.form.ragged = true;
-            notes.push(
-                "Some rows end early; the cells that they lack are taken as empty.".to_owned(),
-            );
+            notes.push("Some rows end early; their missing cells are read as empty.".to_owned());
         }
     }
 }

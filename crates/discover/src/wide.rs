@@ -33,7 +33,7 @@ pub(crate) fn look(
     if let Some((first, last)) = moments(attributes) {
         let word = worded(first);
         return (!said(first)).then(|| Look::Open(format!(
-            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {word}`."
+            "The columns `{first}` to `{last}` seem to be times within one row, such as the hours of a day; each is taken as a separate measurement. If they are times, describe them as `wide` in source.yaml; else say `--measure {word}`."
         )));
     }
     let first = attributes.first()?;
@@ -49,7 +49,7 @@ pub(crate) fn look(
     (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
         Look::Open(format!(
-            "`{name}` and {} other columns have one name with different numbers, so that each may be of another person or device, and results would show each by itself. Say `--wide NAME`, with a name for what they measure, if each is one owner's; say `--measure {word}` if they are measurements of one.",
+            "`{name}` and {} other columns have the same name with different numbers. Each may belong to a different person or device, and results would show each of them alone. Say `--wide NAME`, with a name for what they measure, if each belongs to one owner; say `--measure {word}` if they are measurements of one.",
             count - 1
         ))
     })

@@ -70,11 +70,11 @@ pub struct MetricSurvey {
 pub enum CaptureError {
     /// Neither format.
     #[error(
-        "not OTLP metrics: neither JSON (one request, or one a line) nor Protobuf of an ExportMetricsServiceRequest"
+        "not OTLP metrics: neither JSON (one request, or one per line) nor Protobuf of an ExportMetricsServiceRequest"
     )]
     Malformed,
     /// Nothing in it.
-    #[error("it has no metrics; capture some with a collector's file exporter")]
+    #[error("the file has no metrics; capture some with a collector's file exporter")]
     Empty,
 }
 

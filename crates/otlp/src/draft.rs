@@ -45,7 +45,7 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
     /// No metric can be carried.
-    #[error("no metric in it adds up: sums, gauges and histograms do")]
+    #[error("the file has no metric that can be added up; sums, gauges and histograms can")]
     Nothing,
     /// A written file would not be read again: a defect of this program.
     #[error(
@@ -75,7 +75,7 @@ pub fn draft(seen: &Survey, name: &str) -> Result<Draft, DraftError> {
     let (metadata, names) = writer.resource(&seen.resource);
     let schema = schema_text(&name, &metadata, &writer.attributes, &writer.names);
     let policies = format!(
-        "# What owners release who have not chosen themselves.\nschema: {name}\ndefault: {{ \"*\": {{ option: crowd, clients: 100, window: 1hr }} }}\n"
+        "# What is released for owners who have not chosen themselves.\nschema: {name}\ndefault: {{ \"*\": {{ option: crowd, clients: 100, window: 1hr }} }}\n"
     );
     let Writer { mapping, carried, not_carried, .. } = writer;
     let _ = names;
@@ -385,7 +385,7 @@ fn shape(own: &MetricSurvey) -> Result<Shape, &'static str> {
             }
             Ok(Shape::Exponential { scale: to, low, high })
         }
-        Kind::Summary => Err("quantiles of a summary do not add up; send a histogram"),
+        Kind::Summary => Err("quantiles of a summary cannot be added up; send a histogram"),
         Kind::Unclear => Err("its kind is missing, or differs among what was captured"),
     }
 }

@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Captured requests: OTLP in JSON, one file or one a line, or in Protobuf
+    /// Captured OTLP requests: JSON, one per file or one per line, or Protobuf
     #[arg(value_name = "FILE", required = true)]
     captures: Vec<PathBuf>,
     /// The folder to write to; it must not exist, or be empty

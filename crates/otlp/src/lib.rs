@@ -35,7 +35,7 @@ Examples:
   alpheus otlp --identity pki/till --device till.json --state run/till \\
       --schema checkout/schema.yaml --mapping checkout/otlp.json --server https://localhost:7400
 
-A program sends to it once its exporter's endpoint is http://localhost:4318 (OTLP over HTTP) or
+Set the endpoint of the program's exporter to http://localhost:4318 (OTLP over HTTP) or
 http://localhost:4317 (gRPC). Each point counts in the window in which it arrives.";
 
 /// Arguments of `alpheus otlp`.

@@ -110,7 +110,7 @@ fn up_to(place: usize, bound: f64) -> String {
 pub enum MappingError {
     /// An attribute is missing.
     #[error(
-        "`{metric}` becomes `{attribute}`, and the schema has no number of that name; take schema and mapping from the same import"
+        "`{metric}` becomes `{attribute}`, but the schema has no numeric attribute of that name; use the schema and the mapping of the same import"
     )]
     NoAttribute {
         /// The metric.
@@ -119,7 +119,7 @@ pub enum MappingError {
         attribute: String,
     },
     /// Two metrics have one name.
-    #[error("`{metric}` stands twice in the mapping; remove one")]
+    #[error("`{metric}` is in the mapping twice; remove one")]
     Twice {
         /// The metric.
         metric: String,

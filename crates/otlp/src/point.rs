@@ -26,13 +26,13 @@ pub enum PointError {
     #[error("the mapping has another kind for it; import it again")]
     OtherKind,
     /// Quantiles.
-    #[error("quantiles of a summary do not add up; send a histogram")]
+    #[error("quantiles of a summary cannot be added up; send a histogram")]
     Summary,
     /// Neither a delta nor cumulative.
     #[error("it does not say whether its values are cumulative")]
     Temporality,
     /// Its parts do not fit each other.
-    #[error("its counts and bounds do not fit each other")]
+    #[error("its counts and bounds do not match")]
     Malformed,
     /// A number that is none, or does not fit.
     #[error("a number is not finite, or does not fit into 64 bits")]

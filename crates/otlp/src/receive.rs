@@ -33,7 +33,7 @@ pub struct ReceiverArgs {
     /// Whose events they are, and where they go.
     #[command(flatten)]
     device: DeviceArgs,
-    /// Which attributes a metric becomes: otlp.json, from `alpheus otlp import`
+    /// The mapping from metrics to attributes: otlp.json, from `alpheus otlp import`
     #[arg(long, value_name = "FILE", required = true)]
     mapping: Option<PathBuf>,
     /// The address for OTLP over HTTP, on this machine

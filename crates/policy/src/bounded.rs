@@ -67,14 +67,14 @@ pub struct BoundedTerms {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 pub enum NotBoundableError {
     /// More numbers than are proven together.
-    #[error("it needs {found} numbers a window, and proofs cover at most {MAX_CELLS}")]
+    #[error("it needs {found} numbers per window, and proofs cover at most {MAX_CELLS}")]
     Cells {
         /// How many the query needs.
         found: usize,
     },
     /// Not a plain count, sum or statistic of both.
     #[error(
-        "`{column}` is no count, sum, average or variance, and proofs cover these only (no histogram, `ANY`, `ALL`, threshold, sketch or pair)"
+        "`{column}` is not a count, sum, average or variance, and proofs cover only these (no histogram, `ANY`, `ALL`, threshold, sketch or pair)"
     )]
     Column {
         /// The column.
@@ -92,7 +92,7 @@ pub enum NotBoundableError {
     },
     /// One owner's window, or a controller's noise, exceeds the range of proofs.
     #[error(
-        "one owner's `{column}` of a window takes {bits} bits, and proofs cover {MAX_BITS}; set fewer `events`{}, use shorter windows, or narrow the attribute's bounds", fitting(*most)
+        "one owner's `{column}` in a window takes {bits} bits, and proofs cover {MAX_BITS}; set fewer `events`{}, use shorter windows, or narrow the attribute's bounds", fitting(*most)
     )]
     TooWide {
         /// The column with the widest number.

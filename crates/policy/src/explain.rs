@@ -399,7 +399,7 @@ impl GroupExplanation {
         if self.tolerated > 0 {
             write!(
                 f,
-                ", counted in this way: with one owner each, {} of these controllers, or {} in their own plan",
+                "; with one owner per controller, that takes {} of these controllers, or {} in a plan of their own",
                 self.controllers_needed, self.controllers_enough
             )?;
         }

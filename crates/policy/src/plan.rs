@@ -193,7 +193,7 @@ pub enum NotVerifiableError {
     /// A reader of receipts counts as the service in every bound, and a plan that thinks of no
     /// colluders bounds nothing that they learn together.
     #[error(
-        "no controller is thought of as colluding (alpha is 0; `alpha = '1/3'` thinks of some)"
+        "no controller is assumed to collude (alpha is 0; `alpha = '1/3'` assumes that some do)"
     )]
     NoColluders,
     /// Results are running totals, which the service adds up.

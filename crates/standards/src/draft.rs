@@ -279,7 +279,7 @@ fn carry(column: &Column, attribute: &Attribute, table: &Table, ledger: &mut Led
         ledger.carry(&noted.at, "the unit of the attribute");
     }
     if let Some(key) = column.key.as_ref().filter(|key| key.value) {
-        ledger.carry(&key.at, format!("`{name}` identifies, so only its values are counted"));
+        ledger.carry(&key.at, format!("`{name}` is an identifier, so its values are only counted"));
     }
     for label in &column.labels {
         carry_label(label, attribute, name, ledger);
@@ -317,7 +317,10 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, ledger: &mut Le
     let more =
         if Some(label.level) < strictest { ", and something stricter is said too" } else { "" };
     if name.is_empty() {
-        ledger.carry(&label.at, format!("for each property: {holds}, or less where more is said"));
+        ledger.carry(
+            &label.at,
+            format!("for each property: {holds}, or less if the contract says more about it"),
+        );
     } else {
         ledger.carry(&label.at, format!("`{name}`: {holds}{more}"));
     }

@@ -98,7 +98,7 @@ fn option(offer: &Offer) -> String {
 pub fn policies(draft: &Draft, offers: &[Offer], standard: &str) -> String {
     let mut text = header(draft, standard);
     text.push_str(
-        "# What owners release who have not chosen themselves: no more than the contract says.\n",
+        "# What is released for owners who have not chosen themselves: no more than the contract says.\n",
     );
     text.push_str(&format!("schema: {}\ndefault:\n", word(&draft.name)));
     for own in &draft.attributes {

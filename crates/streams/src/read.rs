@@ -131,7 +131,7 @@ enum GrantMismatchError {
         "the grant that the controller sent is not signed by the owner that it names; ask the owner"
     )]
     Unsigned,
-    #[error("the controller sent a grant with an owner whose certificate does not hold: {0}")]
+    #[error("the controller sent a grant with an invalid certificate of its owner: {0}")]
     Uncertified(#[from] CertificateError),
     #[error("the grant that the controller sent is for another stream or another reader")]
     Other,

@@ -11,8 +11,8 @@ Examples:
   alpheus table drop --name Street --identity pki/ada --state ada \\
       --server https://localhost:7601
 
-An honest server forgets the table. The folder stays as it is; remove it yourself. A server that
-kept copies still has what the old key opens: nothing can take that back.";
+An honest server deletes the table. The folder stays as it is; remove it yourself. If the server
+kept copies, the old key still opens them: nothing can undo that.";
 
 /// Arguments of `alpheus table drop`.
 #[derive(Debug, clap::Args)]

@@ -12,8 +12,9 @@ Examples:
   cp -r ada ada.backup && alpheus table prune --identity pki/ada --state ada \\
       --server https://localhost:7601
 
-Copy the folder first, and delete every other copy, older or newer. Of a block that was rewritten
-here, other copies refer to the old version. Pruning deletes it, and its rows are lost to them.";
+Copy the folder first, and delete every other copy, older or newer. Other copies refer to the old
+versions of blocks that were rewritten here. Pruning deletes these versions, and the other copies
+lose their rows.";
 
 /// Arguments of `alpheus table prune`.
 #[derive(Debug, clap::Args)]
@@ -37,7 +38,7 @@ pub(crate) struct UnknownSegmentsError(usize);
 /// The server has no state that knows the new blocks.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the state is too large to be saved at the server, and the one that the server has needs the old blocks: a lost folder could not be recovered from it"
+    "the state is too large to be saved at the server, and the server's older state needs the old blocks: without them, a lost folder could not be recovered"
 )]
 pub(crate) struct UnsavedStateError;
 

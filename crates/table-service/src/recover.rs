@@ -22,11 +22,11 @@ Examples:
       --server https://localhost:7601
 
 Every command that changes the table saves its state at the server, sealed under the key, and prints
-the state's name. Note the newest: `--choose 7-3fa9c2d1` takes that state and no other. A server can
-neither read nor forge a state, but it can hide newer ones and show an older one: that of an earlier
-day. --at-least, with the number before the dash, finds this the first time. After a recovery from
-an older state numbers go on from that one, so a server can then show what was saved before instead.
-The server keeps the blocks; `alpheus table verify` checks them.";
+the state's name. Write down the newest: `--choose 7-3fa9c2d1` accepts that state and no other. A
+server can neither read nor forge a state, but it can hide newer ones and show an older one.
+--at-least, with the number before the dash, detects this the first time. After a recovery from an
+older state, the numbers continue from that state, so the server can then show one that was saved
+before the recovery. The server keeps the blocks; `alpheus table verify` checks them.";
 
 /// Arguments of `alpheus table recover`.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ pub(crate) struct NoSuchStateError {
 /// The server shows more states than there can be.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the server shows {0} saved states; one that is honest has one for each copy of the folder that was changed apart from the others"
+    "the server shows {0} saved states; an honest server has one for each copy of the folder that was changed separately"
 )]
 pub(crate) struct ManyStatesError(usize);
 
@@ -80,7 +80,7 @@ pub(crate) struct OldStateError {
 
 /// Copies of the folder were changed apart from each other.
 #[derive(Debug, thiserror::Error)]
-#[error("copies of the folder went separate ways, and each has saved a state: {0}")]
+#[error("copies of the folder diverged, and each has saved a state: {0}")]
 pub(crate) struct ForkError(String);
 
 /// Runs the command.

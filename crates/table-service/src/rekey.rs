@@ -57,7 +57,7 @@ pub(crate) enum RekeyError {
     OtherTable,
     /// The source has changed.
     #[error(
-        "the table has changed since this copy was begun, so the copy could lack what was corrected: remove its folder and begin again"
+        "the table has changed since this copy was begun, so the copy could lack corrections: remove its folder and start again"
     )]
     Changed,
     /// The copy has another schema.

@@ -28,7 +28,7 @@ pub struct WorkerClock {
 pub enum ClockError {
     /// The machine's clock is the later one.
     #[error(
-        "this machine's clock is {seconds} s ahead of the brokers', and --skew allows {skew} s; set the one that is wrong. Until then this worker takes nothing"
+        "this machine's clock is {seconds} s ahead of the brokers', and --skew allows {skew} s; correct the wrong one. Until then this worker processes nothing"
     )]
     Ahead {
         /// By how much, rounded down.
@@ -38,7 +38,7 @@ pub enum ClockError {
     },
     /// The brokers' clock is the later one.
     #[error(
-        "this machine's clock is {seconds} s behind the brokers', and --skew allows {skew} s; set the one that is wrong. Until then this worker takes nothing"
+        "this machine's clock is {seconds} s behind the brokers', and --skew allows {skew} s; correct the wrong one. Until then this worker processes nothing"
     )]
     Behind {
         /// By how much, rounded down.
@@ -147,7 +147,7 @@ mod tests {
     fn an_error_says_what_to_do() {
         let (mut clock, heard) = heard();
         let error = clock.read(at(9_000), heard).unwrap_err().to_string();
-        for word in ["1000 s behind", "--skew allows 60 s", "set the one that is wrong"] {
+        for word in ["1000 s behind", "--skew allows 60 s", "correct the wrong one"] {
             assert!(error.contains(word), "{error}");
         }
     }

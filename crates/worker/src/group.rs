@@ -57,7 +57,7 @@ pub enum WorkerError {
     },
     /// Steps are another program's.
     #[error(
-        "version {theirs} of this program took steps of partition {partition} that are in no snapshot, and this is version {}: start a worker of version {theirs}, and stop it in order, which makes one",
+        "version {theirs} of this program took steps in partition {partition} that no snapshot contains, and this is version {}: start a worker of version {theirs} and stop it in order, which writes a snapshot",
         journal::PROGRAM
     )]
     Version {
@@ -79,7 +79,7 @@ pub enum WorkerError {
     },
     /// A repeated step refuses other frames than it did.
     #[error(
-        "a step of partition {partition} refuses other frames here than in the worker that took it; give all workers the same identity folder, with the same ingest keys, and stop all before a key is changed"
+        "in a step of partition {partition}, this worker refuses other frames than the worker that took the step; give all workers the same identity folder with the same ingest keys, and stop all of them before you change a key"
     )]
     Keys {
         /// The partition.
@@ -87,7 +87,7 @@ pub enum WorkerError {
     },
     /// Records that somebody has read cannot be read here.
     #[error(
-        "{partition} has no record from {from} to {to} any more, which others have read: something deletes records there that are still needed; see retention.ms of the topic"
+        "{partition} no longer has the records from {from} to {to}, which others have read: something deletes records that are still needed; check retention.ms of the topic"
     )]
     Missing {
         /// The partition.

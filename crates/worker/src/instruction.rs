@@ -59,7 +59,7 @@ pub enum ReadError {
     #[error(transparent)]
     Store(#[from] Error),
     /// Some of them are not there.
-    #[error("{partition} has no record from {from} to {to} any more")]
+    #[error("{partition} no longer has the records from {from} to {to}")]
     Missing {
         /// The partition.
         partition: Partition,

@@ -36,8 +36,9 @@ Examples:
       --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
   alpheus worker --config worker.toml --listen 127.0.0.1:9401
 
-The service runs with `--engine job`. Start as many workers as there are partitions of the topic of
-events, or fewer; stop them and start others at any time. Run workers or the Flink job, not both.
+The service runs with `--engine job`. Start at most as many workers as the `events` topic has
+partitions. You can stop workers and start others at any time. Run either workers or the Flink job,
+not both.
 
 Unless the schema says `frames: events`, the identity folder is the service's, with its ingest key.";
 
@@ -70,11 +71,11 @@ pub struct Args {
     schema: Option<PathBuf>,
     #[command(flatten)]
     kafka: KafkaArgs,
-    /// How far the streams of a partition may be behind the first of them: windows wait so long, and
-    /// streams further behind are left out [default: 5]
+    /// How long windows wait for streams that lag behind the fastest of their partition; streams
+    /// further behind are left out [default: 5]
     #[arg(long, value_name = "SECONDS")]
     disorder: Option<u32>,
-    /// After so long without a later event, the clock closes a partition's windows [default: 60]
+    /// After this time without a later event, the clock closes a partition's windows [default: 60]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u32>,
     /// How far a device's clock may be ahead; its events become dead letters beyond that

@@ -58,7 +58,7 @@ pub enum Command {
     Generate(crate::generate::Args),
     /// Check that files are valid: schemas, policies, sources, settings, queries
     Check(crate::check::Args),
-    /// From a file of readings to a first answer: looks at it, writes all files, runs a query
+    /// Turn a file of readings into a schema, policies, a query and a first answer
     Init(crate::init::Args),
     /// Turn a data contract into a schema and policies
     Import(crate::import::Args),
@@ -67,12 +67,12 @@ pub enum Command {
     Query(alpheus_streams::query::Args),
     /// Check what the controllers of a query's windows have signed
     Verify(crate::verify::Args),
-    /// Write down what could be learned, what was released and what it cost: for an impact assessment
+    /// Report what could be learned, what was released and what it cost, for an impact assessment
     Evidence(crate::evidence::Args),
-    /// Find the smallest change with which a refused query is answered
+    /// Find the smallest change that makes a refused query allowed
     Suggest(crate::suggest::Args),
     #[cfg(feature = "sql")]
-    /// Ask a running service at a prompt, with history and completion
+    /// Query a running service at a prompt, with history and completion
     Sql(crate::sql::Args),
     /// Run the service: log, sums and queries, without any data key
     Server(alpheus_streams::server::Args),
@@ -88,7 +88,7 @@ pub enum Command {
     /// Encrypt lines of input as a device's events, and send them
     Produce(alpheus_streams::produce::Args),
     #[cfg(feature = "otlp")]
-    /// Encrypt what a program with OpenTelemetry sends, or make a schema from it
+    /// Encrypt a program's OpenTelemetry metrics, or create a schema from them
     Otlp(alpheus_otlp::Args),
     /// See results, or who learned what about you, in a browser
     Console(crate::console::Args),

@@ -33,10 +33,10 @@ Examples:
   alpheus evidence --server https://localhost:7400 --identity pki/analyst \\
       --from 2026-01-01 --until 2026-12-31 --openlineage lineage.jsonl
 
-The file has facts and no conclusions: who could learn what, policies in force, each row of the
+The file has facts and no conclusions: who could learn what, current policies, each row of the
 consumer's queries with its receipt and its cost, withdrawals, revocations, software and keys. The
-service signs them. docs/evidence/check.py computes them again from plans and receipts, which the
-file has too; it needs Python and its package `cryptography`, and nothing of Alpheus.";
+service signs them. docs/evidence/check.py recomputes them from plans and receipts, which are also
+in the file. It needs Python with the package `cryptography`, and no part of Alpheus.";
 
 /// Milliseconds in a day.
 const DAY: u64 = 86_400_000;
@@ -62,7 +62,8 @@ pub struct Args {
     /// The file to write; it must not exist
     #[arg(long, value_name = "FILE", default_value = "evidence.jsonl")]
     pub output: PathBuf,
-    /// Also write released windows as events of OpenLineage, one a line, to this file, which must not exist
+    /// Also write released windows as OpenLineage events, one per line, to this file, which must
+    /// not exist
     #[arg(long, value_name = "FILE")]
     pub openlineage: Option<PathBuf>,
 }

@@ -62,7 +62,7 @@ impl InPart {
             false => (format!("{first} to {last} only"), ""),
         };
         let says = format!(
-            "So that it comes soon, this answer covers a part of the file: {of}{each}, which is {} of {} rows. The whole file has other results, which the command in README.md computes. The counts and sums of columns above are of all rows.",
+            "To come quickly, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. Results for the whole file differ; the command in README.md computes them. The counts and sums of columns above cover all rows.",
             cut.rows, tally.rows
         );
         let caption = format!(", of a part of the file: {of}");

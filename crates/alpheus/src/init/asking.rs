@@ -26,7 +26,7 @@ pub(super) fn ask(found: &Understanding) -> Result<Option<FileFacts>, Failure> {
                 return Ok(None);
             }
             say(
-                "This decides whose rows results show, so there is no guess: say it, such as `--owner COLUMN` or `--owner none`. Ctrl-C ends without writing anything.\n",
+                "This decides whose data results show, so no guess is accepted: type an option, such as `--owner COLUMN` or `--owner none`. Ctrl-C ends without writing anything.\n",
             )?;
             continue;
         }

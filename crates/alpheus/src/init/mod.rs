@@ -30,13 +30,13 @@ Examples:
   alpheus init logger.txt --time Date --time Clock --time-format '%d.%m.%Y %H:%M' --output logger
   alpheus init data.csv.gz --yes --error '10 %' --output with-noise
 
-It looks at the file, says what it understood, and asks what it cannot know and what matters.
-It writes schema.yaml, source.yaml, policies.yaml, query.sql, README.md and understood.json, then
-runs the query and shows the answer. --yes asks nothing: all files hold the best guess,
-understood.json lists what is unsure, and where that matters the query is not run and the exit
-code is 6. With --error, owners release only results with noise, and the query asks for that
-error; if it cannot be had, nothing is written, and the nearest that can, if any, is said. Nothing
-is sent anywhere.";
+The command looks at the file, says what it understood, and asks about anything important that it
+cannot know. It writes schema.yaml, source.yaml, policies.yaml, query.sql, README.md and
+understood.json. Then it runs the query and shows the answer. With --yes it asks nothing, all files
+hold the best guess, and understood.json lists what is unsure. If something important is unsure, it
+does not run the query, and the exit code is 6. With --error, owners release only results with
+noise, and the query states that error. If it is not possible, the command writes nothing and names
+the nearest possible error, if there is one. Nothing is sent anywhere.";
 
 /// Arguments of `alpheus init`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub struct Args {
     /// The file: delimited text of any kind, JSON lines, or Parquet; or compressed as .gz
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Ask nothing: write the best guess, and say what is unsure
+    /// Ask nothing: write the best guess, and list what is unsure
     #[arg(long)]
     pub yes: bool,
     /// The folder to write to; it must not exist, or be empty. By default NAME-alpheus, where NAME
@@ -55,8 +55,8 @@ pub struct Args {
     /// Replace the files that an earlier run wrote to the folder
     #[arg(long)]
     pub force: bool,
-    /// Results with noise (differential privacy), of which 95 of 100 have at most this error; by
-    /// default exact totals over many owners
+    /// Release results with noise (differential privacy), 95 of 100 with at most this error; by
+    /// default, results are exact totals over many owners
     #[arg(long, value_name = "PERCENT")]
     pub error: Option<noise::ErrorShare>,
     /// What you know about the file.
@@ -67,42 +67,43 @@ pub struct Args {
 /// What a person knows about a file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FileFacts {
-    /// The column that says whose a reading is; `none` if all are one owner's
+    /// The column that says which owner a reading belongs to; `none` if all belong to one
     #[arg(long, value_name = "COLUMN")]
     pub owner: Option<String>,
-    /// Each column of numbers is one owner's; NAME says what they measure
+    /// Each column of numbers belongs to one owner; NAME says what they measure
     #[arg(long, value_name = "NAME", conflicts_with = "owner")]
     pub wide: Option<String>,
-    /// A column of the time; several are joined with spaces
+    /// A column with the time, or a part of it; several are joined with spaces
     #[arg(long, value_name = "COLUMN")]
     pub time: Vec<String>,
     /// The format of the time, as in strftime; or s, ms, us, ns or days for numbers since 1970, or
-    /// spreadsheet-days. `days` also counts rounds, such as years: each is one day
+    /// spreadsheet-days. `days` also works for other whole numbers, such as years: each counts as
+    /// one day
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
-    /// The zone of times that do not say theirs, such as UTC, +02:00 or Europe/Berlin
+    /// The time zone of times that do not state one, such as UTC, +02:00 or Europe/Berlin
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub zone: Option<String>,
     /// The decimal separator
     #[arg(long, value_name = ". or ,")]
     pub decimal: Option<char>,
-    /// The day stands before the month
+    /// The day comes before the month
     #[arg(long, conflicts_with = "month_first")]
     pub day_first: bool,
-    /// The month stands before the day
+    /// The month comes before the day
     #[arg(long)]
     pub month_first: bool,
-    /// A column whose numbers are measured, whatever its name says; may be repeated
+    /// A column of measurements, whatever its name says; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub measure: Vec<String>,
-    /// A column that is not used; may be repeated
+    /// A column to leave out; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub leave_out: Vec<String>,
     /// How to treat outliers, and marks such as 990: widen the bounds to include them, or treat
     /// them as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
-    /// The times of rows on days far from all others are right
+    /// Keep rows on days far from all others: their times are right
     #[arg(long)]
     pub keep_far_days: bool,
 }
@@ -118,13 +119,17 @@ pub enum Outliers {
 
 /// Something matters that the file does not say.
 #[derive(Debug, thiserror::Error)]
-#[error("{} that the file does not say, so the query was not run", things(.count))]
+#[error("{} open, so the query was not run", things(.count))]
 struct UndecidedError {
     count: usize,
 }
 
 fn things(count: &usize) -> String {
-    if *count == 1 { "1 thing matters".to_owned() } else { format!("{count} things matter") }
+    if *count == 1 {
+        "1 important question is".to_owned()
+    } else {
+        format!("{count} important questions are")
+    }
 }
 
 /// Runs the command.
@@ -150,7 +155,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "answer with the options that the questions name; `--yes` writes the files with the best guess",
+            "answer with the options that the questions name, or use `--yes` to write the files with the best guess",
         ));
     }
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
@@ -169,12 +174,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and --force, which replaces these files",
+            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md. Or run again with the options that they name and --force, which replaces these files",
         ));
     }
     if noise::takes_long(&written) {
         say(
-            "The query was not run: its windows need so many owners that an answer takes minutes. The command in README.md runs it.\n",
+            "The query was not run: its windows need so many owners that an answer would take minutes. The command in README.md runs it.\n",
         )?;
     } else {
         answer::show(args, &written, (&bytes, &found), &folder, globals)?;
@@ -414,8 +419,12 @@ mod tests {
 
     #[test]
     fn one_thing_matters_or_several() {
-        assert!(UndecidedError { count: 1 }.to_string().starts_with("1 thing matters that"));
-        assert!(UndecidedError { count: 2 }.to_string().starts_with("2 things matter that"));
+        assert!(
+            UndecidedError { count: 1 }.to_string().starts_with("1 important question is open")
+        );
+        assert!(
+            UndecidedError { count: 2 }.to_string().starts_with("2 important questions are open")
+        );
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl FromStr for ErrorShare {
 
 /// Results with noise cannot be had with the error that is asked for.
 #[derive(Debug, thiserror::Error)]
-#[error("results with an error of {asked} cannot be had: {why}")]
+#[error("results with an error of {asked} are not possible: {why}")]
 struct OutOfReachError {
     asked: String,
     why: String,
@@ -48,7 +48,7 @@ struct OutOfReachError {
 pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<String>), Failure> {
     loop {
         let line = asking::line(
-            "Exact totals over many owners (empty), or results with noise that hides each owner, and with an error that you accept, such as `10 %`: ",
+            "Press Enter for exact totals over many owners. For results with noise that hides each owner, type the error that you accept, such as `10 %`: ",
         )?;
         if line.trim().is_empty() {
             return planned(found, name, None);
@@ -177,7 +177,7 @@ pub(super) fn planned(
                 let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
                 let mut said = planned.accuracy;
                 said.push(format!(
-                    "in windows of {} of at least {least} owners; of {}, at least {crowd} have data in half of the windows",
+                    "in windows of {} with at least {least} owners; of {} owners, at least {crowd} have data in half of the windows",
                     terms.length(),
                     found.tally.owners
                 ));
@@ -229,17 +229,17 @@ fn said_nearest(percent: u8, terms: NoiseTerms) -> String {
         }
     };
     format!(
-        "the nearest is `--error '{percent} %'`, in windows of {}{limit}. It is smaller with more owners, or with narrower bounds: write the files with that error, and narrow the bounds in schema.yaml. Without --error, results are exact totals",
+        "the nearest possible error is `--error '{percent} %'`, in windows of {}{limit}. More owners or narrower bounds make it smaller: write the files with that error, then narrow the bounds in schema.yaml. Without --error, results are exact totals",
         terms.length()
     )
 }
 
 fn said_out_of_reach(asked: &str, crowd: u32, enough: Option<u32>) -> String {
     let enough = enough.map_or_else(String::new, |owners| {
-        format!(": for {asked}, about {owners} would have to have data in a window")
+        format!("; {asked} takes about {owners} owners with data in a window")
     });
     format!(
-        "no error below 100 % can be had with {crowd} owners in a window, whatever its length{enough}. Without --error, results are exact totals over many owners"
+        "no error below 100 % is possible with {crowd} owners in a window, whatever its length{enough}. Without --error, results are exact totals over many owners"
     )
 }
 

@@ -67,7 +67,7 @@ pub struct Args {
     /// The consumer's identity folder
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
-    /// Keep no history of statements, which is otherwise a file of yours alone
+    /// Keep no history of statements. By default, it is in a file that only you can read
     #[arg(long)]
     no_history: bool,
 }

@@ -121,7 +121,9 @@ impl Feed {
             }
             if !is_free {
                 let at = local_time(start / 1000);
-                eprintln!("the window of {at} has waited long; it goes on without what is missing");
+                eprintln!(
+                    "the window of {at} has waited too long; it continues without the missing data"
+                );
             }
             (self.next, self.waiting) = (self.next + 1, None);
         }

@@ -254,7 +254,7 @@ fn guarded(
         }
         (Err(_), Ok(one)) if wanted.is_none() => Ok(alone(one)),
         (Err(refusal), Ok(_)) => Err(refused(&refusal).with_help(format!(
-            "with one controller (--controllers 1) the query is answered: of several, some may collude with the service, and their owners do not count. So {many} controllers need more owners than {owners}"
+            "the query is allowed with one controller (--controllers 1). With several, some may collude with the service, and their owners do not count, so {many} controllers need more than {owners} owners"
         ))),
         (Err(_), Err(refusal)) => Err(refused(&refusal)),
     }
@@ -268,7 +268,7 @@ fn better_alone(
     what: &str,
 ) -> String {
     format!(
-        "with {many} controllers, {own} of {of} {what}; with one (--controllers 1), {best} of {all}: of several, some may collude with the service, and their owners do not count"
+        "with {many} controllers, {own} of {of} {what}; with one (--controllers 1), {best} of {all}. If there are several, some may collude with the service, and their owners do not count"
     )
 }
 
@@ -316,7 +316,7 @@ fn left_out(recorded: usize, many: usize) -> Option<String> {
         false => ", which `alpheus replay` makes".to_owned(),
     };
     Some(format!(
-        "{left} {owners} with the fewest events left out, so results are not those of a replay of all{all}"
+        "{left} {owners} with the fewest events left out, so results differ from those of a replay of all{all}"
     ))
 }
 

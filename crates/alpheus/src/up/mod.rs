@@ -37,13 +37,13 @@ Examples:
 DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
 names it. Without DIR, a street of generated electricity meters is used.
 
-The recording is played from its first event on: each device sends each event at its time, and all
-processes follow one clock, which may be faster than real time. The clock waits where devices or
-results lag behind, and a window that lacks somebody's data says so. `alpheus up` prints the
-addresses of two consoles, and commands for another terminal. When the recording has ended and its
-windows have results, it says what came of them and ends everything; the exit code is 1 if no window
-opened, or if one has no result. With --stay it goes on, so that the consoles can be looked at.
-Ctrl-C ends everything, and so does the end of what reads the output.";
+Each device sends each event of the recording at its time. All processes follow one clock, which may
+be faster than real time. The clock waits if devices or results lag behind, and a window without the
+data of all owners says so. `alpheus up` prints the addresses of two consoles, and commands for
+another terminal. When the recording has ended and its windows have results, it prints a summary and
+stops everything. The exit code is 1 if no window opened, or if one has no result. With --stay
+everything keeps running, so that you can look at the consoles. Ctrl-C stops everything. So does
+closing the pipe that reads the output.";
 
 /// Arguments of `alpheus up`.
 #[derive(Debug, clap::Args)]
@@ -52,28 +52,29 @@ pub struct Args {
     /// The folder with the files; by default a built-in example
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The recording: CSV, JSON lines or Parquet; by default the folder's only file of these
+    /// The recording: CSV, JSON lines or Parquet; by default the only such file in the folder
     #[arg(long, value_name = "FILE", requires = "dir")]
     input: Option<PathBuf>,
-    /// The query: a file, or the text itself; by default query.sql of the folder
+    /// The query: a file, or the text itself; by default query.sql in the folder
     #[arg(long, value_name = "FILE|SQL")]
     query: Option<PathBuf>,
-    /// Number of owners of the recording that take part, those with the most events; by default
-    /// all, up to 100 or as many as the query needs
+    /// Number of owners to take from the recording, those with the most events first; by default
+    /// all, up to 100 or the number that the query needs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(inputs::MAX_OWNERS)))]
     owners: Option<u32>,
-    /// Number of privacy controllers; by default 3, or one if with 3 the query is not answered, or
-    /// fewer windows open
+    /// Number of privacy controllers; by default 3, or 1 if the query would be refused or fewer
+    /// windows would open with 3
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]
     controllers: Option<u32>,
-    /// How many seconds of the recording pass in one; by default a window takes about five
+    /// How many seconds of the recording pass per second; by default a window takes about five
+    /// seconds
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     speed: Option<u32>,
     /// Folder for keys, logs and state, which must not exist; by default a temporary one that is
     /// removed at the end
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// Go on when the recording has ended, until Ctrl-C
+    /// Keep running after the recording has ended, until Ctrl-C
     #[arg(long)]
     stay: bool,
     /// What it does by default, for scripts of earlier versions

@@ -302,11 +302,13 @@ impl Stage {
         let (roles, devices) = (self.roles.revive()?, self.devices.revive()?);
         if devices == Condition::GaveUp {
             eprintln!(
-                "a device has stopped, for the reason above; windows go on without it, as they do once an owner has revoked consent"
+                "a device has stopped, for the reason above; windows continue without it, as they do after an owner has revoked consent"
             );
         }
         match roles == Condition::Ended || devices == Condition::Ended {
-            true => Err("a process ended by itself; its last words are above").blame(Category::Io),
+            true => {
+                Err("a process ended unexpectedly; its last messages are above").blame(Category::Io)
+            }
             false => Ok(()),
         }
     }

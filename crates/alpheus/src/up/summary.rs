@@ -27,7 +27,7 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     if windows > 0 {
         let lack = if windows == 1 { "lacks" } else { "lack" };
         eprintln!(
-            "{} {lack} data of owners who have some, {} in all: owners who withdraw or change a choice are out of the windows from then on, and the logs of the other devices may say why",
+            "{} {lack} data of owners who have some, {} in all. Owners who withdraw or change a choice are left out of later windows. For other owners, the logs of their devices may say why",
             counted(windows, "window"),
             counted(owners, "time"),
         );

@@ -60,7 +60,7 @@ fn a_first_answer_comes_soon() {
     }
     let (code, said) = init(&written(&folder, "years.csv", &text), &output, &["--yes"]);
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("this answer covers a part of the file: "), "{said}");
+    assert!(said.contains("this answer covers only a part of the file: "), "{said}");
     assert!(said.contains(" only, which is 36 of 48 rows.") && said.contains("ok, of a part"));
     let understood = understood(&output);
     assert_eq!(
@@ -151,7 +151,7 @@ fn an_export_of_meters_is_asked_by_its_interval_hour_and_day() {
     assert!(said.contains("avg_verbrauch") && said.contains("avg_netz"), "{said}");
     assert!(said.contains("status") && !said.contains("avg_zaehlerstand"), "{said}");
     let schema = std::fs::read_to_string(output.join("schema.yaml")).unwrap();
-    assert!(schema.contains("tick: 15min") && schema.contains("as the standing of a meter"));
+    assert!(schema.contains("tick: 15min") && schema.contains("like a meter reading"));
     let report = understood(&output);
     let unsure = report["unsure"].to_string();
     assert!(unsure.contains("`Zählerstand [kWh]` never falls"), "{unsure}");
@@ -211,9 +211,9 @@ fn at_a_terminal_the_kind_of_answer_is_asked_for() {
     let program = env!("CARGO_BIN_EXE_alpheus");
     let line = format!("{program} init {} --output {}", file.display(), output.display());
     let Some(mut terminal) = Terminal::start(&line) else { return };
-    terminal.types("", "an error that you accept", "much\r");
-    terminal.types("expected a percentage", "an error that you accept", "1 %\r");
-    terminal.types("the nearest is `--error", "an error that you accept", "\r");
+    terminal.types("", "error that you accept", "much\r");
+    terminal.types("expected a percentage", "error that you accept", "1 %\r");
+    terminal.types("the nearest possible error is `--error", "error that you accept", "\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
     assert!(std::fs::read_to_string(output.join("policies.yaml")).unwrap().contains("crowd"));
@@ -246,7 +246,9 @@ fn what_is_no_table_is_refused() {
     let (code, said) =
         init(&written(&folder, "x.csv", "a,b\n1,2\n3,4\n"), &folder.path().join("o"), &["--yes"]);
     assert!(
-        code == 4 && said.contains("no column holds a time") && !folder.path().join("o").exists(),
+        code == 4
+            && said.contains("no column holds calendar times")
+            && !folder.path().join("o").exists(),
         "{said}"
     );
 }

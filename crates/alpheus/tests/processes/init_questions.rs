@@ -23,8 +23,8 @@ fn an_error_is_promised_for_the_crowd_that_windows_have() {
     assert!(said.contains("at least 40 owners have data in half of the windows"), "{said}");
     let nearest = said.split("--error '").nth(1).unwrap().split('\'').next().unwrap();
     let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
-    assert!(code == 0 && said.contains("in windows of 7 DAYS of at least"), "{nearest}: {said}");
-    assert!(said.contains("of 200, at least 160 have data in half of the windows"), "{said}");
+    assert!(code == 0 && said.contains("in windows of 7 DAYS with at least"), "{nearest}: {said}");
+    assert!(said.contains("of 200 owners, at least 160 have data in half of the windows"), "{said}");
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     let least = query.split("BETWEEN ").nth(1).unwrap().split(' ').next().unwrap();
     assert!((41..=160).contains(&least.parse::<u32>().unwrap()), "{query}");
@@ -40,7 +40,7 @@ fn an_error_is_had_in_longer_windows_where_shorter_ones_have_too_few() {
     });
     let (file, output) = (written(&folder, "visits.csv", &rows), folder.path().join("o"));
     let (code, said) = init(&file, &output, &["--yes", "--error", "40 %"]);
-    assert!(code == 0 && said.contains("in windows of 84 DAYS of at least"), "{code} {said}");
+    assert!(code == 0 && said.contains("in windows of 84 DAYS with at least"), "{code} {said}");
     assert!(said.contains("the margins do not count what that changes"), "{said}");
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     assert!(query.contains("SIZE 84 DAYS"), "{query}");
@@ -57,8 +57,8 @@ fn an_error_that_no_window_can_have_says_how_many_owners_it_would_take() {
     let (file, output) = (written(&folder, "two.csv", &rows), folder.path().join("o"));
     let (code, said) = init(&file, &output, &["--yes", "--error", "10 %"]);
     assert!(code == 3 && !output.exists(), "{code} {said}");
-    assert!(said.contains("no error below 100 % can be had with 2 owners in a window"), "{said}");
-    assert!(said.contains("for 10 %, about ") && !said.contains("set epsilon"), "{said}");
+    assert!(said.contains("no error below 100 % is possible with 2 owners in a window"), "{said}");
+    assert!(said.contains("; 10 % takes about ") && !said.contains("set epsilon"), "{said}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn an_answer_that_names_no_column_is_asked_for_again() {
     let Some(mut terminal) = Terminal::start(&line) else { return };
     terminal.types("", "Your answer", "--owner uesr\r");
     terminal.types("has no column \"uesr\"", "Your answer", "--day-first\r");
-    terminal.types("", "an error that you accept", "\r");
+    terminal.types("", "error that you accept", "\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
 }
@@ -185,7 +185,7 @@ fn enter_is_no_answer_to_whose_a_row_is() {
     let line = format!("{program} init {} --output {}", file.display(), output.display());
     let Some(mut terminal) = Terminal::start(&line) else { return };
     terminal.types("may name people", "Your answer", "\r");
-    terminal.types("so there is no guess", "Your answer", "none\r");
+    terminal.types("so no guess is accepted", "Your answer", "none\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
 }

@@ -116,7 +116,10 @@ fn revoked_signer(running: &Running, honest: &Value, offline: &str) {
 /// nobody has proven.
 fn not_served(running: &Running, explain: &str) {
     let (text, errors) = said(&run(running, explain));
-    assert!(text.contains("bounded: controllers prove of each owner's window: "), "{text}{errors}");
+    assert!(
+        text.contains("bounded: for each owner's window, controllers prove: "),
+        "{text}{errors}"
+    );
     let started = run(running, &explain.replace("EXPLAIN ", ""));
     let (_, errors) = said(&started);
     assert!(!started.status.success() && errors.contains("is not served yet"), "{errors}");

@@ -33,11 +33,10 @@ Examples:
   alpheus board member --card board.json --pass ada.pass --key-file ada.key --state run/ada
   alpheus board member --card board.json --key ada.key --state run/ada --crowd 50 --repeats 1
 
-Leave it running: the protection of all members grows with every one that writes in every epoch.
-`alpheus board queue` gives it a message. It writes at a moment that it draws for each epoch,
-contacts each server at another, keeps what it needs to go on after a restart, and complains if a
-server leaves its write out. A message that was lost to a collision goes into the write of a later
-epoch.";
+Leave it running: each member that writes in every epoch protects all others. `alpheus board queue`
+gives it a message. In each epoch it writes at a random time, and contacts each server at another.
+It keeps what it needs to continue after a restart, and complains if a server leaves its write out.
+A message that was lost to a collision is written again in a later epoch.";
 
 /// The part of an epoch in which a member draws its moment, in percent.
 const WINDOW: (u64, u64) = (5, 75);
@@ -58,7 +57,7 @@ pub struct Args {
     /// writes than this and the board's minimum is lower
     #[arg(long, value_name = "NUMBER")]
     crowd: Option<u32>,
-    /// How often a message that collided with others is repeated. Each repetition shows to those who
+    /// How often a message that collided with others is repeated. Each repetition tells anyone who
     /// could read the lost message that its writer took part in both epochs
     #[arg(long, value_name = "NUMBER", default_value = "3")]
     repeats: u32,

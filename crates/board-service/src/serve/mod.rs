@@ -54,8 +54,8 @@ Examples:
       --key auditor.key --state run/auditor --fence fences/auditor --api 127.0.0.1:7603
 
 If a server starts with an older copy of its state, as its fence or another server shows, it burns
-the epochs that had begun. Nothing in them is revealed. An equal server does so after every end that
-was not an orderly stop, unless it was bound to its share already: so stop it with SIGTERM.";
+the epochs that had begun. Nothing in them is revealed. An equal server also burns them after any
+stop that was not orderly, unless it was already bound to its share. So stop it with SIGTERM.";
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["board", "board-fence"];
@@ -93,9 +93,10 @@ pub struct Args {
     /// The folder for its state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out
-    /// of backups; it must be outside of the state folder. Beside it, with `.slots` at the end of its
-    /// name, lies the file without which an epoch's secrets cannot be read; it is overwritten in place
+    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and
+    /// out of backups; it must be outside of the state folder. Beside it is a file with the same
+    /// name and `.slots`, without which an epoch's secrets cannot be read; it is overwritten in
+    /// place
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The address it listens on

@@ -73,7 +73,7 @@ pub enum RowError {
     Round(#[from] RoundError),
     /// There is no pad for the row of a sealed plan, or one for another row.
     #[error(
-        "a row of a sealed plan needs the sum of the pads of its consumer, of as many cells, and another row needs none"
+        "a row of a sealed plan needs the sum of its consumer's pads, one for each cell, and any other row needs none"
     )]
     Pad,
     /// The commitments do not open to the row.

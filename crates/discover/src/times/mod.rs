@@ -145,11 +145,11 @@ fn zone_of(names: &[&str], table: &Table, hints: &Hints) -> Zone {
 }
 
 /// Says that a zone is not needed.
-const OWN_ZONE: &str = "Each time says its own zone, so `--zone` changes nothing.";
+const OWN_ZONE: &str = "Each time states its own zone, so `--zone` changes nothing.";
 /// Why dates have the zone UTC.
-const OF_UTC: &str = "dates are days of UTC: nothing shifts them";
+const OF_UTC: &str = "dates are days in UTC: nothing shifts them";
 /// Says that a zone shifts no dates.
-const DAYS: &str = "The times are dates without a time of day. Windows of days are days of UTC, so each date is taken as a day of UTC, whatever its zone: a zone would move it to another day.";
+const DAYS: &str = "The times are dates without a time of day. Windows of days are days in UTC, so each date is read as a day in UTC, whatever its zone: a zone would move it to another day.";
 
 /// Whether times are days: dates, or whole numbers of a spreadsheet's days.
 fn only_days(
@@ -176,10 +176,10 @@ fn differing(formats: &[Format], zone: &Zone, hints: &Hints) -> Vec<String> {
     let some = |is: &dyn Fn(&Format) -> bool| formats.iter().any(is) && !formats.iter().all(is);
     let mut questions = Vec::new();
     if some(&Format::has_offset) && *zone == Zone::Unstated {
-        questions.push("Some times say their zone and others do not; the others are read as UTC. Say `--zone` if they have another.".to_owned());
+        questions.push("Some times state their zone and others do not; the others are read as UTC. Say `--zone` if they are in another.".to_owned());
     }
     if some(&|format| format.text().contains("%p")) && hints.time_format.is_none() {
-        questions.push("Some times say AM or PM and others do not; the others are read as on a clock of 24 hours. Say `--time-format` if all have one format, or correct the file.".to_owned());
+        questions.push("Some times have AM or PM and others do not; the others are read as on a 24-hour clock. Say `--time-format` if all have one format, or correct the file.".to_owned());
     }
     questions
 }
@@ -194,7 +194,7 @@ fn unused_clock(profile: &Profile, used: &[usize]) -> Option<String> {
     let (_, column) = profile.columns.iter().enumerate().find(clock)?;
     let name = &column.name;
     Some(format!(
-        "The dates have no time of day, and `{name}` seems to, but it cannot be read along with them. Name both columns with `--time` and say `--time-format`, or say `--time` with the date alone."
+        "The dates have no time of day. `{name}` seems to have it, but cannot be read together with them. Name both columns with `--time` and say `--time-format`, or say `--time` with the date alone."
     ))
 }
 

@@ -131,7 +131,7 @@ fn said(
     let [only] = orders else { return None };
     let (said, is) = if day_first { ("day", "month") } else { ("month", "day") };
     questions.push(format!(
-        "You said that the {said} stands first, but the dates can only have the {is} first."
+        "You said that the {said} comes first, but the dates can only have the {is} first."
     ));
     Some(of_order(all, *only))
 }
@@ -170,11 +170,11 @@ fn by_rows(
             Order::Day => "the day",
             Order::Month => "the month",
         };
-        notes.push(format!("No date has a day above 12; {says} is taken to stand first, since then the rows follow each other in order."));
+        notes.push(format!("No date has a day above 12; {says} is assumed to come first, since the rows are then in order."));
         return of_order(all, *order);
     }
     questions.push(
-        "No date has a day above 12, and the order of the rows does not decide whether the day or the month stands first. Say so with `--day-first` or `--month-first`.".to_owned(),
+        "No date has a day above 12, and the order of the rows does not show whether the day or the month comes first. Say `--day-first` or `--month-first`.".to_owned(),
     );
     let usual = tied.iter().find(|(order, _)| *order == Order::Day).or(tied.first());
     usual.map_or_else(Vec::new, |(order, _)| of_order(all, *order))
@@ -182,7 +182,7 @@ fn by_rows(
 
 fn both(unread: u64) -> String {
     format!(
-        "The dates contradict each other: some can only have the day first, others only the month, and {unread} rows fit neither way at once. A spreadsheet may have rewritten a part of them. Use the original file, or correct the dates."
+        "The dates contradict each other: some can only have the day first, others only the month, and either way {unread} rows cannot be read. A spreadsheet may have rewritten some of them. Use the original file, or correct the dates."
     )
 }
 
@@ -193,7 +193,7 @@ fn contradicts(weight: &Weight, hints: &Hints, questions: &mut Vec<String>) {
     let worse = weight.days > 30 + 4 * weight.days_exchanged;
     if mixed && worse && hints.day_first.is_none() {
         questions.push(format!(
-            "The dates contradict each other: as they are written, the rows jump to and fro over {} days in all, but over {} only if day and month are exchanged in the {} dates where both are at most 12. A spreadsheet may have exchanged them. Use the original file, or confirm the order with `--day-first` or `--month-first`.",
+            "The dates contradict each other: as written, the rows jump back and forth over {} days in all, but only over {} if day and month are swapped in the {} dates where both are at most 12. A spreadsheet may have swapped them. Use the original file, or confirm the order with `--day-first` or `--month-first`.",
             weight.days, weight.days_exchanged, weight.exchangeable
         ));
     }

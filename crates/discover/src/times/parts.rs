@@ -341,7 +341,7 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
     if unit == Unit::SpreadsheetDays && !profile.columns[column].fractional {
         let name = &profile.columns[column].name;
         let word = worded(name);
-        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {word} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
+        chosen.questions.push(format!("The whole numbers of `{name}` are read as spreadsheet days, where 45292 is 2024-01-01. Confirm it with `--time {word} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
     }
     for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
         let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);

@@ -14,17 +14,17 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
     let (owners, window) = (draft.found.tally.owners, draft.shortest.name);
     match (&draft.found.owner, owners) {
         (None, _) => format!(
-            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals of each {window}. If the rows are about people, name their column with `--owner`. A longer `window` says less."
+            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals for each {window}. If the rows are about people, name their column with `--owner`. A longer `window` reveals less."
         ),
         (Some(_), 1) => format!(
-            "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals of each {window}. Choose a longer `window` to release less, or `nothing`."
+            "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals for each {window}. Choose a longer `window` to release less, or `nothing`."
         ),
         (Some(_), 2..=9) => format!(
             "The file has {owners} owners. A total over so few says much about each of them, so it is released only if all {owners} have data in a window of {window} or longer. Choose `nothing` to release nothing.{}",
             says_sparse(draft)
         ),
         _ => format!(
-            "The file has {owners} owners. Results are totals over at least {} of them who have data in a window, of {window} or longer. Of a window with fewer it is said only that they are fewer.{}",
+            "The file has {owners} owners. Results are totals over at least {} of them who have data in a window, of {window} or longer. For a window with fewer, the result says only that there are fewer.{}",
             draft.least,
             says_sparse(draft)
         ),
@@ -43,14 +43,14 @@ fn says_sparse(draft: &Draft<'_>) -> String {
     if !released.is_empty() {
         let _ = write!(
             text,
-            " Rows may lack {}: totals of these are over those of the owners who have a value, who may be fewer.",
+            " Rows may lack {}: their totals cover only the owners who have a value, who may be fewer.",
             released.join(", ")
         );
     }
     if !withheld.is_empty() {
         let _ = write!(
             text,
-            " The query does not ask for {}: fewer than {} have a value in some of its windows. Nobody releases that, unless policies.yaml names windows that are long enough.",
+            " The query does not ask for {}: fewer than {} have a value in some of its windows. Nobody releases it, unless policies.yaml names windows that are long enough.",
             withheld.join(", "),
             draft.least
         );
@@ -91,12 +91,12 @@ fn sparse(draft: &Draft<'_>, option: &str) -> String {
 }
 
 /// What the budget that is written says of one owner.
-const NOISE_HIDES: &str = "At ε = 5 a result may be up to 150 times (e^5) as likely if one owner has data in a window than if not: it blurs single readings, but is no strong guarantee. Over all windows, up to ε = 100, hardly anything is guaranteed. Ask for a smaller ε, such as 0.5, to hide each owner better; results are then less exact.";
+const NOISE_HIDES: &str = "At ε = 5, a result may be up to 150 times (e^5) as likely if one owner has data in a window than if not. That blurs single readings, but is not a strong guarantee. Over all windows, up to ε = 100, hardly anything is guaranteed. Ask for a smaller ε, such as 0.5, to hide each owner better; results are then less exact.";
 
 /// The same of results with noise.
 fn says_noise() -> String {
     format!(
-        "Results leave only with noise (differential privacy), at ε = {} a window and attribute or less, and {} in all; then no further window is released. {NOISE_HIDES}",
+        "Results are released only with noise (differential privacy), at ε = {} or less for each window and attribute, and {} in all. After that, no further window is released. {NOISE_HIDES}",
         noise::EPSILON,
         noise::TOTAL_EPSILON
     )
@@ -128,13 +128,13 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
             "crowd",
             "noisy",
             format!(
-                "With noise (differential privacy): take this line instead, and the second query of query.sql. {NOISE_HIDES}"
+                "With noise (differential privacy): use this line instead, and the second query in query.sql. {NOISE_HIDES}"
             ),
         ),
-        Some(_) => ("noisy", "crowd", "Exact totals: take this line instead.".to_owned()),
+        Some(_) => ("noisy", "crowd", "Exact totals: use this line instead.".to_owned()),
     };
     format!(
-        "# What the owners of {} release who have not chosen themselves.\n{}schema: {}\ndefault:\n{}{}#{}",
+        "# What is released for owners of {} who have not chosen themselves.\n{}schema: {}\ndefault:\n{}{}#{}",
         comment(draft.file),
         wrapped(&says(draft), "#"),
         draft.name,
@@ -149,7 +149,7 @@ pub(super) fn queries(draft: &Draft<'_>) -> String {
     let (exact, noisy) = (exact(draft), noise::query(draft));
     let commented =
         |text: &str| text.lines().map(|line| format!("-- {line}\n")).collect::<String>();
-    let error = "with noise, such that 95 of 100 results have at most this error. `typical` is the mean that is expected, `values` how many readings an owner has in a window, and `events` the most: `alpheus suggest` says what else can be had.";
+    let error = "with noise: 95 of 100 results have at most this error. `typical` is the expected mean, `values` the number of readings of an owner in a window, and `events` its maximum. `alpheus suggest` says what else is possible.";
     match draft.noise {
         None => format!(
             "{}{exact}\n{}{}",
@@ -172,7 +172,7 @@ pub(super) fn queries(draft: &Draft<'_>) -> String {
 /// What the exact query asks.
 fn intent(draft: &Draft<'_>) -> String {
     let mut text = format!(
-        "How many readings there are, their sum and their mean, every {}.",
+        "The number of readings, their sum and their mean, every {}.",
         draft.window.sql.to_lowercase()
     );
     let has = |wanted: fn(&Attribute) -> bool| draft.asked().any(wanted);
@@ -181,7 +181,7 @@ fn intent(draft: &Draft<'_>) -> String {
     }
     if has(|own| !own.course.adds_up()) {
         text.push_str(
-            " What only rises, as a meter's standing, starts again, as a day's total so far, or is a balance, is counted: its sum says nothing.",
+            " Meter readings, running totals and balances are only counted, since their sum has no meaning.",
         );
     }
     text

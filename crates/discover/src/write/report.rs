@@ -149,10 +149,10 @@ impl UnderstoodAttribute {
 fn other_answers(draft: &Draft<'_>) -> &'static str {
     match draft.noise {
         None => {
-            "For results with noise (differential privacy) and a stated error, choose `noisy` in `policies.yaml` and take the second query of `query.sql`, or run `alpheus init FILE --error '10 %' --output DIR`. `alpheus suggest . --input FILE` says whether the error can be had, and which can."
+            "For results with noise (differential privacy) and a stated error, choose `noisy` in `policies.yaml` and use the second query in `query.sql`, or run `alpheus init FILE --error '10 %' --output DIR`. `alpheus suggest . --input FILE` says whether the error is possible, and if not, which one is."
         }
         Some(_) => {
-            "Each row has a column `noise` with the margin of 95 of 100 results, and `mostly_noise` names the columns whose margin exceeds the result. Narrower bounds in `schema.yaml`, more owners and a greater error need less noise; `alpheus suggest . --input FILE` says which error can be had. For exact totals, choose `crowd` in `policies.yaml` and take the second query of `query.sql`."
+            "Each row has a column `noise` with the margin that holds for 95 of 100 results, and `mostly_noise` names the columns whose margin exceeds the result. Narrower bounds in `schema.yaml`, more owners or a larger error need less noise; `alpheus suggest . --input FILE` says which error is possible. For exact totals, choose `crowd` in `policies.yaml` and use the second query in `query.sql`."
         }
     }
 }
@@ -161,7 +161,7 @@ fn other_answers(draft: &Draft<'_>) -> &'static str {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, a Thursday, in UTC: windows of weeks begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has everything that was understood.\n\n## Who learns what\n\n{}\n\n## Run the query\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, in UTC. That day was a Thursday, so weekly windows begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         found.tally.rows,
         policies::says(draft),
@@ -189,6 +189,6 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
     for sentence in found.unsure() {
         let _ = writeln!(text, "- {sentence}");
     }
-    text.push_str("\nBounds in `schema.yaml` are a choice: twice what the file has, rounded up, without values far from all others. Change them there.\n");
+    text.push_str("\nBounds in `schema.yaml` are a guess: twice what the file has, rounded up, without values far from all others. Change them there.\n");
     text
 }

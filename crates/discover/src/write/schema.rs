@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 pub(super) fn schema(draft: &Draft<'_>) -> String {
     let (tick, least) = (draft.shortest, draft.least);
     let mut text = format!(
-        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up, without values far from all others. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\n# Every window is a multiple of this. It follows from the time between readings.\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
+        "# What {file} holds, as `alpheus init` understood it. Bounds are a guess: twice what the\n# file has, rounded up, without values far from all others. A value outside its bounds is refused, so check them.\nname: {name}\nversion: 1\n# Every window is a multiple of this. It follows from the time between readings.\ntick: {tick}\n# The maximum number of streams in a window, and of events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
         file = comment(draft.file),
         name = draft.name,
         tick = tick.name,
@@ -35,7 +35,7 @@ pub(super) fn schema(draft: &Draft<'_>) -> String {
     };
     let _ = write!(
         text,
-        "\nstreamPolicyOptions:\n  # Totals over at least so many owners, and no shorter windows than these.\n  - name: crowd\n    option: aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}  # The same with noise (differential privacy). The budget is a choice: a smaller ε hides each\n  # owner better, and makes results less exact.\n  - name: noisy\n    option: dp-aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}    budget: {{ perWindow: {}, total: {}, unit: person-per-window }}\n  # Nothing at all.\n  - {{ name: nothing, option: private }}\n",
+        "\nstreamPolicyOptions:\n  # Totals over at least this many owners, in windows of at least this length.\n  - name: crowd\n    option: aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}  # The same with noise (differential privacy). The budget is a choice: a smaller ε hides each\n  # owner better, and makes results less exact.\n  - name: noisy\n    option: dp-aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}    budget: {{ perWindow: {}, total: {}, unit: person-per-window }}\n  # Nothing at all.\n  - {{ name: nothing, option: private }}\n",
         noise::EPSILON,
         noise::TOTAL_EPSILON,
     );
@@ -72,13 +72,13 @@ fn number(own: &Attribute) -> String {
     text.push_str(match own.course {
         Course::Any => "",
         Course::Rises => {
-            "    # It only rises, as the standing of a meter: its sum and its mean say nothing. Measure the\n    # difference from the reading before instead.\n"
+            "    # It only rises, like a meter reading: its sum and its mean have no meaning. Measure the\n    # difference from the previous reading instead.\n"
         }
         Course::Stands => {
-            "    # It is what is left after each row, as a balance: its sum says nothing.\n"
+            "    # It is what is left after each row, like a balance: its sum has no meaning.\n"
         }
         Course::StartsAgain => {
-            "    # It rises and starts again, as a total so far of a day: its sum and its mean say nothing.\n    # Measure the difference from the reading before instead.\n"
+            "    # It rises and starts again, like the running total of a day: its sum and its mean have no\n    # meaning. Measure the difference from the previous reading instead.\n"
         }
     });
     if bounds.scale == 0 {

@@ -38,11 +38,11 @@ fn columns(draft: &Draft<'_>) -> String {
             let value = found.attributes.first().map_or("", |own| own.name.as_str());
             let others: Vec<String> = wide.others.iter().map(|name| quoted(name)).collect();
             return format!(
-                "# Each column is one owner's, but for the time and those that are left out.\nwide:\n  attribute: {value}\n  columns: streams\n  leaveOut: [{}]\n",
+                "# Each column is one owner's, except the time and the columns that are left out.\nwide:\n  attribute: {value}\n  columns: streams\n  leaveOut: [{}]\n",
                 others.join(", ")
             );
         }
-        (None, Some(owner)) => format!("# Whose a reading is.\nstream: {}\n", quoted(owner)),
+        (None, Some(owner)) => format!("# The owner of a reading.\nstream: {}\n", quoted(owner)),
         (None, None) => {
             "# The whole file is one stream, of this name.\nsingle: everything\n".to_owned()
         }
@@ -81,7 +81,7 @@ fn form(form: &Form) -> String {
         line("columns", &format!("[{}]", columns.join(", ")), "");
     }
     if let Some(mark) = form.comment {
-        line("comment", &quoted(&mark.to_string()), "rows that begin with it are passed over");
+        line("comment", &quoted(&mark.to_string()), "rows that begin with it are skipped");
     }
     if form.decimal != '.' {
         line("decimal", &quoted(&form.decimal.to_string()), "");
@@ -94,7 +94,7 @@ fn form(form: &Form) -> String {
         format!("[{}]", texts.join(", "))
     };
     if !form.around.is_empty() {
-        line("around", &list(&form.around), "what stands around numbers");
+        line("around", &list(&form.around), "marks around numbers");
     }
     line("missing", &list(&form.missing), "");
     text.push_str(&switches(form));
@@ -105,8 +105,8 @@ fn form(form: &Form) -> String {
 fn switches(form: &Form) -> String {
     let mut text = String::new();
     for (key, set, says) in [
-        ("multiline", form.multiline, "quoted cells go on over several lines"),
-        ("ragged", form.ragged, "cells may lack at the end of a row"),
+        ("multiline", form.multiline, "quoted cells span several lines"),
+        ("ragged", form.ragged, "cells may be missing at the end of a row"),
         ("untimed", form.untimed, "rows without a time are left out"),
     ] {
         if set {
@@ -150,12 +150,12 @@ fn time(draft: &Draft<'_>) -> String {
         }
         (Zone::Unstated, _) if plan.days => {
             text.push_str(
-                "  zone: \"+00:00\" # dates are days of UTC; another zone would shift them\n",
+                "  zone: \"+00:00\" # dates are days in UTC; another zone would shift them\n",
             );
         }
         (Zone::Unstated, Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _)) => {
             text.push_str(
-                "  zone: \"+00:00\" # nothing in the file says it; set the offset of local times\n",
+                "  zone: \"+00:00\" # the file does not state it; set the offset of local times\n",
             );
         }
         _ => {}

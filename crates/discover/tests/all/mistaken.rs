@@ -139,11 +139,11 @@ fn names_that_begin_with_a_mark_are_no_comments() {
 fn clocks_and_zones_that_lack_or_differ_are_asked_about() {
     let twelve = |n: u32| format!("2024-01-{:02} {:02}:00;{n}\n", 15 + n / 24, (n + 11) % 12 + 1);
     let text: String = (0..72).map(twelve).collect();
-    asks(&format!("time;v\n{text}"), "clock of twelve hours");
+    asks(&format!("time;v\n{text}"), "12-hour clock");
     let some = |n: u32| format!("{}{};{n}", hour(n % 12 + 1), ["", " PM"][n as usize % 2]);
     asks(&format!("time;v\n{}", lines(24, some)), "AM or PM");
     let row = |n: u32| format!("{}:00{};{n}", hour(n).replace(' ', "T"), ["", "Z"][n as usize % 2]);
-    asks(&format!("time;v\n{}", lines(48, row)), "say their zone and others do not");
+    asks(&format!("time;v\n{}", lines(48, row)), "state their zone and others do not");
     let row = |n: u32| format!("{};{}:05 a. m.;{n}", &hour(n)[..10], n % 12 + 1);
     asks(&format!("fecha;hora;v\n{}", lines(48, row)), "`hora` seems to");
 }

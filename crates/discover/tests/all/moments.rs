@@ -85,7 +85,7 @@ fn days_far_from_all_others_are_asked_about() {
         };
         format!("s{},{time},{}.5", n % 3, n * 7 % 31)
     });
-    asks(&text, "2 rows lie far from all others in time, on 1970-01-01");
+    asks(&text, "2 rows lie far from all others in time: on 1970-01-01");
     for outliers in [None, Some(Outlying::Keep), Some(Outlying::LeaveOut)] {
         let said = Hints { outliers, ..Hints::default() };
         assert_eq!(understand(text.as_bytes(), &said).unwrap().questions.len(), 1);

@@ -24,12 +24,12 @@ fn the_two_ends_of_a_trip_are_no_owner() {
     let vague = rows("VendorID,pickup,RatecodeID,fare", 300, |n| {
         format!("{},{},{},{}.5", n % 2 + 1, time(n), n * 7 % 5, n * 13 % 40)
     });
-    asks(&vague, "`VendorID` is taken for the owner; `RatecodeID` could be meant too");
-    asks(&vague, "say `--owner VendorID` if it is the one, or `--owner none`");
+    asks(&vague, "`VendorID` is taken as the owner; `RatecodeID` could be meant too");
+    asks(&vague, "say `--owner VendorID` if that is right, or `--owner none`");
     let cases = rows("Case Number,Date,District,Fine", 300, |n| {
         format!("HY{},{},d{},{}.5", 7919 * n % 9973, time(n), n * 7 % 20, n * 13 % 40)
     });
-    asks(&cases, "Each row has another `Case Number`");
+    asks(&cases, "Each row has a different `Case Number`");
     let sensors = rows("id,time,Device ID,level", 300, |n| {
         format!("{n},{},d{},{}.5", time(n), n * 7 % 20, n * 13 % 40)
     });

@@ -96,7 +96,7 @@ fn one_row_for_each_person_is_asked_about() {
     let traits = rows("date,sex,weight", 30, |n| {
         format!("{},{},{}.5", day(n), ["f", "m"][n as usize * 7 % 3 % 2], 50 + n * 11 % 40)
     });
-    asks(&traits, "rows seem to be of several persons");
+    asks(&traits, "rows seem to be about several people");
     // A diary with notes is one person's.
     let diary = rows("date,note,weight", 30, |n| {
         format!("{},went to bed at {n} and slept well,{}.5", day(n), 70 + n * 11 % 4)
@@ -184,8 +184,8 @@ fn a_zone_shifts_no_dates() {
     let plain = look(&text);
     assert_eq!(said.tally.span, plain.tally.span, "days of UTC");
     let says = |found: &Understanding| found.unsure().join("\n");
-    assert!(says(&said).contains("each date is taken as a day of UTC"), "{}", says(&said));
-    assert!(says(&plain).contains("read as days of UTC, which no zone shifts"));
+    assert!(says(&said).contains("each date is read as a day in UTC"), "{}", says(&said));
+    assert!(says(&plain).contains("read as days in UTC, which no zone shifts"));
     assert!(files(&said, "d.csv", None).source.contains("zone: \"+00:00\""));
     // Times of day are shifted.
     let timed = text.replace(",p", " 08:00,p");

@@ -56,7 +56,7 @@ fn a_usual_mark_far_from_all_others_is_left_out_and_may_be_kept() {
     let found = look(&text);
     assert_eq!((found.questions.len(), found.attributes[0].total.count), (0, 570));
     assert_eq!(found.attributes[0].sentinels.get("990"), Some(&30));
-    let note = "`direction` has 990 in 30 cells, which is taken for a missing value and left out. Say `--outliers keep`";
+    let note = "`direction` has 990 in 30 cells, which is treated as a missing value and left out. Say `--outliers keep`";
     assert!(found.notes.iter().any(|own| own.starts_with(note)), "{:?}", found.notes);
     let said = Hints { outliers: Some(Outlying::Keep), ..Hints::default() };
     let kept = understand(text.as_bytes(), &said).unwrap();
@@ -110,7 +110,7 @@ fn balances_and_amounts_without_signs_do_not_add_up() {
         let sign = ["S", "H"][n as usize * 3 % 5 % 2];
         format!("k{};{:02}.{:02}.2024;{}.5;{sign}", n % 8, n % 28 + 1, n / 28 + 1, n * 7 % 90)
     });
-    asks(&signs, "come and which go");
+    asks(&signs, "added and which are subtracted");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_row_for_all_is_asked_about_and_a_file_joined_twice_is_noted() {
     let part = rows("user,time,kwh", 300, |n| format!("u{},{},{}", n % 4, time(n / 4), n * 7 % 90));
     let twice = part.clone() + part.split_once('\n').unwrap().1;
     let found = look(twice);
-    let note = "300 rows equal an earlier row in every cell, one below the other, so that a part";
+    let note = "300 rows equal an earlier row in every cell, in the same order, so a part";
     assert!(found.unsure().iter().any(|said| said.starts_with(note)), "{:?}", found.unsure());
     assert_eq!(found.questions, [""; 0]);
 }
@@ -140,7 +140,7 @@ fn rows_that_stand_for_parts_of_a_day_are_asked_about() {
         let (home, day, slot) = (n / 600, n % 600 / 120, n % 120);
         format!("h{home},2024-03-{:02},{},{}", day + 1, slot * 12, n * 7 % 900)
     });
-    asks(&minutes, "An owner has 120 rows at nearly each time");
+    asks(&minutes, "Each owner has 120 rows at nearly every time");
     for said in [
         Hints { measure: vec!["watt".to_owned()], ..Hints::default() },
         Hints { leave_out: vec!["position".to_owned()], ..Hints::default() },

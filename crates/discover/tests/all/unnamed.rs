@@ -68,7 +68,7 @@ fn numbers_that_go_round_are_asked_about() {
         rows("time,weight,nr", 300, |n| format!("{},{},{}", time(n), 200 + n * 37 % 800, number(n)))
     };
     let text = of(|n| n % 15 + 1);
-    asks(&text, "The numbers of `nr` go round from 1 to 15 again and again");
+    asks(&text, "The numbers of `nr` go from 1 to 15 again and again");
     for said in [
         Hints { owner: Some("nr".to_owned()), ..Hints::default() },
         Hints { owner: Some("none".to_owned()), ..Hints::default() },
@@ -120,17 +120,14 @@ fn lists_in_cells_and_names_in_two_spellings_are_asked_about() {
     let lists = rows("start,duration,value", 300, |n| {
         format!("{},\"[60]\",\"[{}]\"", time(n * 10), 60 + n * 7 % 40)
     });
-    asks(&lists, "`value` holds texts that are like numbers");
+    asks(&lists, "`value` holds texts that look like numbers");
     let of = |upper: u32| {
         rows("User,Date,Steps", 240, |n| {
             let first = if n < upper && n % 2 == 0 { "B" } else { "b" };
             format!("{first}ob{},{},{}", n % 12 / 2, time(n), n * 37 % 900)
         })
     };
-    asks(
-        &of(240),
-        "`User` has 12 names, which are 6 if capital letters and spaces are all the same",
-    );
+    asks(&of(240), "`User` has 12 names, but only 6 if capital letters and spaces do not matter");
     assert_eq!(look(of(0)).questions, [""; 0]);
 }
 

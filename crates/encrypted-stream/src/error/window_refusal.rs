@@ -41,7 +41,7 @@ pub enum WindowRefusalError {
     /// The ledger was restored, and whether the window was released is unknown. Where owners bound
     /// the sets of a day, which sets that day had is unknown as well.
     #[error(
-        "the window began before this controller's ledger was restored, or on that day and owners bound its sets (`setsPerDay`), so it counts as released"
+        "the window began before this controller's ledger was restored, or on the same day while owners limit its sets (`setsPerDay`), so it counts as released"
     )]
     CountsAsReleased,
     /// The summons repeats a stream, lists another controller's, or is out of order.
@@ -173,7 +173,7 @@ pub enum WindowRefusalError {
     /// An owner bounds over how many sets of owners a day's data is summed (`setsPerDay`), and this
     /// would be another.
     #[error(
-        "the day's data may be summed over {limit} different sets of owners, and this is another one; windows over a set that the day has had still open (`setsPerDay` in an owner's choice)"
+        "the day's data may be summed over {limit} different sets of owners, and this is another one; windows over one of that day's earlier sets still open (`setsPerDay` in an owner's choice)"
     )]
     TooManySets {
         /// The smallest bound of an owner here.
@@ -181,7 +181,7 @@ pub enum WindowRefusalError {
     },
     /// The service asked about other streams each time, and so about who was silent.
     #[error(
-        "the window has had {limit} different summonses, the limit; the last one stays answered"
+        "the window has had {limit} different summonses, which is the limit; only the last one is still answered"
     )]
     TooManySummonses {
         /// How many a window may have.

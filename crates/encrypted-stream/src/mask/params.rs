@@ -87,7 +87,7 @@ pub enum UnsafeMasksError {
     /// The controllers that may collude leave no honest one in the smallest
     /// admissible opening.
     #[error(
-        "with {controllers} controllers of which {tolerated} may collude, an opening may have no honest one; lower alpha or add controllers"
+        "if {tolerated} of {controllers} controllers may collude, an opening may have no honest one; lower alpha or add controllers"
     )]
     NoHonestFloor {
         /// N.
@@ -112,7 +112,7 @@ pub enum UnsafeMasksError {
         allowed: Option<u8>,
     },
     /// Each controller picks too few others, or more may be cut off than stated.
-    #[error("m = {} picks with r = {} are too few for {controllers} controllers of which {tolerated} may collude: {}", .stated.picks, .stated.cut_off, match .least { Some(Cuts { picks, cut_off }) => format!("m = {picks} with r = {cut_off} is enough"), None => "use the clique".into() })]
+    #[error("m = {} picks with r = {} are too few if {tolerated} of {controllers} controllers may collude: {}", .stated.picks, .stated.cut_off, match .least { Some(Cuts { picks, cut_off }) => format!("m = {picks} with r = {cut_off} is enough"), None => "use the clique".into() })]
     TooFewPicks {
         /// N.
         controllers: u32,

@@ -225,7 +225,7 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
         ),
         (
             r#"{"name": "latency", "histogram": {"aggregationTemporality": 1, "dataPoints": [{"count": "3", "bucketCounts": ["1", "1"], "explicitBounds": [2.5]}]}}"#,
-            "do not fit each other",
+            "do not match",
         ),
     ] {
         let Outcome { taken, refused, message } = take(metric);

@@ -134,8 +134,8 @@ struct Run {
     /// The gateway's address, if it differs from the card's
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// Start a new, unlinkable session every so many epochs; keep the default, so that all clients
-    /// change sessions together
+    /// Start a new, unlinkable session after this many epochs; keep the default, so that all
+    /// clients change sessions together
     #[arg(long, value_name = "NUMBER", default_value = "240", value_parser = clap::value_parser!(u64).range(1..))]
     epochs: u64,
     /// Do not fetch the next period's pass at a random time in this one

@@ -104,7 +104,8 @@ pub struct Args {
     /// This issuer has never issued a pass
     #[arg(long, conflicts_with = "restored_state")]
     new_state: bool,
-    /// The state may be an older copy: issue passes only for periods that nobody could request yet
+    /// The state may be an older copy: issue passes only for periods that nobody could have
+    /// requested before
     #[arg(long)]
     restored_state: bool,
 }

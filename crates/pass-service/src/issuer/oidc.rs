@@ -41,7 +41,7 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Not a token.
-    #[error("this is no ID token; the command must print one, as a single line")]
+    #[error("this is not an ID token; the command must print one, as a single line")]
     Malformed,
     /// It has expired.
     #[error("the ID token has expired; let the command fetch a new one")]

@@ -63,7 +63,7 @@ pub struct Args {
     /// All verifiers in the order of shards, separated by commas, if there are several
     #[arg(long, value_name = "URLS")]
     verifiers: Option<String>,
-    /// The shard of this verifier, from 0
+    /// The number of this verifier's shard, from 0
     #[arg(long, value_name = "NUMBER")]
     shard: Option<usize>,
 }

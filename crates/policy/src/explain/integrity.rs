@@ -41,11 +41,11 @@ fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String 
     let [make, check] = PROOF_MILLISECONDS.map(of);
     let owners: u32 = plan.owners_per_controller().iter().sum();
     let cut = match plan.privacy {
-        Some(_) => " Noise beyond its range is cut, which is a part of delta.",
+        Some(_) => " Noise beyond its range is cut off, which delta accounts for.",
         None => "",
     };
     format!(
-        "bounded: controllers prove of each owner's window: {}. So no owner, and no controller beyond its listed owners and its noise, moves a row further. Proofs show that they hold, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms for each that checks them and {} bytes; for {owners} owners {} kB a window.{cut} Services do not run bounded queries yet. As in a verified query: ",
+        "bounded: for each owner's window, controllers prove: {}. So no owner can shift a row further, and no controller can beyond its listed owners and its noise. The proofs show that this holds, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms at each controller that checks them, and {} bytes; for {owners} owners they take {} kB per window.{cut} Services do not run bounded queries yet. As in a verified query: ",
         cells.join(", "),
         terms.owner_bytes(),
         (u64::from(owners) * u64::from(terms.owner_bytes())).div_ceil(1000),
@@ -90,6 +90,6 @@ fn verified(plan: &Plan, anchor: Option<Span>, by_epochs: bool) -> String {
     let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES) + list).div_ceil(1000);
     let who = if by_epochs { ", and which owners took part in each window" } else { "" };
     format!(
-        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB a window show its readers which controllers were present and how many owners each had{who}."
+        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB per window show readers which controllers were present and how many owners each had{who}."
     )
 }

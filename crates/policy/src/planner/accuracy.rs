@@ -459,7 +459,7 @@ impl Solver<'_> {
         };
         let asked = asked_in_words(accuracy);
         let assumed = match accuracy.values {
-            None => "; one value each is assumed, and `values = 24` says that there are 24",
+            None => "; one value each is assumed: `values = 24` says that there are 24",
             Some(_) => "",
         };
         let of = |margin: &Margin| {

@@ -406,7 +406,7 @@ pub enum RuleError {
     },
     /// No masking strategy is safe for these controllers.
     #[error(
-        "no masks are safe among {controllers} controllers of which {tolerated} may collude; use more controllers or a smaller alpha"
+        "no masks are safe among {controllers} controllers if {tolerated} of them may collude; use more controllers or a smaller alpha"
     )]
     NoMasks {
         /// N.
@@ -476,13 +476,13 @@ impl fmt::Display for Remedy {
         if let Some(events) = self.events {
             write!(
                 f,
-                "; with `events = {events}`, which leaves streams with more in a window out, it could be had"
+                "; it is possible with `events = {events}`, which leaves out streams with more events in a window"
             )?;
         }
         if let Some(bounds) = &self.bounds {
             write!(
                 f,
-                "; with {bounds} in the schema, beyond which devices refuse readings, it could be had"
+                "; it is possible with {bounds} in the schema, beyond which devices refuse readings"
             )?;
         }
         Ok(())

@@ -139,7 +139,7 @@ pub enum ExclusionError {
     /// The policy's minimum is so close to all that there are that everybody's windows would
     /// be lost.
     #[error(
-        "their policies require at least {least} owners, with which {losses} of 1000 windows of everybody would be lost if 1 % of controllers failed"
+        "their policies require at least {least} owners; with that minimum, {losses} of 1000 windows would be lost for everybody if 1 % of controllers failed"
     )]
     Brittle {
         /// The policies' minimum.

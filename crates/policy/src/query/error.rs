@@ -120,7 +120,7 @@ pub enum SyntaxError {
     OneStatement,
     /// The name of a verified query could be mistaken for another.
     #[error(
-        "the name of a verified query is a letter from A to Z or `_`, then such letters, digits, `_` and `-`: so no other name looks the same"
+        "the name of a verified query must begin with a letter from A to Z or `_`, and continue with such letters, digits, `_` and `-`, so that no two names look the same"
     )]
     VerifiedName,
     /// A value on its own.

@@ -121,7 +121,7 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     (
         "CREATE STREAM \u{455} AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X WITH (integrity = 'verified')",
         (1, 15, 1),
-        "no other name looks the same",
+        "no two names look the same",
     ),
 ];
 

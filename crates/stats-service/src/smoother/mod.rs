@@ -64,10 +64,10 @@ Examples:
       --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 \\
       --peers 127.0.0.1:7721
 
-Smoothers create the key of each day together, and wait some time for absent ones. Nothing is
-defined until the key exists. A smoother that starts with an older copy of its state, as its fence
-shows, sits out two days. Its state folder and the folder of its fence must be for its user alone:
-sizes and times of what is in them move with the number of samples.";
+Smoothers create the key of each day together, and wait some time for absent ones. No aggregate can
+be defined until the key exists. A smoother that starts with an older copy of its state, as its
+fence shows, sits out two days. Only its user may have access to its state folder and to the folder
+of its fence: sizes and times of files in them change with the number of samples.";
 
 /// Arguments of `alpheus stats smoother`.
 #[derive(Debug, clap::Args)]

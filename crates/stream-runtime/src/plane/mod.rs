@@ -60,7 +60,7 @@ pub enum UnsupportedPlanError {
     Epochs,
     /// It keeps no sums of sessions.
     #[error(
-        "the engine `job` does not do `integrity = 'verified'`: remove it, or use the engine `in-process`"
+        "the engine `job` does not support `integrity = 'verified'`: remove it, or use the engine `in-process`"
     )]
     Verified,
     /// No engine makes or checks proofs of bounds yet.

@@ -158,7 +158,7 @@ enum Command {
     /// Back up the identity folder and devices' files into one encrypted file
     #[command(after_help = BACKUP)]
     Backup(Backup),
-    /// Restore the folder from such a backup
+    /// Restore the identity folder from a backup
     #[command(after_help = RESTORE)]
     Restore(Restore),
 }

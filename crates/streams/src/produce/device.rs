@@ -51,8 +51,8 @@ pub struct DeviceArgs {
     /// The service's URL
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// With nothing to send, ask the service after so many seconds whether it still takes
-    /// anything; by default 10
+    /// With nothing to send, how often to ask the service whether it still accepts frames; by
+    /// default every 10 seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     poll_seconds: Option<u32>,
 }
@@ -135,7 +135,7 @@ impl Device {
         let tick = self.schema.tick;
         let off = windows.filter(|whole| whole.0 == 0 || !whole.0.is_multiple_of(tick.0));
         if let Some(whole) = off {
-            let what = format!("windows are no multiple of the schema's tick, {tick}");
+            let what = format!("windows are not a multiple of the schema's tick, {tick}");
             let help = format!("write {}", neighbours(whole, tick));
             return Err(Failure::new(Category::Usage, what).at("--whole-windows").with_help(help));
         }

@@ -132,7 +132,7 @@ fn a_grant_must_be_signed_by_the_expected_owner() {
     let said = |result: Result<(), GrantMismatchError>| result.err().map(|error| error.to_string());
     for (refused, part) in [
         (check(&given(&key(2), IdentityRole::Owner), None), "not signed by the owner"),
-        (check(&given(&key(1), IdentityRole::Device), None), "certificate does not hold"),
+        (check(&given(&key(1), IdentityRole::Device), None), "invalid certificate of its owner"),
         (check_of(&own, (StreamId([3; 16]), reader), None), "another stream"),
         (check_of(&own, (stream, ConsumerId([3; 32])), None), "another reader"),
         (check(&own, Some(OwnerId([9; 32]))), "ask the owner"),

@@ -64,7 +64,7 @@ pub struct Args {
     /// How controllers share masks; by default chosen by their number
     #[arg(long, value_enum)]
     pub masks: Option<Masks>,
-    /// When it is fixed who takes part; by default as the query says
+    /// When members are chosen; by default as the query says
     #[arg(long, value_enum)]
     pub membership: Option<Membership>,
     /// Length of a tick, such as `10s`; by default the longest up to a day that divides all windows
@@ -111,7 +111,7 @@ impl From<Masks> for MaskChoice {
 pub enum Membership {
     /// With the query
     Fixed,
-    /// For each window, when it is over: those whose streams were online
+    /// After each window, from those whose streams were online
     Epochs,
 }
 

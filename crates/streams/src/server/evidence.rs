@@ -42,7 +42,9 @@ pub struct EvidenceAnswer {
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// More happened than one holds.
-    #[error("there is more evidence of this time than one statement holds; ask for a shorter time")]
+    #[error(
+        "the evidence for this period does not fit into one statement; ask for a shorter period"
+    )]
     TooMuch,
     /// The store failed.
     #[error(transparent)]

@@ -127,8 +127,8 @@ pub struct Args {
     /// [default: 86400]
     #[arg(long, value_name = "SECONDS")]
     sums_timeout: Option<u32>,
-    /// How long the service waits, after it was away, for the controllers and devices that were
-    /// there before [default: 120]
+    /// After an outage of the service, how long it waits for controllers and devices that were
+    /// connected before [default: 120]
     #[arg(long, value_name = "SECONDS")]
     recovery_timeout: Option<u32>,
     /// How long ciphertext is kept after it was summed [default: 168]
@@ -140,7 +140,7 @@ pub struct Args {
     /// How many results are kept: the oldest are deleted first [default: 10000000]
     #[arg(long, value_name = "ROWS")]
     results_rows: Option<u64>,
-    /// How long receipts of verified windows are kept: later nobody can check their rows
+    /// How long receipts of verified windows are kept; after that, nobody can check their rows
     /// [default: 30]
     #[arg(long, value_name = "DAYS")]
     receipts_retention: Option<u32>,

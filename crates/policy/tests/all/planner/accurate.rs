@@ -181,8 +181,10 @@ fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_can_be_had(
     for tail in ["WITH (error = 50 %)", "WITHIN 25 OF 95 %"] {
         let (refusal, nearest) = world.refuse(&ask("AVG(water)", tail));
         let (refusal, nearest) = (refusal.to_string(), nearest.unwrap());
-        let after =
-            refusal.split("; with `events = ").nth(1).unwrap_or_else(|| panic!("{refusal}"));
+        let after = refusal
+            .split("; it is possible with `events = ")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{refusal}"));
         let events: u64 = after.split('`').next().unwrap().parse().unwrap();
         assert!(
             refusal.contains("which is assumed: `values = 24` says that there are 24"),

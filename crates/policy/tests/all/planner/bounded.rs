@@ -69,8 +69,8 @@ fn a_bounded_query_explains_bounds_and_costs() {
         "between -50000 and 900000.",
         "how many owners with data each controller has",
         // Two sides of the count and two of the relation, of 32 bits.
-        "about 9 ms at its controller, 0.17 ms for each that checks them and 704 bytes",
-        "for 12 owners 9 kB a window",
+        "about 9 ms at its controller, 0.17 ms at each controller that checks them, and 704 bytes",
+        "for 12 owners they take 9 kB per window",
         "verified: each row is signed by up to 12 controllers",
     ] {
         assert!(said.contains(part), "{part}: {said}");

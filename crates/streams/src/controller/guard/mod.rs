@@ -90,7 +90,7 @@ pub enum GuardError {
     )]
     Here,
     /// Keys cannot be drawn.
-    #[error("the operating system gives no random bytes: see to its random device and start again")]
+    #[error("the operating system returned no random bytes: check its random device and restart")]
     NoRandomness,
     /// A part panicked, and its state may be inconsistent.
     #[error("a part of the host panicked, which is a bug in Alpheus; restart the host")]
