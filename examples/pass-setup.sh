@@ -53,9 +53,10 @@ client() {
     until [ -s ada.local ]; do sleep 0.1; done
 }
 
-# get PATH: as any program on ada's machine would.
+# get PATH: as any program on ada's machine would. A session may end at an epoch's border, on a slow
+# machine; the next one begins with the next epoch, and 503 says so.
 get() {
-    curl -sf -H "Alpheus-Local: $(cat ada.local)" "http://127.0.0.1:$LOCAL$1"
+    curl -sf --retry 9 --retry-delay 1 -H "Alpheus-Local: $(cat ada.local)" "http://127.0.0.1:$LOCAL$1"
 }
 
 # ready LOG: a process serves.

@@ -36,7 +36,8 @@ const LEAP: Duration = Duration::from_secs(1);
 /// What a house's meter has read: when, in milliseconds, and what.
 pub(crate) type Readings = Arc<Mutex<BTreeMap<u64, u64>>>;
 
-/// Reads a house's meter into a pipe, by the clock.
+/// Reads a house's meter into a pipe, by the clock, which waits for that: who comes late is not in
+/// a window.
 pub(crate) fn read_meter(
     pipe: &Path,
     house: u64,
@@ -45,10 +46,12 @@ pub(crate) fn read_meter(
     over: &AtomicBool,
 ) {
     let mut open = OpenOptions::new().write(true).open(pipe).unwrap();
+    let follower = clock.follow();
     let mut next = clock.now().0 / 1000 + EVERY;
     while !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(5));
-        while next <= clock.now().0 / 1000 {
+        let now = clock.now();
+        while next <= now.0 / 1000 {
             let reading = (next / EVERY * 7 + house * 331) % 1000;
             // Before the device has it, so that no window is found without it.
             readings.lock().unwrap().insert(next, reading);
@@ -57,6 +60,7 @@ pub(crate) fn read_meter(
             }
             next += EVERY;
         }
+        follower.is_at(now);
     }
 }
 

@@ -67,7 +67,7 @@ fn lose_and_restore_the_key(place: &Site) {
 
 #[test]
 fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
-    let mut running = Running::start();
+    let mut running = Running::start_in(Site::new().that_waits(), |_, api| api.to_owned());
     let asked = running.place.ask(
         &running.server,
         "CREATE STREAM Alarms AS SELECT SUM(alarms) \

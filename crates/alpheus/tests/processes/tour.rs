@@ -4,8 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::common;
-use crate::common::Process;
-use crate::common::deployment::free;
+use crate::common::{Process, free_row};
 use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -57,7 +56,7 @@ fn the_deployment_runs_as_the_tour_says() {
     std::os::unix::fs::symlink(root.join("examples/household"), examples.join("household"))
         .unwrap();
     let mut text = std::fs::read_to_string(root.join("docs/tour.md")).unwrap();
-    let first = ports();
+    let first = free_row(PORTS);
     for number in 0..PORTS {
         text = text.replace(&format!("740{number}"), &(first + number).to_string());
     }
@@ -131,16 +130,5 @@ fn done(folder: &Path, text: &str) {
             panic!("{text}\n{said}");
         }
         std::thread::sleep(std::time::Duration::from_millis(500));
-    }
-}
-
-/// The first of some ports in a row that are free.
-fn ports() -> u16 {
-    loop {
-        let first: u16 = free().rsplit_once(':').unwrap().1.parse().unwrap();
-        let later = (1..PORTS).map(|next| std::net::TcpListener::bind(("127.0.0.1", first + next)));
-        if later.collect::<Result<Vec<_>, _>>().is_ok() {
-            return first;
-        }
     }
 }

@@ -232,13 +232,14 @@ const READINGS: u64 = 14;
 
 /// Starts a worker; it has taken part when this returns.
 fn worker(place: &Site, cluster: &Cluster) -> Process {
-    worker_at(place, cluster, free_address())
+    // If it is killed it is missed soon.
+    worker_at(place, cluster, free_address(), 6)
 }
 
-/// A worker that shows its metrics at `listen`.
-fn worker_at(place: &Site, cluster: &Cluster, listen: SocketAddr) -> Process {
-    let mut process =
-        Process::start(command(place, cluster).args(["--listen", &listen.to_string()]));
+/// A worker that shows its metrics at `listen`, and is missed after so many seconds.
+fn worker_at(place: &Site, cluster: &Cluster, listen: SocketAddr, missed: u32) -> Process {
+    let mut command = command(place, cluster, missed);
+    let mut process = Process::start(command.args(["--listen", &listen.to_string()]));
     process.wait_for_prefix("taking part");
     process
 }
@@ -253,13 +254,10 @@ fn owned(listen: SocketAddr) -> u32 {
     count("alpheus_worker_partitions ") + count("alpheus_worker_part_partitions ")
 }
 
-fn command(place: &Site, cluster: &Cluster) -> Command {
-    // A killed worker is missed soon.
-    fs::write(
-        place.path("kafka.properties"),
-        "session.timeout.ms=6000\nheartbeat.interval.ms=1000\n",
-    )
-    .unwrap();
+fn command(place: &Site, cluster: &Cluster, missed: u32) -> Command {
+    let properties = format!("session.timeout.ms={missed}000\nheartbeat.interval.ms=1000\n");
+    let file = format!("kafka-{missed}.properties");
+    fs::write(place.path(&file), properties).unwrap();
     let prefix = format!("{}run-service.", cluster.prefix);
     let mut command = place.command(&[
         "worker",
@@ -272,7 +270,7 @@ fn command(place: &Site, cluster: &Cluster) -> Command {
         "--kafka-prefix",
         &prefix,
         "--kafka-properties",
-        "kafka.properties",
+        &file,
         "--disorder",
         "1",
         "--idle",
@@ -341,7 +339,8 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
 
     first.kill();
     let third_at = free_address();
-    let third = worker_at(&running.place, &made(), third_at);
+    // This one is never missed.
+    let third = worker_at(&running.place, &made(), third_at, 60);
     let seen = more_than(&running, seen, &expected);
     // The group settles, and then both have some.
     until("even shares", || (owned(third_at) == PARTITIONS).then_some(()));

@@ -424,8 +424,10 @@ fn a_killed_process_leaves_complete_batches_only() {
     let mut seeded = Seeded(5);
     let mut count = 0;
     for _ in 0..kills::parameter("ALPHEUS_KILLS", 20) / 4 {
-        let life = Duration::from_millis(300 + seeded.below(1_200));
-        let acknowledged = kills::run_and_kill(&location, life).unwrap_or(count);
+        // They take a while to connect.
+        let life = Duration::from_millis(seeded.below(1_200));
+        let killed = kills::run_and_kill(&location, kills::Life::Wrote, life);
+        let acknowledged = killed.unwrap_or(count);
         count = kills::check(&*kafka::open(&options).unwrap(), acknowledged.max(count));
     }
     assert!(count > 5, "the children were killed too early: {count} batches");

@@ -99,17 +99,28 @@ fn spawn(location: &str) -> Child {
         .unwrap()
 }
 
+/// From when on a child lives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// Its start.
+    Started,
+    /// Its first batch, however long that takes.
+    Wrote,
+}
+
 /// Runs a child for `life` and kills it. Returns the last batch that it reported as
 /// acknowledged.
-pub(crate) fn run_and_kill(location: &str, life: Duration) -> Option<u64> {
+pub(crate) fn run_and_kill(location: &str, from: Life, life: Duration) -> Option<u64> {
     let mut child = spawn(location);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines = lines.map_while(Result::ok);
+    let mut numbers =
+        lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse::<u64>().ok());
+    let first = if from == Life::Wrote { numbers.next() } else { None };
     std::thread::sleep(life);
     child.kill().unwrap();
     child.wait().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let lines = lines.map_while(Result::ok);
-    let numbers = lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
-    numbers.last()
+    numbers.last().or(first)
 }
 
 /// Checks that the content of the store is consistent, and returns its count of batches.
@@ -145,8 +156,9 @@ fn kill_nine_loses_no_acknowledged_batch_and_tears_none() {
     let mut count = 0;
     for kill in 0..parameter("ALPHEUS_KILLS", 20) {
         // Some are killed while they start.
-        let life = Duration::from_millis(seeded.below(if kill % 4 == 0 { 20 } else { 120 }));
-        let acknowledged = run_and_kill(location, life).unwrap_or(count);
+        let (from, most) = if kill % 4 == 0 { (Life::Started, 20) } else { (Life::Wrote, 100) };
+        let life = Duration::from_millis(seeded.below(most));
+        let acknowledged = run_and_kill(location, from, life).unwrap_or(count);
         count = check(&*open(location), acknowledged.max(count));
     }
     assert!(count > 20, "the children were killed too early: {count} batches");

@@ -13,7 +13,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Moves on at most as fast as the machine's clock, and only once every process that it watches
 /// has answered since its last step, by the time in which none of their threads was kept waiting.
+/// Threads of the test that follow it have to have seen its last step, too.
 pub(crate) struct PacedClock {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -46,7 +47,19 @@ struct Shared {
     time: AtomicU64,
     hand: Mutex<ClockWriter>,
     watched: Mutex<Vec<(u32, SocketAddr)>>,
+    /// What threads of the test have seen of the time.
+    followers: Mutex<Vec<Weak<AtomicU64>>>,
     stopped: AtomicBool,
+}
+
+/// A thread of the test that follows the clock, which waits for it while this is there.
+pub(crate) struct Follower(Arc<AtomicU64>);
+
+impl Follower {
+    /// All is done that is due by this time.
+    pub(crate) fn is_at(&self, time: Timestamp) {
+        self.0.store(time.0, Ordering::SeqCst);
+    }
 }
 
 /// The clock stands still while this is there.
@@ -62,6 +75,7 @@ impl PacedClock {
             time: AtomicU64::new(hand.time().0),
             hand: Mutex::new(hand),
             watched: Mutex::default(),
+            followers: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
         let moved = Arc::clone(&shared);
@@ -71,6 +85,13 @@ impl PacedClock {
     /// From now on the clock waits for this process, which serves its health here.
     pub(crate) fn watch(&self, process: &Process, health: SocketAddr) {
         self.shared.watched().push((process.id(), health));
+    }
+
+    /// From now on the clock waits for this thread. It has to look at the time all the time.
+    pub(crate) fn follow(&self) -> Follower {
+        let seen = Arc::new(AtomicU64::new(self.now().0));
+        self.shared.followers().push(Arc::downgrade(&seen));
+        Follower(seen)
     }
 
     /// The time.
@@ -112,6 +133,7 @@ impl Shared {
             std::thread::sleep(STEP);
             let watched = self.watched().clone();
             watched.iter().for_each(|(id, health)| self.wait_for(*id, *health));
+            self.wait_for_followers();
             let kept_waiting = queued.since_last(watched.iter().map(|(id, _)| *id));
             self.forward(begun.elapsed().saturating_sub(kept_waiting).min(STEP));
         }
@@ -129,6 +151,26 @@ impl Shared {
         while runs(id) && !answers(health) && !self.stopped.load(Ordering::Relaxed) {
             std::thread::sleep(STEP);
         }
+    }
+
+    /// Waits until all threads that follow have seen the time.
+    fn wait_for_followers(&self) {
+        let is_behind = |follower: &Weak<AtomicU64>| {
+            let time = self.time.load(Ordering::SeqCst);
+            follower.upgrade().is_some_and(|seen| seen.load(Ordering::SeqCst) < time)
+        };
+        let are_behind = || {
+            let mut followers = self.followers();
+            followers.retain(|follower| follower.strong_count() > 0);
+            followers.iter().any(is_behind)
+        };
+        while are_behind() && !self.stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<Weak<AtomicU64>>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hand(&self) -> MutexGuard<'_, ClockWriter> {

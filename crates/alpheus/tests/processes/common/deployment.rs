@@ -119,9 +119,14 @@ impl Site {
 
     /// Whose service's clock can be set, with this line in the schema. Windows wait for long.
     pub(crate) fn skewed(frames: &str, library: PathBuf) -> Site {
-        let place = Site::of(None, &format!("{frames}{SCHEMA}"));
+        let place = Site::of(None, &format!("{frames}{SCHEMA}")).that_waits();
         fs::write(place.path("service.clock"), "+0").unwrap();
-        Site { skewed: Some(library), idle: "30", ..place }
+        Site { skewed: Some(library), ..place }
+    }
+
+    /// Whose windows wait for streams and controllers for as long as a busy machine may take.
+    pub(crate) fn that_waits(self) -> Site {
+        Site { controllers: Some("60"), idle: "30", ..self }
     }
 
     /// Whose windows wait so many seconds for controllers.

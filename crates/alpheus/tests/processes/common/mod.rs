@@ -20,7 +20,7 @@ use alpheus_node::fence::{Fence, FenceFile};
 use alpheus_time::Timestamp;
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -74,14 +74,18 @@ pub(crate) fn bash(folder: &Path) -> Command {
     command
 }
 
-/// Runs a script whose background jobs end with it, and gives what it said and logged. If it fails, the
-/// last lines of its jobs' logs are among that.
+/// Runs a script whose background jobs end with it, and so does all that they left in its folder; gives
+/// what it said and logged. If it fails, the last lines of its jobs' logs are among that.
 pub(crate) fn run_script(folder: &Path, script: &str) -> (String, String) {
     let script = format!(
         "set -eu\n\
          ended() {{\n\
            [ $1 = 0 ] || tail -n 9 -- *.log >&2 || true\n\
            kill $(jobs -p) 2> /dev/null || true\n\
+           for process in /proc/[0-9]*; do\n\
+             case ${{process#/proc/}} in $$ | $PPID) continue ;; esac\n\
+             [ ! $process/cwd -ef . ] || kill ${{process#/proc/}} 2> /dev/null || true\n\
+           done\n\
          }}\n\
          trap 'ended $?' EXIT\n\
          {script}"
@@ -327,19 +331,37 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
 /// An address on this machine that is this test's alone, also while its process is started again.
 /// Tests of other processes draw too before anybody listens there: a locked file keeps each port.
 pub(crate) fn free_address() -> SocketAddr {
+    loop {
+        let address = alpheus_node::service::children::free_address().ok().unwrap();
+        if is_ours(address.port()) {
+            return address;
+        }
+    }
+}
+
+/// The first of so many ports in a row that are this test's alone.
+pub(crate) fn free_row(ports: u16) -> u16 {
+    loop {
+        let first = free_address().port();
+        let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if (first + 1..first + ports).all(|port| is_ours(port) && is_free(port)) {
+            return first;
+        }
+    }
+}
+
+/// Keeps a port for this test, unless another one has it.
+fn is_ours(port: u16) -> bool {
     static TAKEN: Mutex<Vec<std::fs::File>> = Mutex::new(Vec::new());
     let user = std::fs::metadata("/proc/self").unwrap().uid();
     let folder = std::env::temp_dir().join(format!("alpheus-test-ports-{user}"));
     DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
-    loop {
-        let address = alpheus_node::service::children::free_address().ok().unwrap();
-        let claim = folder.join(address.port().to_string());
-        let claim =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(claim);
-        let claim = claim.unwrap();
-        if claim.try_lock().is_ok() {
-            TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
-            return address;
-        }
+    let claim = folder.join(port.to_string());
+    let claim = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(claim);
+    let claim = claim.unwrap();
+    let is_ours = claim.try_lock().is_ok();
+    if is_ours {
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
     }
+    is_ours
 }

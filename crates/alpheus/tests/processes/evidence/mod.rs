@@ -80,7 +80,7 @@ fn a_pack_is_checked_without_our_code_and_a_changed_digit_is_noticed() {
     let Some(python) = python() else { return };
     let [write, verify] = commands();
     assert_eq!(verify, format!("python3 docs/evidence/check.py {PACK} {DEPLOYMENT}"));
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = Running::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
     ask(&running, &format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')"));
     let noisy = |name: &str, what: &str, with: &str| {
         ask(&running, &format!("CREATE STREAM {name} AS SELECT {what} {WINDOW} WITH ({with})"));

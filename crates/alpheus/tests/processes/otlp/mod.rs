@@ -154,7 +154,7 @@ impl Shop {
     fn open(python: &Path) -> Shop {
         let folder = tempfile::tempdir().unwrap();
         let (schema, mapping) = draft(python, folder.path());
-        let place = Site::with_schema(&schema);
+        let place = Site::with_schema(&schema).that_waits();
         std::fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         std::fs::write(place.path("otlp.json"), &mapping).unwrap();
         let named = |line: &str| {

@@ -1,6 +1,7 @@
 //! Wall clocks that go back while servers run.
 
 use crate::common::clock::faketime;
+use crate::common::in_some_attempt;
 use crate::pass::town::{Town, until};
 use std::fs;
 
@@ -15,21 +16,28 @@ fn a_clock_that_goes_back_serves_nobody() {
     let _all = town.all();
     town.subscriber("ada");
     town.copy("ada", "eve");
-    let mut ada = town.connected("ada");
-    assert_eq!(ada.get("/").0, 200);
+    let ada = town.connected("ada");
     let set = |server: &str, by: &str| {
         fs::write(town.path(&format!("{server}.clock")), by).unwrap();
     };
-    // The gateway's: it says so, to a session that lives.
-    set("gateway", "-60");
-    let (status, answer) = ada.get("/");
-    assert!(status == 503 && answer.contains("clock went back"), "{answer}");
-    set("gateway", "+0");
+    // The gateway's: it says so, to a session that lives. On a loaded machine it may end before that.
+    in_some_attempt("an answer to a session that lives", || {
+        until("an answer", || (ada.get("/").0 == 200).then_some(()));
+        set("gateway", "-60");
+        let (status, answer) = ada.get("/");
+        set("gateway", "+0");
+        let lives = !answer.contains("session-over");
+        let says_so = status == 503 && answer.contains("clock went back");
+        assert!(!lives || says_so, "{answer}");
+        lives.then_some(())
+    });
     until("an answer", || (ada.get("/").0 == 200).then_some(()));
     // The verifier's: nobody is carried on, and nobody gets in, with a copy neither.
-    set("verifier", "-60");
     let says = |line: &str| line.contains("clock went back").then_some(());
-    ada.process.wait_for("refusal", says);
+    let said = || ada.process.log().lines().filter_map(says).count();
+    let before = said();
+    set("verifier", "-60");
+    until("a refusal", || (said() > before).then_some(()));
     let mut eve = town.client("eve", &[]);
     eve.process.wait_for("refusal", says);
     drop(eve);

@@ -18,17 +18,27 @@ fn a_client_has_the_next_pass_before_it_needs_it() {
     town.subscriber("ada");
     let mut ada = town.connected("ada");
     let epoch = || town.clock.now().0 / 2_000_000;
-    let (first, mut served) = (epoch(), BTreeSet::new());
+    let (first, mut seen, mut served) = (epoch(), BTreeSet::new(), BTreeSet::new());
     until("the next pass, twice", || {
-        if ada.get("/").0 == 200 {
-            served.insert(epoch());
+        // Each epoch is looked at, however late this thread is, and none ends meanwhile.
+        let same_epoch = town.clock.hold();
+        let now = epoch();
+        if !served.contains(&now) {
+            seen.insert(now);
+            if ada.is_served() {
+                served.insert(now);
+            }
         }
+        drop(same_epoch);
         let fetched = ada.process.log().matches("the next pass was fetched").count();
         (fetched >= 2 && epoch() - first >= 16).then_some(())
     });
     // Where a session ends, the next one begins with the next epoch.
-    let seen = usize::try_from(epoch() - first).unwrap();
-    assert!(2 * served.len() > seen, "served in {served:?} of {seen}\n{}", ada.process.log());
+    assert!(
+        2 * served.len() > seen.len(),
+        "served in {served:?} of {seen:?}\n{}",
+        ada.process.log()
+    );
     // Without the issuer it goes on as far as its passes do: what lives, lives to its
     // end, and only then is there no pass.
     drop(issuer);
@@ -68,8 +78,9 @@ fn a_logout_cuts_what_runs_at_the_gateway() {
 /// A cut proves a notice only if no such check can lie between the logout and it.
 fn cut_at_once() -> Option<()> {
     const CHECK: u64 = 5;
+    const EPOCH: u64 = 20;
     let checks = |since: Instant| since.elapsed().as_secs() / CHECK;
-    let mut town = Town::new("20", 1, &[]);
+    let mut town = Town::new(&EPOCH.to_string(), 1, &[]);
     // In a replay the gateway looks at its clock more often.
     town.in_machine_time = true;
     std::fs::write(town.path("accounts"), "").unwrap();
@@ -82,6 +93,9 @@ fn cut_at_once() -> Option<()> {
     let opened = Instant::now();
     let _unread = ada.open("/flood?logout", "");
     let _socket = ada.open("/ws?logout", "Connection: upgrade\r\nUpgrade: websocket\r\n");
+    // With its epoch the session ends.
+    let epoch = || alpheus_node::clock::now().0 / (EPOCH * 1_000_000);
+    let first = epoch();
     let runs = || open("/flood?logout") == 1 && open("/ws?logout") == 1;
     until("a flood and a socket", || runs().then_some(()));
     let running = Instant::now();
@@ -96,7 +110,7 @@ fn cut_at_once() -> Option<()> {
         heard.get(start..start + head + 96).map(<[u8]>::to_vec)
     });
     ada.process.freeze();
-    assert!(runs(), "the gateway does not know yet");
+    assert!(runs() || epoch() > first, "the gateway does not know yet");
     // Half a second after a check, for checks that come late.
     let since = running.elapsed().as_millis() % u128::from(CHECK * 1000);
     let next = u64::try_from(u128::from(CHECK * 1000) - since).unwrap();
@@ -109,7 +123,7 @@ fn cut_at_once() -> Option<()> {
     until("the end of flood and socket", || ended().then_some(()));
     let woken = checks(opened) == sent;
     let (status, answer) = read_answer(gateway);
-    assert_eq!(status, 200, "{answer}");
+    assert!(status == 200 || epoch() > first, "{answer}");
     ada.process.thaw();
-    woken.then_some(())
+    (woken && epoch() == first).then_some(())
 }

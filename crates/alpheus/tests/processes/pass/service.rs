@@ -151,8 +151,9 @@ impl Wire {
         String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
     }
 
-    /// Loses answers from now on, or not.
+    /// Loses answers from now on, or not. None was lost yet.
     pub(crate) fn lose(&self, loses: bool) {
+        self.lost.store(false, Ordering::SeqCst);
         self.loses.store(loses, Ordering::SeqCst);
     }
 
@@ -161,7 +162,7 @@ impl Wire {
         self.holds.store(holds, Ordering::SeqCst);
     }
 
-    /// Whether an answer was lost.
+    /// Whether an answer was lost since that was asked for.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }

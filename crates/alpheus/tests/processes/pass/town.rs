@@ -4,7 +4,7 @@ use crate::common::clock::PacedClock;
 use crate::common::{Process, alpheus, free_address};
 use crate::pass::service;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -223,6 +223,13 @@ impl Client {
         stream
     }
 
+    /// Whether there is a session now. Without one, a request waits for the next one.
+    pub(crate) fn is_served(&self) -> bool {
+        let stream = self.open("/", "Connection: close\r\n");
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        read_answer(stream).0 == 200
+    }
+
     /// Status and the whole answer.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         read_answer(self.open(path, "Connection: close\r\n"))
@@ -234,8 +241,20 @@ pub(crate) fn read_answer(mut stream: impl Read) -> (u16, String) {
     // A connection that breaks off has said what it said.
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.unwrap_or(0), answer)
+    (status_of(&answer), answer)
+}
+
+/// The head of an answer over a connection that stays open; its status too.
+pub(crate) fn read_head(stream: impl Read) -> (u16, String) {
+    let mut head = String::new();
+    let mut reader = BufReader::new(stream);
+    // A connection that breaks off has said what it said.
+    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+    (status_of(&head), head)
+}
+
+fn status_of(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
 /// Waits until `found` finds something.

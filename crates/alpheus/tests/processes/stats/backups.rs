@@ -11,12 +11,21 @@ use std::time::{Duration, Instant};
 
 const SITS_OUT: &str = "a statement missing from its state, and sits out";
 
-/// Waits for something of a replay that goes on.
-fn wait<T>(replay: &mut Process, what: &str, mut find: impl FnMut(&[Role]) -> Option<T>) -> T {
+/// Waits for something of a replay that goes on; nothing if it has ended well meanwhile.
+fn wait<T>(
+    replay: &mut Process,
+    what: &str,
+    mut find: impl FnMut(&[Role]) -> Option<T>,
+) -> Option<T> {
     let until = Instant::now() + LONG;
     loop {
-        assert!(!replay.has_ended() && Instant::now() < until, "{what}\n{}", replay.log());
-        if let Some(found) = find(&roles_of(replay.id())) {
+        if replay.has_ended() {
+            assert!(replay.wait().success(), "{what}\n{}", replay.log());
+            return None;
+        }
+        assert!(Instant::now() < until, "{what}\n{}", replay.log());
+        let found = find(&roles_of(replay.id()));
+        if found.is_some() {
             return found;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -51,22 +60,22 @@ fn put_back_from_a_copy() -> Option<()> {
     let state = wait(&mut replay, "no smoother", |roles| {
         let state = first_smoother(roles)?.folder.join("run/smoother-1");
         state.join("fence").exists().then_some(state)
-    });
+    })?;
     let backup = folder.path().join("backup");
     replay.freeze();
     if has_come_to(START, &roles_of(replay.id())).is_some() {
         return None;
     }
-    let id = first_smoother(&roles_of(replay.id())).unwrap().id.to_string();
+    let id = first_smoother(&roles_of(replay.id()))?.id.to_string();
     let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
     signal("-STOP");
     copy_folder(&state, &backup);
     signal("-CONT");
     replay.thaw();
-    wait(&mut replay, "nothing is given", is_half_way);
+    wait(&mut replay, "nothing is given", is_half_way)?;
     assert!(!replay.log().contains(SITS_OUT), "it remembers all it has said");
     replay.freeze();
-    kill(first_smoother(&roles_of(replay.id())).unwrap());
+    kill(first_smoother(&roles_of(replay.id()))?);
     fs::rename(&state, folder.path().join("lost")).unwrap_or_else(|_| {
         copy_folder(&state, &folder.path().join("lost"));
         fs::remove_dir_all(&state).unwrap();
@@ -75,7 +84,7 @@ fn put_back_from_a_copy() -> Option<()> {
     replay.thaw();
     wait(&mut replay, "nobody starts it again", |roles| {
         first_smoother(roles).filter(|role| role.id.to_string() != id).map(|_| ())
-    });
+    })?;
     // The recording waits until it has looked at what the others know.
     replay.freeze();
     let until = Instant::now() + LONG;

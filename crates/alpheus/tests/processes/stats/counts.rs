@@ -1,7 +1,7 @@
 //! A count, with no smoother there: a client and the aggregator are killed in between, and each
 //! account counts once.
 
-use crate::common::run_script;
+use crate::common::{in_some_attempt, run_script};
 use crate::stats::guide::deployment;
 use crate::stats::replay::recorded;
 use std::fs;
@@ -28,6 +28,7 @@ kill -9 $ada
 (count ada) & others=\"$others $!\"
 for other in $others; do wait $other; done
 alpheus stats results gate.yaml --card roads/card.json --format csv
+[ $(date +%s) -lt $((start + 59)) ] || { echo 'too slow'; exit 0; }
 kill -9 $aggregator
 rm terminal-2.log
 AGGREGATOR
@@ -40,6 +41,10 @@ sleep 3; kill $again
 
 #[test]
 fn a_count_needs_no_smoother_and_counts_each_account_once() {
+    in_some_attempt("a look before it is over", counted_without_smoothers);
+}
+
+fn counted_without_smoothers() -> Option<()> {
     let folder = tempfile::tempdir().unwrap();
     // Nothing of the smoothers.
     let away =
@@ -52,12 +57,16 @@ fn a_count_needs_no_smoother_and_counts_each_account_once() {
     let gate = GATE.replace("AGGREGATOR", aggregator);
     let script = script.replace(aggregator, &format!("{aggregator}\naggregator=$!")) + &gate;
     let (said, log) = run_script(folder.path(), &script);
+    if said.ends_with("too slow\n") {
+        return None;
+    }
     assert!(log.contains("signed by the deployment's operator"), "{said}\n{log}");
     assert_eq!(said.matches("counted\n").count(), 3, "{said}\n{log}");
     let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("park/gate,")).collect();
     // Before it is over nobody learns how many there are.
     assert!(rows[0].ends_with(",,,,,0,,open"), "{said}\n{log}");
     assert!(rows[1].ends_with(",3,,,,3,,result"), "{said}\n{log}");
+    Some(())
 }
 
 /// Who has anything in an hour of a recording is there; killed or not, each counts once.

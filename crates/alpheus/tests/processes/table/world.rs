@@ -1,6 +1,6 @@
 //! A PKI, a server, an owner's folder, and rows whose sums are known.
 
-use crate::common::{Process, alpheus, serving};
+use crate::common::{PATIENCE, Process, alpheus, serving};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
@@ -9,11 +9,18 @@ use alpheus_table_service::blocks::Tables;
 use alpheus_table_service::remote::Remote;
 use alpheus_table_service::serve::{Api, router};
 use alpheus_table_service::state::TableState;
+use alpheus_table_service::wire::BLOCKS;
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 pub(crate) const SCHEMA: &str = "\
 name: Street
@@ -96,6 +103,27 @@ impl World {
         serving::serve(&identity.tls(), layered(router(Api::new(tables))))
     }
 
+    /// Starts a command that stores more blocks than so many, and kills it after those. Its server
+    /// hangs then, so that it cannot have ended.
+    pub(crate) fn killed_after(&mut self, blocks: usize, args: &str) -> Process {
+        let gate = Arc::new(Gate { left: AtomicUsize::new(blocks), hangs: AtomicBool::default() });
+        let between = Arc::clone(&gate);
+        let (_trigger, url) = self.serve_through(|routes| {
+            routes.layer(from_fn(move |request, next| Arc::clone(&between).pass(request, next)))
+        });
+        let own = std::mem::replace(&mut self.url, url);
+        let mut process = Process::start(&mut self.command(args));
+        self.url = own;
+        let until = Instant::now() + PATIENCE;
+        while !gate.hangs.load(Ordering::SeqCst) {
+            let waits = !process.has_ended() && Instant::now() < until;
+            assert!(waits, "it stored no more: {}", process.log());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        process.kill();
+        process
+    }
+
     /// `alpheus table …` as the owner whose identity it is.
     pub(crate) fn command_of(&self, owner: &str, args: &str) -> Command {
         let mut command = alpheus(["table"]);
@@ -138,6 +166,25 @@ impl World {
             text.push_str(&format!("{},{}\n", 1_367_366_400 + 3600 * row, cars(row)));
         }
         fs::write(self.path(name), text).unwrap();
+    }
+}
+
+/// Lets so many blocks through.
+struct Gate {
+    left: AtomicUsize,
+    /// Whether another one came.
+    hangs: AtomicBool,
+}
+
+impl Gate {
+    async fn pass(self: Arc<Self>, request: Request, next: Next) -> Response {
+        let less = |left: usize| left.checked_sub(1);
+        let is_block = request.uri().path() == BLOCKS;
+        if is_block && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_err() {
+            self.hangs.store(true, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+        }
+        next.run(request).await
     }
 }
 
