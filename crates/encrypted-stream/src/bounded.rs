@@ -1,7 +1,6 @@
 //! What the members of a bounded plan prove: its terms for `bounded-influence`, and its windows there.
 //! One owner's values are its [cells](crate::decode::cells) of the window.
 
-pub(crate) use alpheus_bounded_influence::messages::Committed;
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms, TermsError};
 use alpheus_crypto::hash::Digest;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::EdgesError;
 use alpheus_bounded_influence::commit::{Admitted, Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::Scope;
+use alpheus_bounded_influence::messages::{Committed, Scope};
 use alpheus_bounded_influence::share::{Answer, Masks, Neighbour};
 use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::hash::Digest;
@@ -167,7 +167,7 @@ impl Controller {
     fn answer_to<T>(
         &mut self,
         (fixed, set, digest): (&FixedMembership, &RosterSet, Digest),
-        make: impl FnOnce(&Answer<'_>, Option<crate::bounded::Committed>) -> T,
+        make: impl FnOnce(&Answer<'_>, Option<Committed>) -> T,
     ) -> Result<T, WindowRefusalError> {
         let (plan, window) = (fixed.membership().plan, fixed.membership().window);
         let committer = self.committer(&plan, self.generation_of(&plan, window))?;

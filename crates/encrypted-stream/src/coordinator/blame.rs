@@ -103,7 +103,8 @@ impl Coordinator {
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let members = self.plan().roster.len();
-        let start = Timestamp(stated.scope.start);
+        // Others are shown what is kept here, and take it only for this round.
+        let start = self.window_of_scope(&stated.scope)?.start;
         let round = self.rounds.get_mut(&start).ok_or(MessageError::UnknownWindow)?;
         let Phase::Opening(_, opens) = &mut round.phase else {
             return Err(MessageError::Mismatched);

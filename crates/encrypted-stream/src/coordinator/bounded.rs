@@ -116,7 +116,7 @@ impl Coordinator {
     }
 
     /// The window that a scope states, if it is one in progress under this membership.
-    fn window_of_scope(&self, scope: &Scope) -> Result<Window, MessageError> {
+    pub(super) fn window_of_scope(&self, scope: &Scope) -> Result<Window, MessageError> {
         let (start, end) = (Timestamp(scope.start), Timestamp(scope.end));
         let window = Window { start, end };
         let round = self.rounds.get(&start).filter(|round| round.window == window);

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use alpheus_bounded_influence::blame::LieError;
+use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::coordinator::MemberFault;
@@ -21,7 +22,7 @@ const LIE: i64 = 1_000;
 /// The liar's share is more than its commitments.
 fn skewed(net: &Net) -> Lies {
     lies_in_contribution(net, LIAR, |own| {
-        own.share.values[1] = own.share.values[1].plus(&PublicScalar::of(LIE));
+        own.share.values.iter_mut().for_each(|value| *value = value.plus(&PublicScalar::of(LIE)));
     })
 }
 
@@ -41,13 +42,11 @@ fn covered(statement: &mut EdgeStatement, other: u32) {
     let edge = statement.edges.iter_mut().find(|edge| edge.other == other);
     let sum = |known: &Element| Element::combine(&[(&by, &base)], &[known], &[]).unwrap();
     match edge {
-        Some(edge) => edge.commitments[1] = sum(&edge.commitments[1]),
+        Some(edge) => edge.commitments.iter_mut().for_each(|cell| *cell = sum(cell)),
         // An edge that it was told to leave out: it makes one up.
         None => {
-            let zero = Element::combine(&[(&by, &base)], &[], &[]).unwrap();
-            let mut made_up = statement.edges[0].clone();
-            (made_up.other, made_up.commitments[1]) = (other, zero);
-            statement.edges.push(made_up);
+            let made_up = Element::combine(&[(&by, &base)], &[], &[]).unwrap();
+            statement.edges.push(Edge { other, commitments: vec![made_up; 2] });
             statement.edges.sort_by_key(|edge| edge.other);
         }
     }

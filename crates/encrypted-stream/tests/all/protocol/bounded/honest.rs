@@ -159,6 +159,16 @@ fn other_forms_are_refused() {
     assert_eq!(open(&world, Plan { sealed_to, ..plan.clone() }, true), form);
     let masks = MaskStrategy::Neighbours { picks: 2, cut_off: 0 };
     assert_eq!(open(&world, Plan { masks, ..plan }, true), form);
-    let lone = self::world(Setup::new(1), values).plan;
-    drop(lone);
+    let lone = World::with_data(Setup::new(1).verified(), |_, _| false);
+    let lone = World { deployment: lone.deployment.clone().with_bounded_windows(), ..lone };
+    assert_eq!(open(&lone, plan_of(&lone), true), form);
+    let mut many = world.plan.clone();
+    let mut owner = many.streams[0];
+    many.streams.clear();
+    for number in 0..257_u16 {
+        owner.stream = crate::protocol::world::stream_id(number.into());
+        owner.owner.0[..2].copy_from_slice(&number.to_be_bytes());
+        many.streams.push(owner);
+    }
+    assert_eq!(open(&world, many, true), form);
 }

@@ -102,7 +102,11 @@ fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Sent
                         let value = [Value::Number(value)];
                         encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
                     }
-                    Sent::Absurd(by) => vector.add(first, by.cast_unsigned()),
+                    Sent::Absurd(by) => {
+                        let value = [Value::Number(0)];
+                        encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
+                        vector.add(first, by.cast_unsigned());
+                    }
                 }
                 Ok(())
             };
