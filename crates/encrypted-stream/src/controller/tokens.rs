@@ -94,11 +94,12 @@ impl Controller {
         self.check_members(joined, fixed.members())?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
         let set = self.check_sets(fixed, fixed.members(), &accepted)?;
+        let struck = struck_edges(joined, &own.strikes)?;
+        let is_bounded = joined.plan().integrity.is_bounded();
         let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
-        let struck = struck_edges(joined, &own.strikes)?;
         let checked = CheckedMembership { fixed, population, counted, set, due, pickers, struck };
-        match joined.plan().integrity.is_bounded() {
+        match is_bounded {
             true => self.contribute(now, message.window, &checked),
             false => self.spend(now, message.window, &checked),
         }

@@ -9,7 +9,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;
-use super::bounded::MemberFault;
+use super::bounded::{Held, MemberFault};
 use super::output::{Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
@@ -29,7 +29,7 @@ pub(super) struct Blaming {
     pub(super) request: Signed<EdgeRequest>,
     opened: Vec<OpenedShare>,
     /// By member: the first statement, and the first other one.
-    pub(super) statements: BTreeMap<u32, Vec<(Verified<EdgeStatement>, Signed<EdgeStatement>)>>,
+    pub(super) statements: BTreeMap<u32, Vec<Held<EdgeStatement>>>,
 }
 
 impl Struck {

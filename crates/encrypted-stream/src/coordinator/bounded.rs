@@ -40,7 +40,7 @@ pub enum MemberFault {
 }
 
 /// A message as it was signed, and opened.
-type Held<T> = (Verified<T>, Signed<T>);
+pub(super) type Held<T> = (Verified<T>, Signed<T>);
 
 /// What the members of a bounded window have committed to so far.
 #[derive(Default)]
@@ -105,13 +105,13 @@ impl Coordinator {
     }
 
     /// Whether members commit to their owners' values.
-    pub(super) fn is_bounded(&self) -> bool {
+    pub(super) fn is_proven(&self) -> bool {
         self.plan().integrity.is_bounded()
     }
 
     /// The scope of a window under a membership, if this is a bounded plan whose terms are known.
     pub(super) fn scope(&self, window: Window, fixing: &FixedRound) -> Option<Scope> {
-        let checker = self.bounded.checker.as_deref().filter(|_| self.is_bounded())?;
+        let checker = self.bounded.checker.as_deref().filter(|_| self.is_proven())?;
         Some(scope_of(&self.id(), checker.terms(), window, fixing.fixed.digest()))
     }
 

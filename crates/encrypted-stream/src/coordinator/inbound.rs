@@ -95,13 +95,13 @@ impl Coordinator {
                 Content::Presence(presence, self.is_verified().then(|| signed.clone()))
             }
             // In a bounded plan shares are committed to, and in no other.
-            ControllerMessage::Token(_) | ControllerMessage::Opening(_) if self.is_bounded() => {
+            ControllerMessage::Token(_) | ControllerMessage::Opening(_) if self.is_proven() => {
                 return Err(MessageError::Malformed);
             }
             ControllerMessage::Contribution(_)
             | ControllerMessage::BoundedOpening(_)
             | ControllerMessage::Edges(_)
-                if !self.is_bounded() =>
+                if !self.is_proven() =>
             {
                 return Err(MessageError::Malformed);
             }

@@ -88,7 +88,7 @@ impl Coordinator {
         if !matches!(round.phase, Phase::Collecting(_)) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
-        if self.is_bounded() {
+        if self.is_proven() {
             self.check_contributions(start);
         }
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
@@ -159,7 +159,7 @@ impl Coordinator {
             return self.conclude_blame(now, start);
         }
         if !round.waits() {
-            if self.is_bounded() {
+            if self.is_proven() {
                 return self.conclude_bounded(now, start);
             }
             if self.delegates {

@@ -55,7 +55,7 @@ impl Coordinator {
 
     /// The receipt of a window that opens over these members, in a verified plan.
     pub(super) fn receipt(&self, round: &Round, set: &RosterSet) -> Option<Box<Receipt>> {
-        if !self.is_verified() || self.is_bounded() {
+        if !self.is_verified() || self.is_proven() {
             return None;
         }
         let (fixing, opening_set) = match &round.phase {

@@ -4,8 +4,7 @@
 use alpheus_bounded_influence::check::{
     BoundedRow, Checker, FaultyError, Member, OpeningsError, RoundError, RowError,
 };
-use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{Message, SignatureBatch, Signed, Verified};
+use alpheus_crypto::signed::{SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use alpheus_encrypted_stream::bounded::terms_of;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
-use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -41,6 +41,8 @@ pub struct Net {
     pub lies: Lies,
     /// Why the service dropped messages; nothing else is affected.
     pub dropped: Vec<MessageError>,
+    /// The window that was closed last.
+    report: Option<WindowReport>,
 }
 
 /// What leaves the controller at a position in the place of its answer.
@@ -105,6 +107,7 @@ impl Net {
             adder: None,
             lies: Box::new(|_, answer| vec![answer]),
             dropped: vec![],
+            report: None,
         }
     }
 
@@ -141,8 +144,13 @@ impl Net {
 
     /// Closes a window and delivers until nothing is left to deliver.
     pub fn close(&mut self, number: u64) {
-        let report = self.world.report(number);
-        let now = after(number);
+        self.report = Some(self.world.report(number));
+        self.close_again(after(number));
+    }
+
+    /// Reports the last window again, to a service that may have lost it.
+    pub fn close_again(&mut self, now: Timestamp) {
+        let Some(report) = self.report.clone() else { return };
         let step = self.coordinator.handle_window_report(&report, now);
         self.run(now, step);
     }

@@ -6,13 +6,16 @@ mod honest;
 mod receipts;
 mod restarts;
 mod service;
+mod simulation;
+
+use std::cell::RefCell;
 
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::terms_of;
 use alpheus_encrypted_stream::coordinator::{MemberFault, Opened, Outcome};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
-use alpheus_encrypted_stream::messages::ControllerMessage;
+use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
 use alpheus_encrypted_stream::producer::EventVector;
 use alpheus_policy::layout::{FieldStatistic, Layout, Packing};
 use alpheus_policy::plan::{Fraction, Integrity, Plan};
@@ -191,17 +194,28 @@ pub fn liar<T: Message>(
     })
 }
 
-/// A member that changes its contribution.
+/// A member that changes its contribution, and opens what it has changed.
 pub fn lies_in_contribution(
     net: &Net,
     at: u32,
-    change: impl Fn(&mut alpheus_encrypted_stream::messages::Contribution) + 'static,
+    change: impl Fn(&mut Contribution) + 'static,
 ) -> Lies {
-    let of = |answer: &ControllerMessage| match answer {
-        ControllerMessage::Contribution(signed) => Some(signed.clone()),
-        _ => None,
-    };
-    liar(net, at, of, ControllerMessage::Contribution, change)
+    let (key, given) = (key_of(&net.world, at), RefCell::new(None));
+    Box::new(move |from, answer| match &answer {
+        ControllerMessage::Contribution(signed) if from == at => {
+            let mut own: Contribution = signed.dangerous_unverified().unwrap();
+            change(&mut own);
+            let signed = Signed::new(&own, &key);
+            *given.borrow_mut() = Some(signed.digest());
+            vec![ControllerMessage::Contribution(signed)]
+        }
+        ControllerMessage::BoundedOpening(signed) if from == at => {
+            let mut own: BoundedOpening = signed.dangerous_unverified().unwrap();
+            own.contribution = given.borrow().unwrap_or(own.contribution);
+            vec![ControllerMessage::BoundedOpening(Signed::new(&own, &key))]
+        }
+        _ => vec![answer],
+    })
 }
 
 /// Several of them, each of its own message.
