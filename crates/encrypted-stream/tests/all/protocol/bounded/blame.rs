@@ -7,7 +7,7 @@ use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::coordinator::MemberFault;
-use alpheus_encrypted_stream::error::ReleaseError;
+use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement, ServiceMessage};
 use alpheus_time::Span;
 
@@ -146,6 +146,26 @@ fn two_statements_and_statements_of_a_wrong_form_name_their_signer() {
     net.lies = both(skewed(&net), says(&net, |statement| statement.edges.reverse()));
     net.close(0);
     assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Malformed))]);
+}
+
+/// What is kept of a liar is shown to others, who take it only for this round. So a statement of another
+/// one does not take its place.
+#[test]
+fn statements_of_another_round_are_dropped() {
+    let mut net = net(five());
+    let key = key_of(&net.world, LIAR);
+    let first: Lies = Box::new(move |from, answer| match &answer {
+        ControllerMessage::Edges(signed) if from == LIAR => {
+            let mut other: EdgeStatement = signed.dangerous_unverified().unwrap();
+            other.scope.cohort = 1;
+            vec![ControllerMessage::Edges(Signed::new(&other, &key)), answer]
+        }
+        _ => vec![answer],
+    });
+    net.lies = both(skewed(&net), first);
+    net.close(0);
+    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Unbalanced))]);
+    assert_eq!(net.dropped, [MessageError::Mismatched]);
 }
 
 /// Every member in turn lies in every cell; nobody else is ever named.
