@@ -193,6 +193,8 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Membership>(data);
     decoded::<messages::Token>(data);
     decoded::<messages::OpeningSet>(data);
+    decoded::<messages::EdgeRequest>(data);
+    decoded::<alpheus_encrypted_stream::receipt::BoundedReceipt>(data);
     decoded::<messages::Opening>(data);
     decoded::<messages::WindowRefusal>(data);
     decoded::<messages::Closing>(data);

@@ -109,15 +109,16 @@ impl EdgeStatement {
         edge.map(|edge| edge.commitments.as_slice())
     }
 
-    fn is_well_formed(&self, members: &BTreeSet<u32>, cells: usize, sealed: bool) -> bool {
+    fn is_well_formed(&self, members: &BTreeSet<u32>, cells: usize, failed: &Failed<'_>) -> bool {
         let edge = |edge: &Edge| {
             let known = edge.other != self.controller && members.contains(&edge.other);
-            known && edge.commitments.len() == cells
+            let ends = (edge.other.min(self.controller), edge.other.max(self.controller));
+            known && edge.commitments.len() == cells && !failed.left_out.contains(&ends)
         };
         let pad = self.consumer_pad.as_ref().map(Vec::len);
         self.edges.iter().all(edge)
             && self.edges.is_sorted_by(|a, b| a.other < b.other)
-            && pad == sealed.then_some(cells)
+            && pad == failed.sealed.then_some(cells)
     }
 
     /// Whether Com(Z − o) = Σ V − V_η + Σ ±Q + R in every cell.
@@ -144,6 +145,12 @@ impl Blame {
         Self { colluders, struck: BTreeSet::new() }
     }
 
+    /// Remembers an edge that was struck in an earlier window, after a restart. The lower position is
+    /// first.
+    pub fn recall(&mut self, edge: (u32, u32)) {
+        self.struck.insert(edge);
+    }
+
     /// Judges the statements of a failed window. Statements of another round count as none, since
     /// anybody can send them again. The same statement twice is one, so members may be asked again.
     pub fn judge(&mut self, failed: &Failed<'_>, signed: &[Verified<EdgeStatement>]) -> Judgement {
@@ -160,7 +167,7 @@ impl Blame {
             let cells = opened.total.len();
             let lie = if own.any(|other| other.digest() != first.digest()) {
                 Some(LieError::TwoStatements)
-            } else if !first.is_well_formed(&members, cells, failed.sealed) {
+            } else if !first.is_well_formed(&members, cells, failed) {
                 Some(LieError::Malformed)
             } else {
                 (!first.balances(opened)).then_some(LieError::Unbalanced)

@@ -13,6 +13,7 @@ use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
+use std::collections::BTreeSet;
 
 /// What the contributions to a window are.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +96,8 @@ pub struct Failed<'a> {
     /// The members of S, in roster order.
     pub(crate) opened: &'a [Opened],
     pub(crate) sealed: bool,
+    /// Edges that both ends were told to leave out.
+    pub(crate) left_out: BTreeSet<(u32, u32)>,
 }
 
 impl Checker {
@@ -323,7 +326,7 @@ impl Checker {
         opened: &'a [Opened],
     ) -> Result<Failed<'a>, RoundError> {
         self.check_opened(members, opened)?;
-        Ok(Failed { opened, sealed: self.sealed })
+        Ok(Failed { opened, sealed: self.sealed, left_out: BTreeSet::new() })
     }
 
     /// One opened share of each member of S, of one window of these terms.
@@ -334,6 +337,18 @@ impl Checker {
         let found = opened.iter().map(|one| one.controller);
         let all = found.eq(members.iter().copied()) && opened.iter().all(same);
         if all { Ok(()) } else { Err(RoundError::Members) }
+    }
+}
+
+impl Failed<'_> {
+    /// The same, where both ends of these edges had each other's differing statements with M, and so
+    /// leave them out. A statement that has one is none of this round: otherwise a liar could cover
+    /// itself with the same struck edge in each window, and would never lose another. The lower position
+    /// is first.
+    #[must_use]
+    pub fn without(mut self, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.left_out.extend(edges);
+        self
     }
 }
 

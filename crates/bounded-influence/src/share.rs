@@ -213,6 +213,18 @@ impl<'a> Masks<'a> {
 }
 
 impl Answer<'_> {
+    /// Plan and window.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Whose answer it is.
+    #[must_use]
+    pub fn controller(&self) -> u32 {
+        self.masks.position
+    }
+
     /// o, to be signed and sent.
     #[must_use]
     pub fn share(&self) -> &MaskedShare {

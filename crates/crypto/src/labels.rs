@@ -90,6 +90,10 @@ pub const BOUNDED_CONTRIBUTION: &str = "alpheus/bounded/contribution/v1";
 pub const BOUNDED_OPENING: &str = "alpheus/bounded/opening/v1";
 /// A controller commits to the pads that it shares with others (signature).
 pub const BOUNDED_EDGES: &str = "alpheus/bounded/edges/v1";
+/// Derives the secret of a controller's commitments from that of its noise in a generation (HKDF).
+pub const BOUNDED_SECRET: &str = "alpheus/bounded/secret/v1";
+/// The service asks for commitments to pads (signature).
+pub const EDGE_REQUEST: &str = "alpheus/bounded/edge-request/v1";
 /// A controller signs its picks (signature).
 pub const PICKS: &str = "alpheus/picks/v1";
 /// The deployment's authority signs a certificate (signature).

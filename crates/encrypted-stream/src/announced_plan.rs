@@ -13,6 +13,7 @@ use alpheus_policy::layout::MAX_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::quorum::min_opening;
 
+use crate::bounded::MAX_OWNERS;
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use crate::counts::narrow;
 use crate::epoch_list::plan_of;
@@ -119,6 +120,7 @@ impl AnnouncedPlan {
         deployment: &Deployment,
     ) -> Result<Self, PlanRefusalError> {
         check_shape(plan).map_err(PlanRefusalError::Malformed)?;
+        check_bounded(plan, deployment).map_err(PlanRefusalError::Malformed)?;
         check_owners(plan)?;
         let roster = check_roster(plan, certificates, deployment)?;
         params::check(plan).map_err(unsafe_masks)?;
@@ -361,10 +363,6 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
     if let Some(reason) = plan.not_verifiable() {
         return Err(PlanShapeError::NotVerifiable(reason));
     }
-    // Nothing makes or checks its proofs yet, so no window of it may open.
-    if plan.integrity.is_bounded() {
-        return Err(PlanShapeError::NotServed);
-    }
     if !plan.selection.is_well_formed() {
         return Err(PlanShapeError::Selection);
     }
@@ -373,6 +371,22 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
         return Err(PlanShapeError::Fraction);
     }
     Ok(())
+}
+
+/// A bounded plan is of the form that members can serve, and is served here at all.
+fn check_bounded(plan: &Plan, deployment: &Deployment) -> Result<(), PlanShapeError> {
+    if !plan.integrity.is_bounded() {
+        return Ok(());
+    }
+    if !deployment.serves_bounded() {
+        return Err(PlanShapeError::NotServed);
+    }
+    let owners = plan.owners_per_controller().into_iter().max().unwrap_or(0);
+    let fits = plan.roster.len() > 1
+        && plan.sealed_to.is_none()
+        && plan.masks.needed_picks().is_none()
+        && owners <= MAX_OWNERS;
+    if fits { Ok(()) } else { Err(PlanShapeError::BoundedForm) }
 }
 
 fn ascends<T, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> bool {

@@ -15,8 +15,8 @@ use crate::certificate::Deployment;
 use crate::error::PlanRefusalError;
 use crate::membership::{FixedMembership, MembershipError};
 use crate::messages::{
-    Announcement, Closing, EpochCall, List, Listing, Membership, OpeningSet, Retirement,
-    ServiceMessage, Summons,
+    Announcement, Closing, EdgeRequest, EpochCall, List, Listing, Membership, OpeningSet,
+    Retirement, ServiceMessage, Strike, Summons,
 };
 
 /// How many different broadcasts an [`Inbox`] remembers.
@@ -36,6 +36,8 @@ pub enum InboundMessage {
     Membership(Arc<InboundMembership>, MemberProof),
     /// S.
     OpeningSet(Arc<Verified<OpeningSet>>),
+    /// A bounded row does not hold.
+    EdgeRequest(Arc<Verified<EdgeRequest>>),
     /// The end of a window.
     Closing(Arc<Verified<Closing>>),
     /// The end of a plan.
@@ -52,6 +54,14 @@ pub struct MemberProof {
     pub proof: Proof,
     /// With `Neighbours`: the members that picked it.
     pub pickers: Option<Vec<u32>>,
+    /// In a bounded plan: why it leaves out edges. Their signatures are not checked.
+    pub strikes: Vec<Strike>,
+}
+
+impl MemberProof {
+    fn new(proof: &Proof) -> Self {
+        Self { proof: proof.clone(), pickers: None, strikes: Vec::new() }
+    }
 }
 
 /// A received membership.
@@ -78,6 +88,7 @@ impl InboundMessage {
             }
             InboundMessage::Membership(m, _) => Some((m.plan, m.window, m.digest)),
             InboundMessage::OpeningSet(set) => Some((set.plan, set.window, set.digest())),
+            InboundMessage::EdgeRequest(ask) => Some((ask.plan, ask.window, ask.digest())),
             InboundMessage::EpochCall(call) => Some((call.terms.id(), call.window, call.digest())),
             InboundMessage::Announcement(_)
             | InboundMessage::Closing(_)
@@ -96,6 +107,7 @@ pub struct Inbox {
     calls: Recent<EpochCall, Arc<Verified<EpochCall>>>,
     memberships: Recent<Membership, Arc<InboundMembership>>,
     opening_sets: Recent<OpeningSet, Arc<Verified<OpeningSet>>>,
+    edge_requests: Recent<EdgeRequest, Arc<Verified<EdgeRequest>>>,
     closings: Recent<Closing, Arc<Verified<Closing>>>,
 }
 
@@ -110,6 +122,7 @@ impl Inbox {
             calls: Recent::default(),
             memberships: Recent::default(),
             opening_sets: Recent::default(),
+            edge_requests: Recent::default(),
             closings: Recent::default(),
         }
     }
@@ -139,12 +152,19 @@ impl Inbox {
                 InboundMessage::Summons(Arc::new(signed.open(&key)?))
             }
             ServiceMessage::Membership { membership, proof } => {
-                let own = MemberProof { proof: proof.clone(), pickers: None };
+                let own = MemberProof::new(proof);
                 InboundMessage::Membership(self.membership(membership, &key)?, own)
             }
             ServiceMessage::Introduction { membership, proof, pickers } => {
-                let own = MemberProof { proof: proof.clone(), pickers: Some(pickers.clone()) };
+                let own = MemberProof { pickers: Some(pickers.clone()), ..MemberProof::new(proof) };
                 InboundMessage::Membership(self.membership(membership, &key)?, own)
+            }
+            ServiceMessage::BoundedMembership { membership, proof, strikes } => {
+                let own = MemberProof { strikes: strikes.clone(), ..MemberProof::new(proof) };
+                InboundMessage::Membership(self.membership(membership, &key)?, own)
+            }
+            ServiceMessage::EdgeRequest(signed) => {
+                InboundMessage::EdgeRequest(self.edge_requests.get_or(signed, opened_by(&key))?)
             }
             ServiceMessage::OpeningSet(signed) => {
                 InboundMessage::OpeningSet(self.opening_sets.get_or(signed, opened_by(&key))?)

@@ -13,15 +13,18 @@ mod fence;
 mod group_lists;
 mod log_line;
 mod records;
+mod scope;
+mod spent;
 
 pub use fence::{Fence, Start};
 pub use group_lists::GroupLists;
 pub use log_line::{LogEvent, LogLine};
-pub use records::{
-    Record, RecordError, Scope, SpentToken, StampedRecord, annotations_prefix, log_prefix,
-};
+pub use records::{Record, RecordError, StampedRecord, annotations_prefix, log_prefix};
 pub(crate) use records::{
     annotation_key, opened_key, read_record, session_key, window_keys, write_record,
 };
+pub use scope::Scope;
+pub use spent::SpentToken;
+pub(crate) use spent::{Share, Unmasked};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

@@ -5,7 +5,6 @@
 
 pub mod annotation;
 pub mod announced_plan;
-#[cfg(feature = "bounded")]
 pub mod bounded;
 pub mod certificate;
 pub mod consumer;

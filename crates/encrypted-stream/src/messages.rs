@@ -13,8 +13,12 @@
 //! | | controller | [`Presence`] | which of them are valid, owners with data; in it [`MaskKey`] |
 //! | 2 | service | [`Membership`] (M) | who takes part in the window |
 //! | | controller | [`Token`] (T) | the masked key sum |
+//! | | | [`Contribution`] | in a bounded plan: commitments, proofs, and the masked sum |
 //! | 3 | service | [`OpeningSet`] (S) | whose tokens have arrived |
 //! | | controller | [`Opening`] (o) | what removes the masks from the sum over S |
+//! | | | [`BoundedOpening`] | the same in a bounded plan, with commitments to noise |
+//! | blame | service | [`EdgeRequest`] | a bounded row does not hold |
+//! | | controller | [`EdgeStatement`] | commitments to its pads |
 //! | end | service | [`Closing`], [`Retirement`] | how the window or the plan ended |
 //!
 //! Each is signed by its sender ([`Signed`]) under its own label and names plan and window,
@@ -27,8 +31,13 @@
 //! are key sums under masks, in verified plans the owners' sums under masks, and the service sees
 //! counts of events anyway.
 
+mod bounded;
 mod epochs;
 
+pub use alpheus_bounded_influence::messages::{
+    Contribution, EdgeStatement, Opening as BoundedOpening,
+};
+pub use bounded::{EdgeRequest, Strike};
 pub(crate) use epochs::shared;
 pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
 
@@ -78,6 +87,7 @@ message! {
     EpochCall = labels::EPOCH_CALL,
     Attendance = labels::ATTENDANCE,
     List = labels::LIST,
+    EdgeRequest = labels::EDGE_REQUEST,
 }
 
 /// The service proposes a plan.
@@ -399,6 +409,18 @@ pub enum ServiceMessage {
     EpochCall(Signed<EpochCall>),
     /// To each member of it.
     List(#[serde(with = "shared")] Arc<Listing>),
+    /// To a member of a bounded window that leaves out edges: the content of
+    /// [`ServiceMessage::Membership`], and why.
+    BoundedMembership {
+        /// The same for all.
+        membership: Signed<Membership>,
+        /// The receiver's own.
+        proof: Proof,
+        /// One for each edge.
+        strikes: Vec<Strike>,
+    },
+    /// To each member of S.
+    EdgeRequest(Signed<EdgeRequest>),
 }
 
 /// A message from a controller, as sent.
@@ -420,16 +442,25 @@ pub enum ControllerMessage {
     Picks(Signed<Picks>),
     /// Answers an epoch's call.
     Attendance(Signed<Attendance>),
+    /// Answers a membership, in a bounded plan.
+    Contribution(Signed<Contribution>),
+    /// Answers an opening set, in a bounded plan.
+    BoundedOpening(Signed<BoundedOpening>),
+    /// Answers a request for edges.
+    Edges(Signed<EdgeStatement>),
 }
 
 impl ControllerMessage {
-    /// Whether receipts of windows have it.
+    /// Whether others check its signature too, of receipts or as evidence.
     pub(crate) fn is_in_receipts(&self) -> bool {
         matches!(
             self,
             ControllerMessage::Presence(_)
                 | ControllerMessage::Token(_)
                 | ControllerMessage::Opening(_)
+                | ControllerMessage::Contribution(_)
+                | ControllerMessage::BoundedOpening(_)
+                | ControllerMessage::Edges(_)
         )
     }
 
@@ -444,6 +475,9 @@ impl ControllerMessage {
             ControllerMessage::WindowRefusal(signed) => together.add(signed, key),
             ControllerMessage::Picks(signed) => together.add(signed, key),
             ControllerMessage::Attendance(signed) => together.add(signed, key),
+            ControllerMessage::Contribution(signed) => together.add(signed, key),
+            ControllerMessage::BoundedOpening(signed) => together.add(signed, key),
+            ControllerMessage::Edges(signed) => together.add(signed, key),
         }
     }
 }

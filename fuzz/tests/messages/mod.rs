@@ -1,6 +1,8 @@
 //! A message of each kind, as bytes.
 
+use alpheus_bounded_influence::messages::{Edge, Scope};
 use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::Proof;
@@ -9,9 +11,9 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Attendance, Closing, ControllerMessage, List, ListEntry, ListedOwner, Membership, Opening,
-    OpeningSet, Picks, Presence, Segment, SegmentBorder, Segments, ServiceMessage, SummonedStream,
-    Summons, Token, WindowOutcome,
+    Attendance, Closing, ControllerMessage, EdgeRequest, EdgeStatement, List, ListEntry,
+    ListedOwner, Membership, Opening, OpeningSet, Picks, Presence, Segment, SegmentBorder,
+    Segments, ServiceMessage, Strike, SummonedStream, Summons, Token, WindowOutcome,
 };
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::MaskStrategy;
@@ -63,7 +65,42 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
             proof: Proof { index: 1, size: 3, path: vec![DIGEST, DIGEST] },
             pickers: vec![0, 10],
         }),
+        bytes(&ServiceMessage::BoundedMembership {
+            membership: Signed::new(&membership(), &key),
+            proof: Proof { index: 0, size: 1, path: vec![] },
+            strikes: vec![Strike {
+                own: Signed::new(&edges(), &key),
+                other: Signed::new(&edges(), &key),
+            }],
+        }),
+        bytes(&ServiceMessage::EdgeRequest(Signed::new(&edge_request(), &key))),
+        bytes(&edge_request()),
+        bytes(&ControllerMessage::Edges(Signed::new(&edges(), &key))),
     ]
+}
+
+fn edge_request() -> EdgeRequest {
+    EdgeRequest { plan: PLAN, window: WINDOW, opening_set: DIGEST }
+}
+
+fn edges() -> EdgeStatement {
+    let scope = Scope {
+        plan: DIGEST,
+        terms: DIGEST,
+        start: 10,
+        end: 20,
+        epoch: 0,
+        cohort: 0,
+        membership: DIGEST,
+    };
+    let edge = Edge { other: 2, commitments: vec![Element::base(), Element::second_base()] };
+    EdgeStatement {
+        scope,
+        controller: 1,
+        opening_set: DIGEST,
+        edges: vec![edge],
+        consumer_pad: None,
+    }
 }
 
 fn attendance() -> Attendance {

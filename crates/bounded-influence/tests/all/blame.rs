@@ -59,6 +59,44 @@ fn a_liar_that_covers_itself_loses_an_edge_each_time_and_is_named_after_t() {
     }
 }
 
+/// An edge that is struck covers nothing any more: who states it again, although it was told to leave it
+/// out, is named at once. Without that a liar would ruin every window with one edge.
+#[test]
+fn a_struck_edge_covers_a_liar_once() {
+    let mut world = World::new(&one_cell(), 4, 44);
+    let mut blame = Blame::new(1);
+    for at in 0..3 {
+        world.at(44 + at);
+        let window = skewed(&world, 2, 5);
+        let mut edges = window.edges(&world);
+        covered(&mut edges[2], 0, 5);
+        if at > 0 {
+            edges[0].edges.retain(|edge| edge.other != 2);
+        }
+        let opened = window.opened(&world);
+        let signed: Vec<_> = edges.iter().map(|edge| world.sign(edge.controller, edge)).collect();
+        let failed = world.failed(&opened).without((at > 0).then_some((0, 2)));
+        let named = blame.judge(&failed, &signed).named;
+        let expected = if at == 0 { None } else { Some(&LieError::Malformed) };
+        assert_eq!(named.get(&2), expected, "window {at}");
+        assert!(!named.contains_key(&1) && !named.contains_key(&3));
+    }
+}
+
+/// What earlier windows have shown counts after a restart of who judges.
+#[test]
+fn struck_edges_that_are_recalled_count() {
+    let mut world = World::new(&one_cell(), 4, 48);
+    let mut blame = Blame::new(1);
+    blame.recall((1, 2));
+    world.at(48);
+    let window = skewed(&world, 2, 5);
+    let mut edges = window.edges(&world);
+    covered(&mut edges[2], 3, 5);
+    let found = judged(&world, &window, &edges, &mut blame);
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Disagrees(2))]));
+}
+
 #[test]
 fn an_edge_is_struck_only_by_the_others_signed_and_differing_word() {
     let mut world = World::new(&one_cell(), 4, 34);

@@ -4,7 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use alpheus_bounded_influence::commit::Committer;
+use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -66,6 +70,8 @@ struct PlanKeys {
     peers: HashMap<ControllerId, Peer>,
     /// Streams that were in tokens under these keys.
     covered: BTreeSet<StreamId>,
+    /// In a bounded plan: what commits with a secret from these keys. It goes with them.
+    committer: Option<Arc<Committer>>,
 }
 
 /// Another controller's key, and what ours agrees on with it.
@@ -119,6 +125,28 @@ impl Generations {
         held.plans.get_mut(family)
     }
 
+    /// What commits with this generation's keys, if it is made already.
+    pub(super) fn known_committer(
+        &mut self,
+        number: Option<u64>,
+        family: &PlanId,
+    ) -> Option<Arc<Committer>> {
+        self.of(number, family)?.committer.clone()
+    }
+
+    /// What commits with this generation's keys under terms.
+    pub(super) fn committer(
+        &mut self,
+        number: Option<u64>,
+        family: &PlanId,
+        terms: Terms,
+    ) -> Option<Arc<Committer>> {
+        let keys = self.of(number, family)?;
+        let secret = || derive(keys.noise.expose(), labels::BOUNDED_SECRET, &[]);
+        let made = keys.committer.get_or_insert_with(|| Arc::new(Committer::new(terms, secret())));
+        Some(Arc::clone(made))
+    }
+
     fn holds(&self, number: Option<u64>, family: &PlanId) -> bool {
         let mut held = self.held.iter();
         held.any(|held| Some(held.number) == number && held.plans.contains_key(family))
@@ -159,7 +187,7 @@ impl PlanKeys {
         let agreement = keys.agreement(family);
         let (own, noise) = (Arc::new(keys.own_key(own, family)), keys.noise(noise, family));
         let (signed, peers, covered) = (None, HashMap::new(), BTreeSet::new());
-        Self { agreement, own, noise, signed, peers, covered }
+        Self { agreement, own, noise, signed, peers, covered, committer: None }
     }
 
     /// The public half, signed for a plan and this controller's position in it.
@@ -251,6 +279,7 @@ impl Controller {
     /// Wipes the keys that open tokens which an erased stream was in.
     pub(super) fn wipe_keys_of(&mut self, stream: &StreamId) {
         self.generations.wipe_covering(stream);
+        self.forget_values_of(stream);
     }
 
     /// Wipes generations that are over and whose windows are closed, and those that have waited
@@ -286,6 +315,10 @@ pub(super) struct WindowKeys {
 impl WindowKeys {
     pub(super) fn pads(&self) -> Option<&RoundKeys> {
         self.pads.as_ref()
+    }
+
+    pub(super) fn into_pads(self) -> Option<RoundKeys> {
+        self.pads
     }
 
     pub(super) fn noise<'a>(&'a self, identity: &'a Identity) -> &'a Secret<32> {

@@ -15,6 +15,7 @@
 //! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
 //! | [`verified`] | what is particular about verified plans |
+//! | [`bounded`] | what is particular about bounded ones |
 //! | [`generations`] | keys of verified plans that last for a day at most |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
@@ -35,6 +36,7 @@
 pub mod identity;
 mod log_lines;
 
+mod bounded;
 mod budgets;
 mod copies;
 mod endings;
@@ -241,6 +243,7 @@ impl Controller {
                 self.handle_membership(membership, own, now)
             }
             InboundMessage::OpeningSet(set) => self.handle_opening_set(set, now),
+            InboundMessage::EdgeRequest(request) => self.handle_edge_request(request, now),
             InboundMessage::Closing(closing) => self.handle_closing(closing, now),
             InboundMessage::Retirement(retirement) => self.handle_retirement(retirement, now),
         };

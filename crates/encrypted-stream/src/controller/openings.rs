@@ -12,7 +12,7 @@ use super::plan_state::PlanState;
 use super::tokens::{add_noise, mask_refusal, mask_round};
 use crate::counts::narrow;
 use crate::error::WindowRefusalError;
-use crate::ledger::{Record, SpentToken, Step};
+use crate::ledger::{Share, SpentToken, Step, Unmasked};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Opening, OpeningSet};
@@ -67,10 +67,11 @@ impl Controller {
         &mut self,
         now: Timestamp,
         request: &Verified<OpeningSet>,
-        spent: &SpentToken,
+        spent: &SpentToken<Share>,
         fixed: &FixedMembership,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let joined = self.plans.get(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        let is_bounded = joined.plan().integrity.is_bounded();
         joined.admit_to_totals(request.window, self.restored_at)?;
         check_set(joined, fixed, &request.set)?;
         self.check_members(joined, &request.set)?;
@@ -78,7 +79,11 @@ impl Controller {
         let set = self.check_sets(fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
-        let answer = self.open(request, (fixed, spent.answer.digest()))?;
+        let given = (fixed, spent.answer.digest());
+        let answer = match is_bounded {
+            true => self.open_bounded(request, given)?,
+            false => self.open(request, given)?,
+        };
         // Only once nothing can fail any more: this may be the one line about the cost of
         // the totals.
         let line = self.release_line(now, spent, population, counted);
@@ -93,7 +98,7 @@ impl Controller {
         &mut self,
         request: &Verified<OpeningSet>,
         (fixed, token): (&FixedMembership, Digest),
-    ) -> Result<Signed<Opening>, WindowRefusalError> {
+    ) -> Result<Unmasked, WindowRefusalError> {
         let digest: Digest = request.digest();
         let joined = self.plans.get_mut(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
@@ -113,7 +118,7 @@ impl Controller {
             token: joined.is_verified().then_some(token),
             words,
         };
-        let answer = Signed::new(&opening, self.identity.signing());
+        let answer = Unmasked::Words(Signed::new(&opening, self.identity.signing()));
         let round = joined.rounds.entry(request.window.start).or_default();
         round.opened = Some((digest, answer.clone()));
         Ok(answer)
@@ -124,13 +129,12 @@ impl Controller {
         &mut self,
         now: Timestamp,
         request: &Verified<OpeningSet>,
-        answer: Signed<Opening>,
+        answer: Unmasked,
     ) -> Step<Vec<ControllerMessage>> {
         let (plan, window, opening_set) = (request.plan, request.window, request.digest());
-        let record = Record::Opened { plan, window, opening_set, answer: answer.clone() };
-        let mut changes = vec![self.put(now, record)];
+        let mut changes = vec![self.put(now, answer.record(plan, window, opening_set))];
         changes.extend(self.totals_record(now, plan));
-        Step::new(changes, vec![ControllerMessage::Opening(answer)])
+        Step::new(changes, vec![answer.message()])
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use alpheus_bounded_influence::commit::Admitted;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
@@ -17,10 +18,11 @@ use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{Record, SpentToken};
+use crate::ledger::{Record, Share, SpentToken, Unmasked};
 use crate::mask::Masker;
+use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
-use crate::messages::{Opening, Presence};
+use crate::messages::Presence;
 use crate::tick::parts::NeededBlocks;
 
 /// Closed windows of a plan that are kept separately.
@@ -79,8 +81,12 @@ pub(super) struct WindowState {
     pub(super) summoned: Option<AnsweredSummons>,
     /// Different summonses that were answered since this process runs.
     pub(super) summonses: u32,
-    pub(super) spent: Option<(SpentToken, Option<Arc<FixedMembership>>)>,
-    pub(super) opened: Option<(Digest, Signed<Opening>)>,
+    pub(super) spent: Option<(SpentToken<Share>, Option<Arc<FixedMembership>>)>,
+    pub(super) opened: Option<(Digest, Unmasked)>,
+    /// In a bounded plan: members with whom that contribution shares no pads, because the edge is struck.
+    pub(super) struck: Vec<u32>,
+    /// In a bounded plan: S of that opening, since the start.
+    pub(super) opened_over: Option<RosterSet>,
     /// Who picked this controller, in the membership of that token.
     pub(super) pickers: Vec<u32>,
     /// In a verified plan: the generation whose keys it is answered with, since the start.
@@ -94,11 +100,11 @@ pub(super) struct WindowState {
 
 impl WindowState {
     /// Drops everything except that the window is over.
-    pub(super) fn close(&mut self) -> Option<SpentToken> {
+    pub(super) fn close(&mut self) -> Option<SpentToken<Share>> {
         let spent = self.spent.take().map(|(spent, _)| spent);
         self.left = self.left.or(spent.as_ref().map(|spent| spent.membership));
         (self.summoned, self.opened, self.closed) = (None, None, true);
-        self.pickers = Vec::new();
+        (self.pickers, self.struck, self.opened_over) = (Vec::new(), Vec::new(), None);
         spent
     }
 
@@ -121,6 +127,8 @@ pub(super) struct AnsweredSummons {
     pub(super) sums: Vec<u64>,
     /// In a plan with noise: what was promised for each stream with events.
     pub(super) charges: Vec<(u32, Charges)>,
+    /// In a bounded plan: the windows of its owners with data, which are in bounds.
+    pub(super) admitted: Option<Admitted>,
 }
 
 impl PlanState {

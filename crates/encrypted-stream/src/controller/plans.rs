@@ -19,7 +19,7 @@ use super::stream_state::StreamState;
 use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::ConsumerPad;
-use crate::error::{PlanConsumerError, PlanRefusalError};
+use crate::error::{PlanConsumerError, PlanRefusalError, PlanShapeError};
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::mask::cuts::ROSTERS;
 use crate::mask::neighbours::{pick, roster_digest};
@@ -114,6 +114,9 @@ impl Controller {
             let fixed = plan.epoch.is_none();
             let mut streams = own().filter(|_| fixed).map(|planned| planned.stream);
             streams.try_for_each(|stream| self.check_consent(now, (plan, &demand), stream))?;
+        }
+        if plan.integrity.is_bounded() && self.terms(plan, position).is_none() {
+            return Err(PlanRefusalError::Malformed(PlanShapeError::BoundedForm));
         }
         let held = self.held_streams(plan, position)?;
         check_owners(plan, position)?;

@@ -7,6 +7,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_time::Timestamp;
 
+use super::bounded::OpenedStream;
 use super::budgets::Charges;
 use super::copies::NewCopy;
 use super::plan_state::{AnsweredSummons, PlanState};
@@ -26,14 +27,16 @@ const MAX_SUMMONSES: u32 = 16;
 
 /// The result of checking the streams of a summons.
 #[derive(Default)]
-struct Examination {
-    spans: Vec<(u32, Vec<KeySpan>)>,
+pub(super) struct Examination {
+    pub(super) spans: Vec<(u32, Vec<KeySpan>)>,
     /// In a verified plan: what the accepted streams' sums release together.
     sums: Vec<u64>,
-    charges: Vec<(u32, Charges)>,
-    excluded: Vec<(u32, ExclusionError)>,
-    owners: BTreeSet<OwnerId>,
-    silent: u32,
+    /// In a bounded plan: what each accepted stream releases, in the clear.
+    pub(super) opened: Vec<OpenedStream>,
+    pub(super) charges: Vec<(u32, Charges)>,
+    pub(super) excluded: Vec<(u32, ExclusionError)>,
+    pub(super) owners: BTreeSet<OwnerId>,
+    pub(super) silent: u32,
     fresh: Vec<Record>,
     gone: Vec<(StreamId, u64)>,
     /// Records of copies that are forgotten.
@@ -127,6 +130,7 @@ impl Controller {
             }
         }
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
+        let admitted = self.admit(&summons.plan, generation, &mut examined)?;
         let Examination { spans, sums, charges, excluded, owners, silent, .. } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
@@ -149,6 +153,7 @@ impl Controller {
             spans,
             sums,
             charges,
+            admitted,
         };
         let round = joined.rounds.entry(summons.window.start).or_default();
         (round.summoned, round.generation) = (Some(summoned), generation);
@@ -205,6 +210,10 @@ impl Controller {
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));
         let Examined { spans, events, seen, sum } =
             state.examine(stream, summons.window, (&plan.attributes, sums, examined.whole), now)?;
+        let words = match joined.plan().integrity.is_bounded() {
+            true => Some(state.opened(&joined.plan().release, &spans, &sum)?),
+            false => None,
+        };
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -230,6 +239,9 @@ impl Controller {
             examined.silent = examined.silent.saturating_add(1);
         }
         add(&mut examined.sums, &sum);
+        let (position, owner, has_data) = (stream.position, planned.owner, events > 0);
+        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
+        examined.opened.extend(opened);
         Ok(spans)
     }
 }

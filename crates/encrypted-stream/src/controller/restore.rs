@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
@@ -21,10 +20,10 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
 use crate::ledger::{
-    Change, Fence, LogEvent, LogLine, Record, SpentToken, StampedRecord, Start, Step,
+    Change, Fence, LogEvent, LogLine, Record, Share, StampedRecord, Start, Step, Unmasked,
 };
 use crate::membership::FixedMembership;
-use crate::messages::{ControllerMessage, Opening};
+use crate::messages::ControllerMessage;
 
 /// What the controllers of a host share in its store, read once for all of them.
 #[derive(Debug, Default)]
@@ -308,12 +307,12 @@ impl Controller {
         match record {
             choice @ Record::Annotation { .. } => self.take_choice(choice, handed_in).ok_or(bad)?,
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
-            Record::Spent(spent) => self.take_spent(spent, host),
+            spent @ (Record::Spent(_) | Record::Contributed(_)) => self.take_spent(spent, host),
             Record::Closed { plan, window, membership, .. } => {
                 self.take_closed(&plan, window, membership);
             }
-            Record::Opened { plan, window, opening_set, answer } => {
-                self.take_opened(&plan, window, (opening_set, answer));
+            opened @ (Record::Opened { .. } | Record::BoundedOpened { .. }) => {
+                self.take_opened(opened);
             }
             Record::Session { stream, session, from, to, closed } => {
                 let session = Session { session, from, to, closed };
@@ -391,15 +390,29 @@ impl Controller {
         }
     }
 
-    fn take_spent(&mut self, spent: SpentToken, host: &HostRecords) {
+    fn take_spent(&mut self, spent: Record, host: &HostRecords) {
+        let spent = match spent {
+            Record::Spent(spent) => spent.with(Share::Words),
+            Record::Contributed(spent) => spent.with(Share::Committed),
+            _ => return,
+        };
         let fixed = host.memberships.get(&spent.membership).cloned();
         if let Some(round) = self.round_of(&spent.plan, spent.window) {
             round.spent = Some((spent, fixed));
         }
     }
 
-    fn take_opened(&mut self, plan: &PlanId, window: Window, opened: (Digest, Signed<Opening>)) {
-        if let Some(round) = self.round_of(plan, window) {
+    fn take_opened(&mut self, opened: Record) {
+        let (plan, window, opened) = match opened {
+            Record::Opened { plan, window, opening_set, answer } => {
+                (plan, window, (opening_set, Unmasked::Words(answer)))
+            }
+            Record::BoundedOpened { plan, window, opening_set, answer } => {
+                (plan, window, (opening_set, Unmasked::Committed(answer)))
+            }
+            _ => return,
+        };
+        if let Some(round) = self.round_of(&plan, window) {
             round.opened = Some(opened);
         }
     }
@@ -452,7 +465,14 @@ fn ended_window(record: &StampedRecord) -> Option<(PlanId, Window)> {
 
 /// Whether the record makes this controller repeat an answer about a window.
 fn is_answer(record: &Record) -> bool {
-    matches!(record, Record::Spent(_) | Record::Opened { .. } | Record::Pickers { .. })
+    matches!(
+        record,
+        Record::Spent(_)
+            | Record::Contributed(_)
+            | Record::Opened { .. }
+            | Record::BoundedOpened { .. }
+            | Record::Pickers { .. }
+    )
 }
 
 /// Sequence number and number of a start, and what the fence had then.

@@ -265,6 +265,18 @@ impl StreamState {
         if opened == 0 { Ok(()) } else { Err(ExclusionError::CheckWord) }
     }
 
+    /// What a stream releases of a window, in the clear: its sum under its keys.
+    pub(super) fn opened(
+        &mut self,
+        release: &Release,
+        spans: &[KeySpan],
+        sum: &[u64],
+    ) -> Result<Zeroizing<Vec<u64>>, ExclusionError> {
+        let mut words = Zeroizing::new(sum.to_vec());
+        let opens = self.add_keys(release, spans, &mut words);
+        if opens { Ok(words) } else { Err(ExclusionError::Revoked) }
+    }
+
     /// Adds `R·(K(from) − K(to))` of each span to `token`. Returns false if there is no
     /// such key, which [`StreamState::examine`] has ruled out, or if the keys are erased.
     pub(super) fn add_keys(

@@ -11,6 +11,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
+use super::bounded::struck_edges;
 use super::identity::Identity;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::sets::SetId;
@@ -19,7 +20,7 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::counts::narrow;
 use crate::error::WindowRefusalError;
 use crate::inbox::{InboundMembership, MemberProof};
-use crate::ledger::{LogEvent, LogLine, Record, SpentToken, Step};
+use crate::ledger::{LogEvent, LogLine, Record, Share, SpentToken, Step};
 use crate::mask::set::RosterSet;
 use crate::mask::{MaskError, Masker, PairKeyError, WindowMembers};
 use crate::membership::FixedMembership;
@@ -29,16 +30,18 @@ use crate::sums::add;
 
 /// Everything a spend requires: the membership contains this controller's presence,
 /// policies still allow its streams, the population suffices, and the budgets cover it.
-struct CheckedMembership<'a> {
-    fixed: &'a Arc<FixedMembership>,
+pub(super) struct CheckedMembership<'a> {
+    pub(super) fixed: &'a Arc<FixedMembership>,
     population: u64,
     counted: u64,
     /// The set of owners.
     set: SetId,
     /// What the token is charged.
-    due: Vec<BudgetRecord>,
+    pub(super) due: Vec<BudgetRecord>,
     /// Members that picked this controller.
     pickers: &'a [u32],
+    /// In a bounded plan: members with whom it shares no pads, because the edge is struck.
+    pub(super) struck: Vec<u32>,
 }
 
 impl Controller {
@@ -91,10 +94,15 @@ impl Controller {
         self.check_members(joined, fixed.members())?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
         let set = self.check_sets(fixed, fixed.members(), &accepted)?;
+        let struck = struck_edges(joined, &own.strikes)?;
+        let is_bounded = joined.plan().integrity.is_bounded();
         let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
-        let checked = CheckedMembership { fixed, population, counted, set, due, pickers };
-        self.spend(now, message.window, &checked)
+        let checked = CheckedMembership { fixed, population, counted, set, due, pickers, struck };
+        match is_bounded {
+            true => self.contribute(now, message.window, &checked),
+            false => self.spend(now, message.window, &checked),
+        }
     }
 
     /// Checks the policies in force now, which may have changed since the presence.
@@ -184,9 +192,23 @@ impl Controller {
                 masks.token_with(keys.pads(), &round, tau.to_vec()).map_err(mask_refusal)?
             }
         };
+        let membership = fixed.digest();
+        let token = Token { plan, window, controller: position, membership, words };
+        let answer = Share::Words(Signed::new(&token, self.identity.signing()));
+        self.spend_on(now, window, checked, answer)
+    }
+
+    /// The step that spends a window on an answer.
+    pub(super) fn spend_on(
+        &mut self,
+        now: Timestamp,
+        window: Window,
+        checked: &CheckedMembership<'_>,
+        answer: Share,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let (fixed, plan) = (checked.fixed, checked.fixed.membership().plan);
+        let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let digest = fixed.digest();
-        let token = Token { plan, window, controller: position, membership: digest, words };
-        let answer = Signed::new(&token, self.identity.signing());
         let round = joined.rounds.entry(window.start).or_default();
         let summoned = round.summoned.as_ref().ok_or(WindowRefusalError::NotPresent)?;
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
@@ -230,13 +252,13 @@ impl Controller {
     }
 
     /// The spend, then the token. Both come out of one commit, also when repeated.
-    fn spend_step(
+    pub(super) fn spend_step(
         &mut self,
         now: Timestamp,
-        spent: SpentToken,
+        spent: SpentToken<Share>,
         fixed: Option<&Arc<FixedMembership>>,
     ) -> Step<Vec<ControllerMessage>> {
-        let answer = ControllerMessage::Token(spent.answer.clone());
+        let answer = spent.answer.message();
         let membership = fixed.map(|fixed| Record::Membership {
             digest: fixed.digest(),
             membership: fixed.membership().clone(),
@@ -249,7 +271,7 @@ impl Controller {
         // The token of a single controller holds its share.
         let single = self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single());
         changes.extend(if single { self.totals_record(now, plan) } else { None });
-        let records = membership.into_iter().chain(pickers).chain([Record::Spent(spent)]);
+        let records = membership.into_iter().chain(pickers).chain([spent.record()]);
         changes.extend(records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)));
         Step::new(changes, vec![answer])
     }
@@ -258,7 +280,7 @@ impl Controller {
     pub(super) fn release_line(
         &mut self,
         at: Timestamp,
-        spent: &SpentToken,
+        spent: &SpentToken<Share>,
         population: u64,
         counted: u64,
     ) -> Option<Record> {

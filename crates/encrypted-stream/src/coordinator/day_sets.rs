@@ -196,6 +196,10 @@ impl Coordinator {
                 at_fault
             }
             Err(ReleaseError::OpeningLost) => round.missing().into_iter().collect(),
+            Err(ReleaseError::FaultyOpening | ReleaseError::NotTheRow) => {
+                let faults = round.committed.faults.iter().map(|(at, _)| *at);
+                faults.filter(|at| set.contains(*at)).collect()
+            }
             _ => BTreeSet::new(),
         }
     }

@@ -6,7 +6,10 @@ use alpheus_policy::ids::PlanId;
 
 use super::Coordinator;
 use crate::error::{MessageError, PlanRefusalError};
-use crate::messages::{ControllerMessage, Opening, Presence, Token, WindowRefusal};
+use crate::messages::{
+    BoundedOpening, Contribution, ControllerMessage, EdgeStatement, Opening, Presence, Token,
+    WindowRefusal,
+};
 
 /// A message of a controller whose signature and sender were checked. Only
 /// [`Coordinator::verify`] and [`Coordinator::verify_all`] create one.
@@ -23,6 +26,10 @@ pub(super) enum Content {
     Presence(Verified<Presence>, Option<Signed<Presence>>),
     Token(Verified<Token>, Option<Signed<Token>>),
     Opening(Verified<Opening>, Option<Signed<Opening>>),
+    /// The next three only in a bounded plan.
+    Contribution(Verified<Contribution>, Signed<Contribution>),
+    BoundedOpening(Verified<BoundedOpening>, Signed<BoundedOpening>),
+    Edges(Verified<EdgeStatement>, Signed<EdgeStatement>),
     WindowRefusal(Verified<WindowRefusal>),
 }
 
@@ -86,6 +93,32 @@ impl Coordinator {
                 let presence = self.open(from, signed, in_receipts)?;
                 self.check_sender(presence.plan, presence.controller, from)?;
                 Content::Presence(presence, self.is_verified().then(|| signed.clone()))
+            }
+            // In a bounded plan shares are committed to, and in no other.
+            ControllerMessage::Token(_) | ControllerMessage::Opening(_) if self.is_proven() => {
+                return Err(MessageError::Malformed);
+            }
+            ControllerMessage::Contribution(_)
+            | ControllerMessage::BoundedOpening(_)
+            | ControllerMessage::Edges(_)
+                if !self.is_proven() =>
+            {
+                return Err(MessageError::Malformed);
+            }
+            ControllerMessage::Contribution(signed) => {
+                let given = self.open(from, signed, in_receipts)?;
+                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
+                Content::Contribution(given, signed.clone())
+            }
+            ControllerMessage::BoundedOpening(signed) => {
+                let given = self.open(from, signed, in_receipts)?;
+                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
+                Content::BoundedOpening(given, signed.clone())
+            }
+            ControllerMessage::Edges(signed) => {
+                let stated = self.open(from, signed, in_receipts)?;
+                self.check_sender(PlanId(stated.scope.plan.0), stated.controller, from)?;
+                Content::Edges(stated, signed.clone())
             }
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed, in_receipts)?;

@@ -10,6 +10,8 @@
 //! | [`openings`] | tokens, then S, openings and the sum |
 //! | [`mask_keys`] | members' keys for pads, in verified plans |
 //! | [`receipts`] | receipts of verified windows |
+//! | [`bounded`] | bounded windows: commitments, openings and rows are checked |
+//! | [`blame`] | who made a bounded row fail |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
 //! | [`day_sets`], [`known_sets`] | which sets of owners a day has had |
@@ -26,6 +28,8 @@
 //! stays under pads that only the consumer can remove.
 
 mod adder;
+mod blame;
+mod bounded;
 mod day_sets;
 mod graph;
 mod inbound;
@@ -41,6 +45,7 @@ mod totals;
 mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
+pub use bounded::MemberFault;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
@@ -61,6 +66,7 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::error::{MessageError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::messages::{Closing, Retirement, ServiceMessage, WindowOutcome, WindowRefusal};
+use bounded::BoundedSide;
 use graph::Graph;
 use inbound::Content;
 use mask_keys::MaskKeys;
@@ -91,6 +97,7 @@ pub struct Coordinator {
     totals: Totals,
     /// In a verified plan: members' keys for pads.
     mask_keys: MaskKeys,
+    bounded: BoundedSide,
     /// The time of day, if deadlines go by another clock.
     clock: Option<Timestamp>,
     /// Who has ruined windows of this plan.
@@ -120,6 +127,7 @@ impl Coordinator {
             retired: false,
             totals: Totals::default(),
             mask_keys: MaskKeys::default(),
+            bounded: BoundedSide::default(),
             clock: None,
             withholders: Withholders::default(),
             day_sets: DaySets::default(),
@@ -203,6 +211,11 @@ impl Coordinator {
             Content::Opening(opening, signed) => {
                 self.opening(now, (opening, signed.as_ref()), sums)
             }
+            Content::Contribution(given, signed) => self.contribution(now, (given, signed), sums),
+            Content::BoundedOpening(given, signed) => {
+                self.bounded_opening(now, (given, signed), sums)
+            }
+            Content::Edges(stated, signed) => self.edges(now, (stated, signed), sums),
             Content::WindowRefusal(declined) => {
                 self.take_refusal(now, message.from, declined, sums)
             }
@@ -380,15 +393,25 @@ impl Coordinator {
         let unreported = self.delegates.then_some(round.unreported);
         let unopened = self.at_fault(&round, &result).into_iter();
         let unopened = unopened.filter_map(|at| self.controller_at(at)).collect();
-        let opening_set = round.opening_set();
+        let faults = round.committed.faults.iter();
+        let faults = faults.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
+        let (faults, opening_set) = (faults.collect(), round.opening_set());
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
         self.note_opened(&round);
         changes.extend(self.forget());
-        let outcome =
-            Outcome { window, result, excluded, unreported, refused, unopened, opening_set };
+        let outcome = Outcome {
+            window,
+            result,
+            excluded,
+            unreported,
+            refused,
+            unopened,
+            opening_set,
+            faults,
+        };
         self.withholders.note(self.announced.plan(), &outcome);
         let mut messages =
             vec![Output::Outcome(outcome), Output::Broadcast(ServiceMessage::Closing(closing))];

@@ -5,6 +5,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;
+use super::blame::ask_for_edges;
 use super::output::{Opened, Output, Sums};
 use super::presences::{send_membership, send_summons};
 use super::recovery::ServiceRecord;
@@ -84,10 +85,14 @@ impl Coordinator {
         sums: &impl Sums,
     ) -> Step<Vec<Output>> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
-        let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
-        if now < round.deadline && round.waits() {
+        if !matches!(round.phase, Phase::Collecting(_)) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
+        if self.is_proven() {
+            self.check_contributions(start);
+        }
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
+        let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
         let all = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
         let held = self.graph.peel(all.clone());
         if let Some(failure) = self.forbids(&fixing.fixed, &held) {
@@ -128,7 +133,7 @@ impl Coordinator {
         let (window, membership) = (round.window, fixing.fixed.digest());
         let signed = Signed::new(&OpeningSet { plan, window, membership, set: set.clone() }, &key);
         let digest = signed.digest();
-        let opens = Opens { signed: signed.clone(), set, digest, masked };
+        let opens = Opens { signed: signed.clone(), set, digest, masked, blaming: None };
         round.phase = Phase::Opening(fixing, Box::new(opens));
         round.summonses.clear();
         round.wait(now, timing.openings, timing.retry);
@@ -150,7 +155,13 @@ impl Coordinator {
     ) -> Step<Vec<Output>> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Opening(_, opens) = &round.phase else { return Step::default() };
+        if opens.blaming.is_some() {
+            return self.conclude_blame(now, start);
+        }
         if !round.waits() {
+            if self.is_proven() {
+                return self.conclude_bounded(now, start);
+            }
             if self.delegates {
                 return self.wait_for_sums(now, start);
             }
@@ -225,6 +236,7 @@ impl Coordinator {
             windows: 0,
             lost: 0,
             receipt,
+            bounded: None,
         })
     }
 
@@ -262,6 +274,7 @@ pub(super) fn pending_requests(round: &Round) -> Vec<Output> {
         Phase::Collecting(fixing) => {
             summons().chain(send_membership(fixing, missing.iter().copied())).collect()
         }
+        Phase::Opening(_, opens) if opens.blaming.is_some() => ask_for_edges(round),
         Phase::Opening(fixing, _) => {
             let tokenless = missing.iter().copied().filter(|p| !round.tokens.contains_key(p));
             let mut messages = send_membership(fixing, tokenless);
@@ -292,5 +305,6 @@ pub(super) fn opening_phase(
     masked: bool,
 ) -> Phase {
     let digest = signed.digest();
-    Phase::Opening(Box::new(fixing), Box::new(Opens { signed, set, digest, masked }))
+    let opens = Opens { signed, set, digest, masked, blaming: None };
+    Phase::Opening(Box::new(fixing), Box::new(opens))
 }

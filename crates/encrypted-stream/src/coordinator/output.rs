@@ -6,12 +6,13 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::{Span, Window};
 
 use super::adder::AdderMessage;
+use super::bounded::MemberFault;
 use crate::consumer::SealedSum;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::messages::{ServiceMessage, SummonedStream};
-use crate::receipt::Receipt;
+use crate::receipt::{BoundedReceipt, Receipt};
 use crate::transformer::{self, IncompleteError, Transformer};
 
 /// How long a window waits in each step. Once all answers are here it does not wait.
@@ -157,6 +158,8 @@ pub struct Outcome {
     pub unopened: Vec<ControllerId>,
     /// The opening set, if there was one and its members mask.
     pub opening_set: Option<RosterSet>,
+    /// In a bounded plan: members whose messages do not hold, and why.
+    pub faults: Vec<(ControllerId, MemberFault)>,
 }
 
 /// The result of a window.
@@ -182,6 +185,8 @@ pub struct Opened {
     pub lost: u64,
     /// In a verified plan: what the members said, from which anyone recomputes the sum.
     pub receipt: Option<Box<Receipt>>,
+    /// The same in a bounded plan, with commitments and proofs.
+    pub bounded: Option<Box<BoundedReceipt>>,
 }
 
 impl Outcome {
@@ -212,6 +217,8 @@ impl ReleaseError {
             Self::NotListed => "no list of the epoch would be accepted",
             Self::StateLost => "begun in a state that was lost",
             Self::OtherSums => "the sums are not those of the opening set",
+            Self::FaultyOpening => "the opening of a member does not hold",
+            Self::NotTheRow => "the commitments do not open to the row",
         }
     }
 }

@@ -197,11 +197,13 @@ impl Coordinator {
             absent: round.absent,
         };
         let streams = round.unreported;
+        let edges: Vec<_> = fixing.struck.edges().collect();
+        let left_out = (!edges.is_empty()).then_some(ServiceRecord::LeftOut { start, edges });
         let messages = send_membership(&fixing, fixing.fixed.members().iter());
         round.phase = Phase::Collecting(Box::new(fixing));
         self.note_shares(start);
         let unreported = (streams > 0).then_some(ServiceRecord::Unreported { start, streams });
-        let records = [record].into_iter().chain(unreported);
+        let records = [record].into_iter().chain(unreported).chain(left_out);
         Step::new(records.map(|record| self.put(&record)).collect(), messages)
     }
 
@@ -280,8 +282,12 @@ impl Coordinator {
             mask_keys: present.values().filter_map(|present| present.mask_key.clone()).collect(),
         };
         let signed = Signed::new(&membership, &self.key);
+        let inside = |at: u32| membership.members.contains(at);
+        let edges =
+            self.bounded.struck.edges().filter(|(one, other)| inside(*one) && inside(*other));
+        let struck = self.bounded.struck.of(&edges.collect::<Vec<_>>());
         let fixed = FixedMembership::from_ledger(signed.digest(), membership).ok()?;
-        (!present.is_empty()).then_some(FixedRound { signed, fixed, tree, pickers })
+        (!present.is_empty()).then_some(FixedRound { signed, fixed, tree, pickers, struck })
     }
 
     /// The minimum |S| for a membership of this size.
@@ -331,7 +337,11 @@ pub(super) fn send_membership(fixing: &FixedRound, to: impl Iterator<Item = u32>
         let rank = fixing.fixed.rank(to)?;
         let proof = fixing.tree.prove(usize::try_from(rank).ok()?)?;
         let membership = fixing.signed.clone();
+        let strikes = fixing.struck.strikes(to);
         let message = match &fixing.pickers {
+            None if !strikes.is_empty() => {
+                ServiceMessage::BoundedMembership { membership, proof, strikes }
+            }
             None => ServiceMessage::Membership { membership, proof },
             Some(pickers) => {
                 let pickers = pickers_of(pickers, to).to_vec();

@@ -55,7 +55,7 @@ impl Coordinator {
 
     /// The receipt of a window that opens over these members, in a verified plan.
     pub(super) fn receipt(&self, round: &Round, set: &RosterSet) -> Option<Box<Receipt>> {
-        if !self.is_verified() {
+        if !self.is_verified() || self.is_proven() {
             return None;
         }
         let (fixing, opening_set) = match &round.phase {
@@ -76,7 +76,7 @@ impl Coordinator {
 }
 
 /// The presences of M's members that left out streams.
-fn excluding(round: &Round, fixing: &FixedRound) -> Vec<ExcludingPresence> {
+pub(super) fn excluding(round: &Round, fixing: &FixedRound) -> Vec<ExcludingPresence> {
     let one = |(member, report): (&u32, &super::MemberReport)| {
         let presence = report.signed.clone()?;
         let rank = fixing.fixed.rank(*member)?;

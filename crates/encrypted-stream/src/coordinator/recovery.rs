@@ -10,6 +10,7 @@ use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
+use super::blame::Struck;
 use super::graph::tree;
 use super::openings::{opening_phase, pending_requests};
 use super::output::{Output, Timing};
@@ -19,7 +20,7 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::error::{ExclusionError, RestoreError};
 use crate::ledger::{Change, Scope, Step, read_record, write_record};
 use crate::membership::FixedMembership;
-use crate::messages::{Membership, OpeningSet};
+use crate::messages::{EdgeStatement, Membership, OpeningSet};
 
 /// Version of the format below. Any other version is refused.
 const VERSION: u8 = 2;
@@ -83,6 +84,21 @@ pub enum ServiceRecord {
         /// How many.
         streams: u32,
     },
+    /// In a bounded plan: an edge about which its ends have signed different things.
+    Struck {
+        /// The lower position first.
+        ends: (u32, u32),
+        /// What they have signed, in that order.
+        statements: Box<(Signed<EdgeStatement>, Signed<EdgeStatement>)>,
+    },
+    /// In a bounded plan, for a window whose M is fixed: the struck edges that its members leave out,
+    /// if any.
+    LeftOut {
+        /// Its start.
+        start: Timestamp,
+        /// The edges.
+        edges: Vec<(u32, u32)>,
+    },
 }
 
 impl Coordinator {
@@ -102,8 +118,8 @@ impl Coordinator {
         now: Timestamp,
     ) -> Result<(Self, Step<Vec<Output>>), RestoreError> {
         let mut coordinator = Self::new(announced, key, timing);
-        let (mut fixed, mut sets, mut unreported) =
-            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut fixed, mut sets, mut unreported, mut left_out) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
             let read =
                 read_record(value, VERSION).map_err(|error| RestoreError::of(position, error));
@@ -117,6 +133,9 @@ impl Coordinator {
                 }
                 ServiceRecord::Unreported { start, streams } => {
                     unreported.insert(start, streams);
+                }
+                ServiceRecord::LeftOut { start, edges } => {
+                    left_out.insert(start, edges);
                 }
                 record => coordinator.recall(record),
             }
@@ -132,6 +151,7 @@ impl Coordinator {
             let round = coordinator.resume(record, set.map(|(_, set)| set), now);
             let mut round = round.ok_or(bad)?;
             round.unreported = unreported.get(&start).copied().unwrap_or(0);
+            coordinator.leave_out(&mut round, left_out.get(&start));
             messages.extend(pending_requests(&round));
             coordinator.rounds.insert(start, round);
             coordinator.note_shares(start);
@@ -153,8 +173,12 @@ impl Coordinator {
             ServiceRecord::Picks { controller, picks } => {
                 self.graph.take(controller, picks);
             }
+            ServiceRecord::Struck { ends, statements } => {
+                self.bounded.struck.add(ends, *statements)
+            }
             ServiceRecord::Fixed { .. }
             | ServiceRecord::OpeningSet { .. }
+            | ServiceRecord::LeftOut { .. }
             | ServiceRecord::Unreported { .. } => {}
         }
     }
@@ -174,7 +198,8 @@ impl Coordinator {
         let present: BTreeMap<u32, MemberReport> = present.into_iter().collect();
         let pickers = self.graph.pickers(fixed.members());
         let tree = tree(&pickers, present.iter().map(|(at, present)| (*at, present.digest)));
-        let fixing = FixedRound { signed, fixed, tree, pickers };
+        let struck = Struck::default();
+        let fixing = FixedRound { signed, fixed, tree, pickers, struck };
         let (phase, most) = match set {
             None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
             Some(signed) => {
@@ -201,6 +226,10 @@ impl Coordinator {
             ServiceRecord::OpeningSet { window, .. } => (1, window.start),
             ServiceRecord::Ended { start } => (2, *start),
             ServiceRecord::Unreported { start, .. } => (7, *start),
+            ServiceRecord::Struck { ends: (one, other), .. } => {
+                (8, Timestamp(u64::from(*one) << 32 | u64::from(*other)))
+            }
+            ServiceRecord::LeftOut { start, .. } => (9, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
             ServiceRecord::Totals { .. } => (6, Timestamp(0)),
@@ -217,7 +246,7 @@ impl Coordinator {
     }
 
     /// Records of a window in progress are not needed once it has ended.
-    pub(super) fn removals(&self, start: Timestamp) -> [Change; 3] {
-        [0, 1, 7].map(|kind| Change::remove(self.key_for(kind, start)))
+    pub(super) fn removals(&self, start: Timestamp) -> [Change; 4] {
+        [0, 1, 7, 9].map(|kind| Change::remove(self.key_for(kind, start)))
     }
 }

@@ -10,6 +10,8 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
+use super::blame::{Blaming, Struck};
+use super::bounded::CommittedShares;
 use super::graph::Pickers;
 use super::receipts::Shares;
 use crate::counts::narrow;
@@ -50,6 +52,8 @@ pub(super) struct FixedRound {
     pub(super) fixed: FixedMembership,
     pub(super) tree: Tree,
     pub(super) pickers: Pickers,
+    /// In a bounded plan: the edges that its members leave out, and why.
+    pub(super) struck: Struck,
 }
 
 /// S with its digest.
@@ -59,6 +63,8 @@ pub(super) struct Opening {
     pub(super) digest: Digest,
     /// Whether each token has an opening; false with a single controller.
     pub(super) masked: bool,
+    /// In a bounded plan, once the row does not hold.
+    pub(super) blaming: Option<Box<Blaming>>,
 }
 
 /// How far a window has come.
@@ -92,6 +98,8 @@ pub(super) struct Round {
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
     /// In a verified plan: the same as they were signed, for the receipt.
     pub(super) shares: Shares,
+    /// In a bounded plan: what members have committed to. Tokens and openings are empty words then.
+    pub(super) committed: CommittedShares,
     /// The adder has all answers.
     pub(super) waits_for_sums: bool,
     /// Sums of something else have come for it.
@@ -125,6 +133,7 @@ impl Round {
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
             shares: Shares::default(),
+            committed: CommittedShares::default(),
             waits_for_sums: false,
             other_sums: false,
             refusals: BTreeMap::new(),
@@ -161,6 +170,9 @@ impl Round {
                 fixing.fixed.members().contains(from) && fixing.fixed.digest() == *about
             }
             Phase::Opening(fixing, opening) => {
+                if let Some(blaming) = &opening.blaming {
+                    return opening.set.contains(from) && blaming.request.digest() == *about;
+                }
                 let again = !self.tokens.contains_key(&from) && fixing.fixed.digest() == *about;
                 opening.set.contains(from) && (opening.digest == *about || again)
             }
@@ -176,6 +188,9 @@ impl Round {
                 (self.tokens.len() + self.refusals.len(), fixing.fixed.size() as usize)
             }
             Phase::Opening(_, opening) => {
+                if opening.blaming.is_some() {
+                    return !self.missing().is_empty();
+                }
                 let held = if opening.masked { self.openings.len() } else { self.tokens.len() };
                 (held, opening.set.count())
             }
@@ -196,6 +211,10 @@ impl Round {
                 members.filter(|p| !self.tokens.contains_key(p)).filter(waits).collect()
             }
             Phase::Opening(_, opening) => {
+                if let Some(blaming) = &opening.blaming {
+                    let lacks = |p: &u32| !blaming.statements.contains_key(p);
+                    return opening.set.iter().filter(lacks).filter(waits).collect();
+                }
                 let lacks = |p: &u32| {
                     !self.tokens.contains_key(p)
                         || (opening.masked && !self.openings.contains_key(p))

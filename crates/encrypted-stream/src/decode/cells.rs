@@ -16,6 +16,25 @@ pub fn cells(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<i128>, DecodeError>
     plan.cells.iter().enumerate().map(|(cell, place)| read(*place, cell, rows)).collect()
 }
 
+/// Rows from which [`cells`] reads these sums, with a check word of zero; `None` if there are none.
+#[must_use]
+pub fn rows_of(plan: &ReleasePlan, outputs: usize, sums: &[i128]) -> Option<Vec<u64>> {
+    let mut rows = vec![0; outputs];
+    let mut set = |row: u16, word: u64| rows.get_mut(usize::from(row)).map(|at| *at = word);
+    for (place, sum) in plan.cells.iter().zip(sums) {
+        let word = i64::try_from(*sum).ok().map(i64::cast_unsigned);
+        match *place {
+            SumLocation::Whole { row } | SumLocation::Digit { row, .. } => set(row, word?)?,
+            SumLocation::Limbs { low, high } => {
+                let upper = i64::try_from(*sum >> 32).ok()?;
+                set(low, u64::try_from(*sum & 0xffff_ffff).ok()?)?;
+                set(high, upper.cast_unsigned())?;
+            }
+        }
+    }
+    (cells(plan, &rows).as_deref() == Ok(sums)).then_some(rows)
+}
+
 fn read(place: SumLocation, cell: usize, rows: &[u64]) -> Result<i128, DecodeError> {
     let row = |row: u16| {
         let missing = DecodeError::MissingRow { row, found: rows.len() };

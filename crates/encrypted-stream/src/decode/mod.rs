@@ -19,7 +19,7 @@ mod output;
 mod rational;
 mod sketch;
 
-pub use cells::{cells, signed_digits};
+pub use cells::{cells, rows_of, signed_digits};
 pub use output::{Decimal, Output};
 pub use rational::Rational;
 

@@ -77,4 +77,7 @@ pub enum ExclusionError {
     /// Another query has held one of its attributes since before the epoch's list was accepted.
     #[error("another query holds one of its attributes")]
     HeldElsewhere,
+    /// In a bounded plan: its owner's window is beyond what schema and plan allow one owner.
+    #[error("its owner's window is beyond the bounds of one owner; the device needs a look")]
+    OutOfBounds,
 }

@@ -48,4 +48,10 @@ pub enum PlanShapeError {
     /// The plan is bounded.
     #[error("no service or controller serves `integrity = 'bounded'` yet; ask for 'verified'")]
     NotServed,
+    /// The plan is bounded, and has one controller, a consumer that rows are sealed to, masks of picks,
+    /// too many owners at a controller, or numbers that cannot be proven.
+    #[error(
+        "a bounded plan has two controllers or more, each with at most 256 owners, no consumer that rows are sealed to, no masks of picks, and at most three numbers that can be proven"
+    )]
+    BoundedForm,
 }

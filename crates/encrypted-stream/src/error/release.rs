@@ -80,6 +80,14 @@ pub enum ReleaseError {
     /// of which the service's state knows nothing. That state was restored from an older copy.
     #[error("the window was begun in a state of the service that was lost")]
     StateLost,
+    /// In a bounded plan: the proof of a member's noise does not hold, or its message has another form.
+    #[error("the opening of a member does not hold; the outcome names it")]
+    FaultyOpening,
+    /// In a bounded plan: the members' commitments do not open to the sum of their shares.
+    #[error(
+        "the members' commitments do not open to the row; the outcome names who lied, as far as it shows"
+    )]
+    NotTheRow,
 }
 
 impl ReleaseError {

@@ -205,6 +205,16 @@ pub enum WindowRefusalError {
         /// Its position.
         position: u32,
     },
+    /// In a bounded plan: nothing can be committed to, with a chance of 2^-252.
+    #[error("this controller cannot commit to its owners' windows; start it again")]
+    NotProvable,
+    /// In a bounded plan: edges are asked for of a window that this controller has not opened for this
+    /// set.
+    #[error("this controller has not opened the window for this set")]
+    NotOpened,
+    /// In a bounded plan: an edge is to be left out without two differing statements of its ends.
+    #[error("the membership leaves out an edge without two differing statements of its ends")]
+    BadStrike,
 }
 
 impl WindowRefusalError {

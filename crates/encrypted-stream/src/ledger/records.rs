@@ -13,42 +13,17 @@ use alpheus_time::{Timestamp, Window};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, GroupLists, LogLine};
+use super::{Change, GroupLists, LogLine, Scope, SpentToken};
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
-use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, Token, shared};
+use crate::messages::{
+    Announcement, Attendance, BoundedOpening, Contribution, Listing, Membership, Opening, shared,
+};
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
 const VERSION: u8 = 9;
-
-/// The owner of a part of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// One controller.
-    Controller(ControllerId),
-    /// All controllers of a host: plan announcements and memberships, which they share.
-    Host,
-    /// The service, for one plan.
-    Service(PlanId),
-}
-
-impl Scope {
-    /// The prefix of all its keys.
-    #[must_use]
-    pub fn prefix(&self) -> Vec<u8> {
-        match self {
-            Scope::Controller(id) => tagged(b'c', &id.0),
-            Scope::Host => vec![b'h'],
-            Scope::Service(plan) => tagged(b's', &plan.0),
-        }
-    }
-}
-
-fn tagged(tag: u8, bytes: &[u8]) -> Vec<u8> {
-    std::iter::once(tag).chain(bytes.iter().copied()).collect()
-}
 
 /// A record of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -278,23 +253,19 @@ pub enum Record {
         /// The sets.
         sets: Vec<[u8; 16]>,
     },
-}
-
-/// A token spent on a window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpentToken {
-    /// The plan.
-    pub plan: PlanId,
-    /// The window.
-    pub window: Window,
-    /// Digest of M.
-    pub membership: Digest,
-    /// This controller's streams that the token covers, by position in the plan.
-    pub accepted: Vec<u32>,
-    /// Owners with data at this controller.
-    pub owners: u32,
-    /// The answer, for repeated requests.
-    pub answer: Signed<Token>,
+    /// In a bounded plan: what a controller gave for a window, in the place of a token.
+    Contributed(SpentToken<Signed<Contribution>>),
+    /// The same for an opening.
+    BoundedOpened {
+        /// The plan.
+        plan: PlanId,
+        /// The window.
+        window: Window,
+        /// Digest of S.
+        opening_set: Digest,
+        /// The answer, for repeated requests.
+        answer: Signed<BoundedOpening>,
+    },
 }
 
 /// A record with the ledger's sequence number and clock at the time of writing.
@@ -443,10 +414,13 @@ impl Record {
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. })
+            | Record::Contributed(SpentToken { plan, window, .. })
             | Record::Closed { plan, window, .. } => {
                 key(own, kind::SPENT, &[&plan.0, &start(window)])
             }
-            Record::Opened { plan, window, .. } => opened_key(controller, plan, window.start),
+            Record::Opened { plan, window, .. } | Record::BoundedOpened { plan, window, .. } => {
+                opened_key(controller, plan, window.start)
+            }
             Record::Membership { digest, membership } => {
                 let (plan, start) = (membership.plan, start(&membership.window));
                 key(Scope::Host, kind::MEMBERSHIP, &[&plan.0, &start, &digest.0])

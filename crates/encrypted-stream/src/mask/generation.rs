@@ -9,11 +9,13 @@ use std::sync::Arc;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
+use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::PlanId;
 use alpheus_time::{Span, Timestamp};
 use zeroize::Zeroizing;
 
+use crate::mask::pads::MaskError;
 use crate::mask::pairs::{OwnKey, PairKeys};
 
 /// How long a generation takes new windows.
@@ -107,6 +109,23 @@ impl RoundKeys {
     #[must_use]
     pub fn new(pairs: PairKeys, own: impl Into<Arc<OwnKey>>) -> Self {
         Self { pairs, own: own.into() }
+    }
+
+    /// The key of the self-mask, for shares that are no words.
+    pub(crate) fn own(&self) -> &Prf {
+        &self.own.0
+    }
+
+    /// The keys of the pads with these others, for shares that are no words.
+    ///
+    /// # Errors
+    /// [`MaskError::NoKey`].
+    pub(crate) fn with_others(&self, others: &[u32]) -> Result<Vec<(u32, Prf)>, MaskError> {
+        let key = |position: &u32| {
+            let key = self.pairs.key(*position).ok_or(MaskError::NoKey { position: *position });
+            Ok((*position, key?))
+        };
+        others.iter().map(key).collect()
     }
 }
 

@@ -306,6 +306,40 @@ impl Masker {
         Ok(words)
     }
 
+    /// N(p) ∩ M without some, for shares that are no words: those with whom this controller has pads in
+    /// this window. `opened` is S, once it is fixed.
+    ///
+    /// # Errors
+    /// [`MaskError`], by the rules of [`Masker::token`] and [`Masker::opening`].
+    pub fn neighbours(
+        &mut self,
+        within: &WindowMembers<'_>,
+        without: &[u32],
+        opened: Option<&RosterSet>,
+    ) -> Result<Vec<u32>, MaskError> {
+        let state = self.prepare(within)?;
+        let stays = |other: &&u32| !without.contains(other);
+        let left: Vec<u32> = state.neighbours.iter().filter(stays).copied().collect();
+        let picks = |of: Option<&RosterSet>| {
+            let counts = |pick: &&u32| of.is_none_or(|of| of.contains(**pick));
+            state.picks.iter().filter(stays).filter(counts).count()
+        };
+        self.check_company(&left, picks(None), MemberSet::Membership)?;
+        if let Some(opened) = opened {
+            self.check_roster(opened)?;
+            if !opened.is_subset_of(within.members) {
+                return Err(MaskError::NotASubset);
+            }
+            if !opened.contains(self.pairs.position()) {
+                return Err(MaskError::NotOpened);
+            }
+            let inside: Vec<u32> = left.iter().copied().filter(|q| opened.contains(*q)).collect();
+            self.check_company(&inside, picks(Some(opened)), MemberSet::OpeningSet)?;
+        }
+        self.last = Some(state);
+        Ok(left)
+    }
+
     fn keys<'a>(&'a self, keys: Option<&'a RoundKeys>) -> (&'a PairKeys, &'a OwnKey) {
         keys.map_or((&self.pairs, &self.own), |keys| (&keys.pairs, &keys.own))
     }

@@ -187,6 +187,16 @@ impl PairKeys {
         self.slot(other).is_some()
     }
 
+    /// The key of the pads with another controller, if there is one and keys are stored
+    /// [compact](Storage::Compact).
+    pub(crate) fn key(&self, other: u32) -> Option<Prf> {
+        let slot = self.slot(other)?;
+        match &self.masks {
+            MaskKeys::Compact(keys) => keys.get(slot).map(Prf::from_bytes),
+            MaskKeys::Expanded(_) => None,
+        }
+    }
+
     /// The index of the keys with a controller.
     fn slot(&self, other: u32) -> Option<usize> {
         match &self.sparse {

@@ -2,6 +2,8 @@
 
 use alpheus_time::Window;
 
+use super::bounded::BoundsError;
+
 /// Which part of a member's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharePart {
@@ -124,6 +126,9 @@ pub enum ReceiptError {
         /// In the receipt.
         signed: u32,
     },
+    /// In a bounded plan: the proofs do not hold, or the commitments do not open to a row.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
     /// The row says something else than what the members have signed.
     #[error("the row differs from what the controllers have signed")]
     OtherRow,

@@ -6,16 +6,19 @@
 //! | [`verify`](crate::receipt::Receipt::verify) | the checks, a pure function |
 //! | [`error`] | what does not hold |
 //! | [`exclusions`](ExcludingPresence) | who left out streams, and signed that |
+//! | [`bounded`](BoundedReceipt::verify) | the same of bounded windows, with all proofs |
 //!
 //! # Privacy
 //! A receipt shows which controllers were present and how many owners with data each stated. Its
 //! readers learn of values what the service learns: the sum, as long as no more than t of the
 //! members help them.
 
+mod bounded;
 pub mod error;
 mod exclusions;
 mod verify;
 
+pub use bounded::{BoundedReceipt, BoundedShare, BoundedWindow, BoundsError};
 pub use error::{ReceiptError, SharePart};
 pub use exclusions::{ExcludingPresence, SignedExclusions};
 pub use verify::VerifiedRow;

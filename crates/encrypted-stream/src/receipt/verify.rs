@@ -13,6 +13,7 @@ use crate::consumer::SealedSum;
 use crate::counts::narrow;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
+use crate::messages::{Membership, OpeningSet};
 use crate::sums::add;
 
 /// Members whose signatures are checked together.
@@ -45,14 +46,15 @@ impl Receipt {
         window: Window,
     ) -> Result<VerifiedRow, ReceiptError> {
         let plan = announced.plan();
-        if !plan.integrity.is_verified() {
+        // Rows of a bounded plan are proven too, which this receipt does not show.
+        if !plan.integrity.is_verified() || plan.integrity.is_bounded() {
             return Err(ReceiptError::NotVerified);
         }
         if self.listing.as_ref() != announced.listing() {
             return Err(ReceiptError::OtherList);
         }
-        let fixed = self.members(announced, window)?;
-        let (set, bound_to) = self.opened(announced, &fixed, window)?;
+        let fixed = members_of(&self.membership, announced, window)?;
+        let (set, bound_to) = opened_of(self.opening_set.as_ref(), announced, &fixed, window)?;
         check_population(announced, &fixed, &set)?;
         if self.shares.len() != set.count() {
             let (found, expected) = (self.shares.len(), set.count());
@@ -72,66 +74,65 @@ impl Receipt {
         let (plan, membership) = (announced.id(), fixed.digest());
         Ok(VerifiedRow { plan, window, membership, set, words, population, exclusions })
     }
+}
 
-    /// M, if it is the service's for this window of the plan.
-    fn members(
-        &self,
-        announced: &AnnouncedPlan,
-        window: Window,
-    ) -> Result<FixedMembership, ReceiptError> {
-        let signed = self.membership.open(announced.service());
-        let membership = signed.map_err(|_| ReceiptError::Membership)?;
-        if membership.plan != announced.id() {
-            return Err(ReceiptError::OtherPlan);
-        }
-        if membership.window != window {
-            return Err(ReceiptError::OtherWindow(membership.window));
-        }
-        let fixed = FixedMembership::new(&membership).map_err(|_| ReceiptError::Roster)?;
-        if fixed.members().roster() != announced.controllers() {
-            return Err(ReceiptError::Roster);
-        }
-        let invented = |at: &u32| fixed.owners_at(*at) > announced.owners(*at);
-        let found = fixed.members().iter().find(invented);
-        found.map_or(Ok(()), |controller| Err(ReceiptError::OwnersInvented { controller }))?;
-        Ok(fixed)
+/// M, if it is the service's for this window of the plan.
+pub(super) fn members_of(
+    signed: &Signed<Membership>,
+    announced: &AnnouncedPlan,
+    window: Window,
+) -> Result<FixedMembership, ReceiptError> {
+    let membership = signed.open(announced.service()).map_err(|_| ReceiptError::Membership)?;
+    if membership.plan != announced.id() {
+        return Err(ReceiptError::OtherPlan);
     }
+    if membership.window != window {
+        return Err(ReceiptError::OtherWindow(membership.window));
+    }
+    let fixed = FixedMembership::new(&membership).map_err(|_| ReceiptError::Roster)?;
+    if fixed.members().roster() != announced.controllers() {
+        return Err(ReceiptError::Roster);
+    }
+    let invented = |at: &u32| fixed.owners_at(*at) > announced.owners(*at);
+    let found = fixed.members().iter().find(invented);
+    found.map_or(Ok(()), |controller| Err(ReceiptError::OwnersInvented { controller }))?;
+    Ok(fixed)
+}
 
-    /// S and its digest, if it is the service's for this M. A single controller is an S of
-    /// itself, which has no digest.
-    fn opened(
-        &self,
-        announced: &AnnouncedPlan,
-        fixed: &FixedMembership,
-        window: Window,
-    ) -> Result<(RosterSet, Option<Digest>), ReceiptError> {
-        let (set, digest) = match (&self.opening_set, announced.is_single()) {
-            (None, true) => (fixed.members().clone(), None),
-            (Some(signed), false) => {
-                let opened = signed.open(announced.service());
-                let opened = opened.map_err(|_| ReceiptError::OpeningSet)?;
-                let stated = (opened.plan, opened.window, opened.membership);
-                if stated != (announced.id(), window, fixed.digest()) {
-                    return Err(ReceiptError::OtherSet);
-                }
-                (opened.set.clone(), Some(opened.digest()))
+/// S and its digest, if it is the service's for this M. A single controller is an S of itself, which
+/// has no digest.
+pub(super) fn opened_of(
+    signed: Option<&Signed<OpeningSet>>,
+    announced: &AnnouncedPlan,
+    fixed: &FixedMembership,
+    window: Window,
+) -> Result<(RosterSet, Option<Digest>), ReceiptError> {
+    let (set, digest) = match (signed, announced.is_single()) {
+        (None, true) => (fixed.members().clone(), None),
+        (Some(signed), false) => {
+            let opened = signed.open(announced.service());
+            let opened = opened.map_err(|_| ReceiptError::OpeningSet)?;
+            let stated = (opened.plan, opened.window, opened.membership);
+            if stated != (announced.id(), window, fixed.digest()) {
+                return Err(ReceiptError::OtherSet);
             }
-            _ => return Err(ReceiptError::OpeningSet),
-        };
-        if set.roster() != announced.controllers() || !set.is_subset_of(fixed.members()) {
-            return Err(ReceiptError::NotASubset);
+            (opened.set.clone(), Some(opened.digest()))
         }
-        let (held, needed) = (narrow(set.count()), announced.min_opening(fixed.size()));
-        if held < needed {
-            return Err(ReceiptError::BelowQuorum { held, needed });
-        }
-        Ok((set, digest))
+        _ => return Err(ReceiptError::OpeningSet),
+    };
+    if set.roster() != announced.controllers() || !set.is_subset_of(fixed.members()) {
+        return Err(ReceiptError::NotASubset);
     }
+    let (held, needed) = (narrow(set.count()), announced.min_opening(fixed.size()));
+    if held < needed {
+        return Err(ReceiptError::BelowQuorum { held, needed });
+    }
+    Ok((set, digest))
 }
 
 /// The population that every member of S must have counted, as far as others can tell: of two
 /// controllers, each may trust the other.
-fn check_population(
+pub(super) fn check_population(
     announced: &AnnouncedPlan,
     fixed: &FixedMembership,
     set: &RosterSet,

@@ -1,7 +1,6 @@
 //! The integration tests of this crate. They are one binary, because each binary costs a link.
 
 #[expect(clippy::unwrap_used, reason = "a test's way to fail")]
-#[cfg(feature = "bounded")]
 mod bounded;
 mod certificates;
 mod devices;

@@ -48,7 +48,11 @@ impl Evil {
 
     /// Nobody has received the plan yet.
     pub fn unannounced(setup: Setup) -> Self {
-        let mut world = World::new(setup);
+        Self::unannounced_in(World::new(setup))
+    }
+
+    /// The same in a world.
+    pub fn unannounced_in(mut world: World) -> Self {
         let mut store = Memory::default();
         let count = world.setup.controllers;
         let controllers = (0..count).map(|p| world.controller(p, &mut store)).collect();

@@ -12,6 +12,7 @@
 
 mod adder;
 mod attacks;
+mod bounded;
 mod bounds;
 mod budgets;
 mod coordinator;

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use alpheus_encrypted_stream::bounded::terms_of;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
-use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -36,11 +37,30 @@ pub struct Net {
     pub lost: fn(u32, &ServiceMessage) -> bool,
     /// The adder, if sums are delegated.
     pub adder: Option<Adder>,
+    /// What leaves a controller in the place of its answer.
+    pub lies: Lies,
+    /// Why the service dropped messages; nothing else is affected.
+    pub dropped: Vec<MessageError>,
+    /// The window that was closed last.
+    report: Option<WindowReport>,
 }
+
+/// What leaves the controller at a position in the place of its answer.
+pub type Lies = Box<dyn Fn(u32, ControllerMessage) -> Vec<ControllerMessage>>;
 
 /// The service's side of a world's plan, before any answer.
 pub fn coordinator(world: &World) -> Coordinator {
-    Coordinator::new(world.announced.clone(), world.service.clone(), Timing::default())
+    let (announced, key) = (world.announced.clone(), world.service.clone());
+    with_terms(world, Coordinator::new(announced, key, Timing::default()))
+}
+
+/// Who checks proofs, if the plan is bounded.
+pub fn with_terms(world: &World, coordinator: Coordinator) -> Coordinator {
+    let terms = terms_of(&world.plan, &world.schema, &world.layout);
+    match terms.unwrap() {
+        Some(terms) => coordinator.with_terms(terms),
+        None => coordinator,
+    }
 }
 
 impl Net {
@@ -85,6 +105,9 @@ impl Net {
             sleep_after_token: vec![],
             lost: |_, _| false,
             adder: None,
+            lies: Box::new(|_, answer| vec![answer]),
+            dropped: vec![],
+            report: None,
         }
     }
 
@@ -121,8 +144,13 @@ impl Net {
 
     /// Closes a window and delivers until nothing is left to deliver.
     pub fn close(&mut self, number: u64) {
-        let report = self.world.report(number);
-        let now = after(number);
+        self.report = Some(self.world.report(number));
+        self.close_again(after(number));
+    }
+
+    /// Reports the last window again, to a service that may have lost it.
+    pub fn close_again(&mut self, now: Timestamp) {
+        let Some(report) = self.report.clone() else { return };
         let step = self.coordinator.handle_window_report(&report, now);
         self.run(now, step);
     }
@@ -157,6 +185,7 @@ impl Net {
         let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
         let (coordinator, step) =
             Coordinator::restore(announced, key, Timing::default(), values, now).unwrap();
+        let coordinator = with_terms(&self.world, coordinator);
         self.coordinator = adder::with_adder(coordinator, self.adder.as_ref());
         self.run(now, step);
     }
@@ -169,6 +198,7 @@ impl Net {
 
     pub fn run(&mut self, now: Timestamp, step: Step<Vec<Output>>) {
         let mut queue: VecDeque<(u32, ServiceMessage)> = VecDeque::new();
+        let is_bounded = self.world.plan.integrity.is_bounded();
         self.service(step, &mut queue);
         while let Some((to, message)) = queue.pop_front() {
             self.sent.push((to, message.clone()));
@@ -187,11 +217,14 @@ impl Net {
                 };
                 self.asleep.extend(tired.contains(&to).then_some(to));
                 self.heard.push((to, answer.clone()));
-                let message = self.coordinator.verify(&answer, to).unwrap();
-                match self.coordinator.handle(&message, now, &self.world) {
-                    // An earlier answer has ended the window.
-                    Err(MessageError::UnknownWindow) => {}
-                    step => self.service(step.unwrap(), &mut queue),
+                for answer in (self.lies)(to, answer) {
+                    let message = self.coordinator.verify(&answer, to).unwrap();
+                    match self.coordinator.handle(&message, now, &self.world) {
+                        // An earlier answer has ended the window.
+                        Err(MessageError::UnknownWindow) => {}
+                        Err(error) if is_bounded => self.dropped.push(error),
+                        step => self.service(step.unwrap(), &mut queue),
+                    }
                 }
             }
         }

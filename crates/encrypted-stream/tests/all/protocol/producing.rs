@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    fn open(
+    pub fn open(
         &mut self,
         stream: StreamId,
         secret: &MasterSecret,

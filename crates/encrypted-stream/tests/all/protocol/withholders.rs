@@ -129,6 +129,7 @@ fn no_strategy_ruins_more_than_a_few_of_a_hundred_windows() {
                     refused: BTreeMap::new(),
                     unopened: unopened.copied().collect(),
                     opening_set: Some(RosterSet::full(3)),
+                    faults: vec![],
                 };
                 withholders.note(&world.plan, &outcome);
             }
@@ -161,6 +162,7 @@ fn ruined_days(hour: u64, patient: u64) -> (u64, u64) {
                 refused: BTreeMap::new(),
                 unopened: world.plan.roster[1..].iter().take(usize::from(lacks)).copied().collect(),
                 opening_set: (!lacks).then(|| RosterSet::full(3)),
+                faults: vec![],
             };
             withholders.note(&world.plan, &outcome);
         }
@@ -187,6 +189,7 @@ const OPENED: Opened = Opened {
     windows: 0,
     lost: 0,
     receipt: None,
+    bounded: None,
 };
 
 /// Five controllers of which four must answer, and two that are present and give no tokens.

@@ -1,0 +1,285 @@
+//! Bounded windows: contributions are checked before S is fixed, openings once they are all here, and
+//! the row is what the commitments open to (`docs/protocol.md`, *Bounded windows*).
+
+use std::collections::BTreeMap;
+
+use alpheus_bounded_influence::blame::{Blame, LieError};
+use alpheus_bounded_influence::check::{
+    Bounded, BoundedRow, Checker, FaultError, FaultyError, Member, Opened as OpenedShare,
+    OpeningsError,
+};
+use alpheus_bounded_influence::messages::Scope;
+use alpheus_bounded_influence::terms::Terms;
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_time::{Timestamp, Window};
+
+use super::Coordinator;
+use super::blame::Struck;
+use super::output::{Opened, Output, Sums};
+use super::round::{FixedRound, Phase, Round};
+use crate::bounded::scope_of;
+use crate::decode::rows_of;
+use crate::error::{MessageError, ReleaseError};
+use crate::ledger::Step;
+use crate::mask::set::RosterSet;
+use crate::messages::{BoundedOpening, Contribution};
+use crate::receipt::{BoundedReceipt, BoundedShare};
+
+/// Why a member of a bounded window is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberFault {
+    /// Its commitments or its opening do not hold. Nobody who keeps to the protocol does that.
+    #[error(transparent)]
+    Fault(FaultError),
+    /// A row failed, and it lied.
+    #[error(transparent)]
+    Lie(LieError),
+    /// A row failed, and it did not state its edges. That proves nothing.
+    #[error("it did not state its edges")]
+    Silent,
+}
+
+/// A message as it was signed, and opened.
+pub(super) type Held<T> = (Verified<T>, Signed<T>);
+
+/// What the members of a bounded window have committed to so far.
+#[derive(Default)]
+pub(super) struct CommittedShares {
+    contributions: BTreeMap<u32, Held<Contribution>>,
+    openings: BTreeMap<u32, Held<BoundedOpening>>,
+    /// Those whose proofs hold.
+    bounded: BTreeMap<u32, Bounded>,
+    /// Members whose messages do not hold.
+    pub(super) faults: Vec<(u32, MemberFault)>,
+}
+
+/// The bounded side of a coordinator; nothing of it in any other plan.
+#[derive(Default)]
+pub(super) struct BoundedSide {
+    pub(super) checker: Option<Box<Checker>>,
+    /// What rounds of blame have shown. Made once there are terms.
+    pub(super) blame: Option<Blame>,
+    /// The edges that are struck.
+    pub(super) struck: Struck,
+}
+
+impl CommittedShares {
+    /// Keeps the first contribution of a member, unless it has opened another one.
+    fn take_contribution(&mut self, from: u32, held: Held<Contribution>) -> bool {
+        let digest = held.0.digest();
+        let known = self.contributions.get(&from).is_none_or(|(own, _)| own.digest() == digest);
+        let opens = self.openings.get(&from).is_none_or(|(own, _)| own.contribution == digest);
+        if known && opens {
+            self.contributions.entry(from).or_insert(held);
+        }
+        known && opens
+    }
+
+    /// Keeps the first opening of a member, unless it is of another contribution than is here.
+    fn take_opening(&mut self, from: u32, held: Held<BoundedOpening>) -> bool {
+        let (own, digest) = (self.contributions.get(&from), held.0.digest());
+        let known = self.openings.get(&from).is_none_or(|(own, _)| own.digest() == digest);
+        let opens = own.is_none_or(|(own, _)| own.digest() == held.0.contribution);
+        if known && opens {
+            self.openings.entry(from).or_insert(held);
+        }
+        known && opens
+    }
+
+    fn note(&mut self, faulty: &[FaultyError]) {
+        let named = faulty.iter().map(|one| (one.controller, MemberFault::Fault(one.fault)));
+        self.faults.extend(named);
+    }
+}
+
+impl Coordinator {
+    /// For a bounded plan: what its members prove. Without it no contribution counts, so none of its
+    /// windows opens.
+    #[must_use]
+    pub fn with_terms(mut self, terms: Terms) -> Self {
+        let mut blame = Blame::new(self.announced.tolerated());
+        self.bounded.struck.edges().for_each(|edge| blame.recall(edge));
+        self.bounded.blame = Some(blame);
+        self.bounded.checker = Some(Box::new(Checker::new(terms)));
+        self
+    }
+
+    /// Whether members commit to their owners' values.
+    pub(super) fn is_proven(&self) -> bool {
+        self.plan().integrity.is_bounded()
+    }
+
+    /// The scope of a window under a membership, if this is a bounded plan whose terms are known.
+    pub(super) fn scope(&self, window: Window, fixing: &FixedRound) -> Option<Scope> {
+        let checker = self.bounded.checker.as_deref().filter(|_| self.is_proven())?;
+        Some(scope_of(&self.id(), checker.terms(), window, fixing.fixed.digest()))
+    }
+
+    /// The window that a scope states, if it is one in progress under this membership.
+    pub(super) fn window_of_scope(&self, scope: &Scope) -> Result<Window, MessageError> {
+        let (start, end) = (Timestamp(scope.start), Timestamp(scope.end));
+        let window = Window { start, end };
+        let round = self.rounds.get(&start).filter(|round| round.window == window);
+        let round = round.ok_or(MessageError::UnknownWindow)?;
+        let (Phase::Collecting(fixing) | Phase::Opening(fixing, _)) = &round.phase else {
+            return Err(MessageError::Mismatched);
+        };
+        let own = self.scope(window, fixing);
+        if own == Some(*scope) { Ok(window) } else { Err(MessageError::Mismatched) }
+    }
+
+    /// Takes a contribution if it is for this M. Its proofs are checked with all others, before S
+    /// is fixed.
+    pub(super) fn contribution(
+        &mut self,
+        now: Timestamp,
+        (given, signed): (&Verified<Contribution>, &Signed<Contribution>),
+        sums: &impl Sums,
+    ) -> Result<Step<Vec<Output>>, MessageError> {
+        let (window, controller) = (self.window_of_scope(&given.scope)?, given.controller);
+        let listed = usize::try_from(self.announced.owners(controller)).unwrap_or(usize::MAX);
+        let round = self.round_mut(window)?;
+        let wanted = match &round.phase {
+            Phase::Opening(_, opening) => &opening.set,
+            Phase::Collecting(fixing) => fixing.fixed.members(),
+            Phase::Summoned => return Err(MessageError::Mismatched),
+        };
+        if !wanted.contains(controller) {
+            return Err(MessageError::Late);
+        }
+        if given.owners.len() > listed {
+            return Err(MessageError::Malformed);
+        }
+        if !round.committed.take_contribution(controller, (given.clone(), signed.clone())) {
+            return Err(MessageError::Mismatched);
+        }
+        round.refusals.remove(&controller);
+        round.tokens.insert(controller, Vec::new());
+        Ok(self.advance(now, window.start, sums))
+    }
+
+    /// Takes an opening if it is for this S.
+    pub(super) fn bounded_opening(
+        &mut self,
+        now: Timestamp,
+        (given, signed): (&Verified<BoundedOpening>, &Signed<BoundedOpening>),
+        sums: &impl Sums,
+    ) -> Result<Step<Vec<Output>>, MessageError> {
+        let (window, controller) = (self.window_of_scope(&given.scope)?, given.controller);
+        let round = self.round_mut(window)?;
+        let Phase::Opening(_, opens) = &round.phase else { return Err(MessageError::Mismatched) };
+        if opens.digest != given.opening_set || !opens.set.contains(controller) {
+            return Err(MessageError::Mismatched);
+        }
+        if !round.committed.take_opening(controller, (given.clone(), signed.clone())) {
+            return Err(MessageError::Mismatched);
+        }
+        round.openings.insert(controller, Vec::new());
+        Ok(self.advance(now, window.start, sums))
+    }
+
+    /// Checks the contributions that are here and not checked yet, in one batch. One that does not hold
+    /// counts as none, and its member is named.
+    pub(super) fn check_contributions(&mut self, start: Timestamp) {
+        let Some(round) = self.rounds.get(&start) else { return };
+        let (Phase::Collecting(fixing) | Phase::Opening(fixing, _)) = &round.phase else { return };
+        let Some(scope) = self.scope(round.window, fixing) else { return };
+        let new = round.committed.contributions.iter();
+        let new = new.filter(|(member, _)| !round.committed.bounded.contains_key(member));
+        let member = |controller: u32| Member {
+            controller,
+            counted: fixing.fixed.owners_at(controller),
+            listed: self.announced.owners(controller),
+        };
+        let signed: Vec<_> =
+            new.map(|(controller, (given, _))| (member(*controller), given.clone())).collect();
+        let checker = self.bounded.checker.as_deref();
+        let found = checker.and_then(|own| own.contributions(&scope, &signed).ok());
+        // If nothing could be checked, nothing counts.
+        let found = found.unwrap_or_default();
+        let Some(round) = self.rounds.get_mut(&start) else { return };
+        round.committed.note(&found.faulty);
+        let bounded = found.bounded.into_iter().map(|own| (own.controller(), own));
+        round.committed.bounded.extend(bounded);
+        let CommittedShares { contributions, bounded, .. } = &mut round.committed;
+        contributions.retain(|member, _| bounded.contains_key(member));
+        round.tokens.retain(|member, _| bounded.contains_key(member));
+    }
+
+    /// The shares of the members of S, once all are here and hold; or who is at fault.
+    pub(super) fn opened_shares(
+        &mut self,
+        start: Timestamp,
+    ) -> Result<Vec<OpenedShare>, ReleaseError> {
+        // Those of before a restart are not checked yet.
+        self.check_contributions(start);
+        let lost = ReleaseError::FaultyOpening;
+        let round = self.rounds.get_mut(&start).ok_or(lost)?;
+        let Phase::Opening(_, opens) = &round.phase else { return Err(lost) };
+        let share = |member: u32| {
+            let bounded = round.committed.bounded.get(&member)?.clone();
+            Some((bounded, round.committed.openings.get(&member)?.0.clone()))
+        };
+        let shares: Option<Vec<_>> = opens.set.iter().map(share).collect();
+        let (digest, shares) = (opens.digest, shares.ok_or(lost)?);
+        let checker = self.bounded.checker.as_deref().ok_or(lost)?;
+        checker.openings(&digest, &shares).map_err(|error| {
+            if let OpeningsError::Refused { faulty, .. } = error {
+                round.committed.note(&faulty);
+            }
+            lost
+        })
+    }
+
+    /// Ends a bounded window whose openings are all here, or asks who lied.
+    pub(super) fn conclude_bounded(
+        &mut self,
+        now: Timestamp,
+        start: Timestamp,
+    ) -> Step<Vec<Output>> {
+        let opened = match self.opened_shares(start) {
+            Ok(opened) => opened,
+            Err(failure) => return self.fail(start, failure),
+        };
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
+        let Phase::Opening(fixing, opens) = &round.phase else { return Step::default() };
+        let members: Vec<u32> = opens.set.iter().collect();
+        let checker = self.bounded.checker.as_deref();
+        match checker.map(|checker| checker.row(&members, &opened, None)) {
+            Some(Ok(row)) => {
+                let result = self.bounded_result(round, (fixing, &opens.set), &row);
+                self.end(start, result)
+            }
+            _ => self.begin_blame(now, start, opened),
+        }
+    }
+
+    /// The result of a row that the commitments open to.
+    fn bounded_result(
+        &self,
+        round: &Round,
+        (fixing, set): (&FixedRound, &RosterSet),
+        row: &BoundedRow,
+    ) -> Result<Opened, ReleaseError> {
+        let plan = self.plan();
+        let outputs = rows_of(&plan.select, plan.release.outputs(), row.values());
+        let outputs = outputs.ok_or(ReleaseError::WrongLength)?;
+        let receipt = self.bounded_receipt(round, fixing).ok_or(ReleaseError::FaultyOpening)?;
+        let result = self.result_of_sum(round, set, outputs)?;
+        Ok(Opened { bounded: Some(Box::new(receipt)), ..result })
+    }
+
+    /// What the members said, for readers.
+    fn bounded_receipt(&self, round: &Round, fixing: &FixedRound) -> Option<BoundedReceipt> {
+        let Phase::Opening(_, opens) = &round.phase else { return None };
+        let share = |member: u32| {
+            let contribution = round.committed.contributions.get(&member)?.1.clone();
+            let opening = round.committed.openings.get(&member)?.1.clone();
+            Some(BoundedShare { contribution, opening })
+        };
+        let shares = opens.set.iter().map(share).collect::<Option<Vec<_>>>()?;
+        let exclusions = super::receipts::excluding(round, fixing);
+        let (membership, opening_set) = (fixing.signed.clone(), opens.signed.clone());
+        Some(BoundedReceipt { membership, opening_set, shares, exclusions })
+    }
+}
