@@ -1,11 +1,11 @@
-//! Files and folders: read whole, or created once and never overwritten.
+//! Files and folders: read whole, created once and never overwritten, or replaced as a whole.
 
 use crate::errors::ErrorId;
 use crate::failure::{Blame, Category, Failure, printed};
 use rustix::fs::Mode;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -18,19 +18,70 @@ pub enum Readers {
     Everybody,
 }
 
+impl Readers {
+    fn mode(self) -> Mode {
+        let own = Mode::RUSR | Mode::WUSR;
+        match self {
+            Readers::Owner => own,
+            Readers::Everybody => own | Mode::RGRP | Mode::ROTH,
+        }
+    }
+}
+
 /// Writes a new file, durably.
 ///
 /// # Errors
 /// If it exists already or cannot be written.
 pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Result<(), Failure> {
-    let own = Mode::RUSR | Mode::WUSR;
-    let mode = match readers {
-        Readers::Owner => own,
-        Readers::Everybody => own | Mode::RGRP | Mode::ROTH,
-    };
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path);
+    let mode = readers.mode().bits();
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     let mut file = file.blame_io(path)?;
     file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).blame_io(path)
+}
+
+/// Replaces a file as a whole, durably: after a crash there is the old one or the new one. Mode
+/// and owner stay. Nothing is written where a link leads to.
+///
+/// # Errors
+/// The system's error; the old file is still there then.
+pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> io::Result<()> {
+    // Several commands may use one folder at a time.
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = Path::new(&beside);
+    let written =
+        write_like(path, (beside, readers), bytes.as_ref()).and_then(|()| fs::rename(beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(beside)))?;
+    // The name is durable with its folder. The parent of a bare name is empty.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Writes a new file with the mode and the owner of another one, if that is there.
+fn write_like(path: &Path, (new, readers): (&Path, Readers), bytes: &[u8]) -> io::Result<()> {
+    // An earlier process of this number may have left one.
+    match fs::remove_file(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(readers.mode().bits()).open(new)?;
+    if let Ok(before) = fs::metadata(path) {
+        fchown(&file, Some(before.uid()), Some(before.gid()))?;
+        file.set_permissions(before.permissions())?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Locks a folder until what is returned is dropped. Others who lock it wait for that long.
+///
+/// # Errors
+/// If it cannot be opened or locked.
+pub fn lock_folder(folder: &Path) -> Result<File, Failure> {
+    let opened = File::open(folder).blame_io(folder)?;
+    opened.lock().blame_io(folder)?;
+    Ok(opened)
 }
 
 /// The name of standard output, where a command writes a file.
@@ -72,7 +123,7 @@ pub fn other_format(bytes: &[u8], magic: &[u8; 8]) -> Option<char> {
 /// # Errors
 /// A [`Failure`] that names the file.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).blame_io(path)?;
+    let bytes = fs::read(path).blame_io(path)?;
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(Category::Input, "not UTF-8 text")
             .at(path.display().to_string())
@@ -103,7 +154,7 @@ pub struct OpenFolderError(u32);
 /// # Errors
 /// If it cannot be read, or others can look into it.
 pub fn check_private_folder(folder: &Path) -> Result<(), Failure> {
-    let mode = std::fs::metadata(folder).blame_io(folder)?.permissions().mode();
+    let mode = fs::metadata(folder).blame_io(folder)?.permissions().mode();
     let open = mode & OTHERS != 0;
     if open { Err(OpenFolderError(mode & 0o777)).blame_input(folder) } else { Ok(()) }
 }
@@ -113,11 +164,11 @@ pub fn check_private_folder(folder: &Path) -> Result<(), Failure> {
 /// # Errors
 /// If it cannot be read, or others can read it.
 pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let mode = std::fs::metadata(path).blame_io(path)?.permissions().mode();
+    let mode = fs::metadata(path).blame_io(path)?.permissions().mode();
     if mode & OTHERS != 0 {
         return Err(OpenKeyFileError(mode & 0o777)).blame_input(path);
     }
-    let mut bytes = Zeroizing::new(std::fs::read(path).blame_io(path)?);
+    let mut bytes = Zeroizing::new(fs::read(path).blame_io(path)?);
     while bytes.last().is_some_and(u8::is_ascii_whitespace) {
         bytes.pop();
     }
@@ -129,23 +180,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_is_replaced_as_a_whole_with_its_mode_and_not_through_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, far) = (folder.path().join("list"), folder.path().join("far"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        replace(&path, "one", Readers::Owner).unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("one", 0o600));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        // Somebody has put a link where the new file is written first.
+        fs::write(&far, "far").unwrap();
+        let beside = folder.path().join(format!("list.{}.new", std::process::id()));
+        std::os::unix::fs::symlink(&far, beside).unwrap();
+        replace(&path, "two", Readers::Owner).unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("two", 0o640));
+        assert_eq!(fs::read_to_string(&far).unwrap(), "far");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    #[test]
     fn a_folder_that_others_can_look_into_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         for (mode, good) in [(0o700, true), (0o500, true), (0o750, false), (0o701, false)] {
-            let permissions = std::fs::Permissions::from_mode(mode);
-            std::fs::set_permissions(folder.path(), permissions).unwrap();
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(folder.path(), permissions).unwrap();
             assert_eq!(check_private_folder(folder.path()).is_ok(), good, "{mode:o}");
         }
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]
     fn a_key_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        std::fs::write(&path, "a key file of some length\n").unwrap();
+        fs::write(&path, "a key file of some length\n").unwrap();
         for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let read = read_key_file(&path);
             assert_eq!(read.is_ok(), good, "{mode:o}");
             if let Ok(bytes) = read {

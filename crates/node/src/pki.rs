@@ -7,7 +7,7 @@
 mod issued;
 
 use crate::failure::{Blame, Category, Failure};
-use crate::files::{Readers, make_private_folder, write_new};
+use crate::files::{Readers, make_private_folder, replace, write_new};
 use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
@@ -20,7 +20,6 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::Zeroizing;
@@ -193,22 +192,14 @@ pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Fa
     let known = IssuedCertificate::open(&der, &issuer).blame_input(certificate)?;
     let issuer = Issuer::new(authority_params(), issuer);
     let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer);
-    let text = renewed.blame(Category::Io)?.pem();
-    let new = certificate.with_extension("pem.new");
-    fs::write(&new, text).blame_io(&new)?;
-    let before = fs::metadata(certificate).blame_io(certificate)?;
-    fs::set_permissions(&new, before.permissions()).blame_io(&new)?;
-    chown(&new, Some(before.uid()), Some(before.gid())).blame_io(&new)?;
-    fs::rename(&new, certificate).blame_io(certificate)
+    replace(certificate, renewed.blame(Category::Io)?.pem(), Readers::Everybody)
+        .blame_io(certificate)
 }
 
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Processes that listen are also reached on the machine itself.
-    let serves = matches!(name.role, Role::Server | Role::Controller)
-        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board)
-        || matches!(name.role, Role::Registrar | Role::Smoother | Role::Aggregator);
-    if serves {
+    if name.role.serves() {
         names.extend(LOCAL.map(str::to_owned));
     }
     let mut params = CertificateParams::new(names).blame(Category::Usage)?;
