@@ -15,6 +15,7 @@ use crate::files::other_format;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -121,10 +122,10 @@ impl FenceFile {
         let (lock, io) =
             (PathBuf::from(lock), |source| FenceError::Io { path: path.into(), source });
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        if !held.contains_key(&lock) {
+        if let Entry::Vacant(place) = held.entry(lock) {
             let mut options = OpenOptions::new();
-            let file = options.write(true).create(true).truncate(false).mode(0o600).open(&lock);
-            let file = file.map_err(io)?;
+            options.write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(place.key()).map_err(io)?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => {
                     return Err(FenceError::Held { path: path.into() });
@@ -135,7 +136,7 @@ impl FenceFile {
                 }
                 Ok(()) => {}
             }
-            held.insert(lock, file);
+            place.insert(file);
         }
         FenceFile::load(path)
     }

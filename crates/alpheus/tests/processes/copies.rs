@@ -1,7 +1,5 @@
 //! Copies of a state that run beside it, and states of others: one process runs, the other is refused.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use crate::common::copy_folder;
 use crate::common::deployment::{HOUSES, Site, free};
 

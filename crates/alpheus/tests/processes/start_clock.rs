@@ -1,7 +1,5 @@
 //! A machine whose clock is wrong when it starts: processes wait, or refuse to start, and change nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use crate::common::Process;
 use crate::common::clock::faketime;
 use crate::common::deployment::{Site, free};
