@@ -95,7 +95,7 @@ struct NothingError;
 pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     match (&args.what, &args.taken) {
         (Some(Command::Verify(verify)), _) => {
-            let counted = count(&verify.file, &read_key_file(&verify.key_file)?)?;
+            let (counted, _) = count(&verify.file, &read_key_file(&verify.key_file)?)?;
             println!("{counted}");
             Ok(())
         }
@@ -115,9 +115,43 @@ fn take(taken: &Taken) -> Result<(), Failure> {
     let written = write(taken, &secret, file);
     // Half a backup is none.
     let written = written.and_then(|()| count(&taken.to, &secret));
-    let counted = written.inspect_err(|_| drop(std::fs::remove_file(&taken.to)))?;
+    let (counted, role) = written.inspect_err(|_| drop(std::fs::remove_file(&taken.to)))?;
     println!("{counted}");
+    for line in role.as_deref().map_or(&[][..], lacking) {
+        println!("not in it, unless it lies in a folder that was named: {line}");
+    }
     Ok(())
+}
+
+/// What a process of this role also needs, and a backup has only where it lies in one of its folders:
+/// settings name it.
+pub(crate) fn lacking(role: &str) -> &'static [&'static str] {
+    match role {
+        "controller" => &[
+            "the key file (`key-file`). Nothing else opens the keys of the host's streams, so without it a \
+             restore is of no use: keep a copy apart from the backup",
+            "slots (`slots`): back them up alone, with `--slots`",
+        ],
+        "producer" => &[
+            "the device's file (`--device`). Without it the stream ends: `alpheus owner backup` keeps it",
+        ],
+        "board" => &[
+            "the signing key (`board.key`). Without it nobody else takes the server for this one, so a restore \
+             is of no use: keep a copy apart from the backup",
+            "the card and the list of members (`board.card`, `board.members`)",
+        ],
+        "issuer" | "verifier" => &[
+            "the deployment's folder with the issuer's key (`pass.deployment`). Without it no pass is issued \
+             or accepted, so a restore is of no use: keep a copy apart from the backup",
+            "accounts, where they are a file (`pass.accounts`)",
+        ],
+        "registrar" | "smoother" | "aggregator" => &[
+            "the keys (`stats.keys`). Without them the party is another one, so a restore is of no use: keep a \
+             copy apart from the backup",
+            "the card, and accounts where they are a file (`stats.card`, `stats.accounts`)",
+        ],
+        _ => &["the settings"],
+    }
 }
 
 fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
@@ -154,8 +188,8 @@ fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
     out.get_ref().sync_all().blame(Category::Io)
 }
 
-/// Reads a whole backup; what is in it.
-fn count(path: &Path, secret: &[u8]) -> Result<String, Failure> {
+/// Reads a whole backup; what is in it, and of which role.
+fn count(path: &Path, secret: &[u8]) -> Result<(String, Option<String>), Failure> {
     let file = BufReader::with_capacity(1 << 20, File::open(path).blame_io(path)?);
     let (mut reader, about) = Reader::open(file, secret).blame_input(path)?;
     let (mut files, mut entries) = (0_u64, 0_u64);
@@ -169,5 +203,7 @@ fn count(path: &Path, secret: &[u8]) -> Result<String, Failure> {
         (Some(role), Some(name)) => format!("{role} {name}"),
         _ => "no identity".to_owned(),
     };
-    Ok(format!("{}: whole: {whose}, {files} files, {entries} entries of a store", path.display()))
+    let path = path.display();
+    let counted = format!("{path}: whole: {whose}, {files} files, {entries} entries of a store");
+    Ok((counted, about.role))
 }

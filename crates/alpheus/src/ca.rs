@@ -8,12 +8,13 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{self as protocol, Party, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
-use alpheus_encrypted_stream::revocation::tls_digest;
+use alpheus_encrypted_stream::revocation::{tls_digest, tls_key_digest};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{lock_folder, read_text};
+use alpheus_node::files::{Readers, lock_folder, read_text, replace};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
+use alpheus_node::network::revoked::public_key;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::pki::{self, Folder};
 use alpheus_stream_runtime::keys::ServiceKeys;
@@ -132,7 +133,8 @@ enum Command {
     },
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
-    /// Copy the file to the identity folders of all processes. They read it again within seconds.
+    /// Copy the file to the identity folders of all processes. They read it again within seconds. With
+    /// a TLS certificate its key is revoked, and so all certificates that it ever had.
     #[command(after_help = REVOKE)]
     Revoke {
         /// The authority's folder
@@ -207,12 +209,14 @@ fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), 
 fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failure> {
     let authority = Folder::existing(folder);
     let key = authority_key(&authority)?.verifying_key();
+    let _alone = lock_folder(folder)?;
     let revoked = revocations::list_of(&authority.path(REVOKED), &key)?;
     for path in certificates {
         let file = if path.is_dir() { path.join(CERTIFICATE) } else { path.clone() };
-        let digest = tls_digest(&pki::read_certificate(&file)?);
-        if revoked.certificates.contains(&digest) {
-            let failure = Err("the certificate is revoked, and is not extended");
+        let certificate = pki::read_certificate(&file)?;
+        let names = [tls_digest(&certificate), key_digest(&certificate, &file)?];
+        if names.iter().any(|name| revoked.certificates.contains(name)) {
+            let failure = Err("the certificate or its key is revoked, and is not extended");
             return failure.blame(Category::Check).map_err(|failure| {
                 failure.at(file.display().to_string()).with_help("`alpheus ca issue` makes another")
             });
@@ -227,24 +231,29 @@ fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failu
 fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
     let authority = Folder::existing(folder);
     let (key, path) = (authority_key(&authority)?, authority.path(REVOKED));
+    let _alone = lock_folder(folder)?;
     let known = revocations::list_of(&path, &key.verifying_key())?;
     let digests = certificates.iter().map(|path| certificate_digest(path));
     let list = known.with(digests.collect::<Result<Vec<_>, _>>()?);
     let text = revocations::to_text(&Signed::new(&list, &key));
-    let new = path.with_extension("new");
-    std::fs::write(&new, text).blame_io(&new)?;
-    std::fs::rename(&new, &path).blame_io(&path)?;
+    replace(&path, text, Readers::Everybody).blame_io(&path)?;
     println!("{}", path.display());
     Ok(())
 }
 
-/// What names a certificate in the list: a TLS certificate, or one of the protocol.
+/// What names a certificate in the list: a TLS certificate by its key, or one of the protocol.
 fn certificate_digest(path: &Path) -> Result<Digest, Failure> {
     let text = read_text(path)?;
     match deployment::from_hex(&text) {
         Some(certificate) => Ok(certificate.digest()),
-        None => Ok(tls_digest(&pki::read_certificate(path)?)),
+        None => key_digest(&pki::read_certificate(path)?, path),
     }
+}
+
+/// What names the key of a TLS certificate in the list.
+fn key_digest(certificate: &[u8], path: &Path) -> Result<Digest, Failure> {
+    let key = public_key(certificate).ok_or("the certificate cannot be read").blame_input(path)?;
+    Ok(tls_key_digest(&key))
 }
 
 fn init(folder: &Path) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! `alpheus restore`: new folders from a backup, and what that means.
 
+use crate::backup::lacking;
 use alpheus_node::backup::BackupError;
 use alpheus_node::backup::archive::{About, Item, Origin, Reader};
 use alpheus_node::backup::source::FENCE_BACKUP;
@@ -247,6 +248,9 @@ impl Restored {
         println!("restored: {role} {}, as of {created}", about.name.as_deref().unwrap_or_default());
         for line in meaning(role, self.has_slots) {
             println!("- {line}");
+        }
+        for line in lacking(role) {
+            println!("- Not in the backup, unless it lay in a folder of it: {line}");
         }
         if self.has_fence {
             println!(

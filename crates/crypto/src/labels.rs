@@ -102,6 +102,8 @@ pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 pub const REVOCATION: &str = "alpheus/revocation/v1";
 /// Names a TLS certificate in that list (hash).
 pub const TLS_CERTIFICATE: &str = "alpheus/tls-certificate/v1";
+/// Names the key of TLS certificates there (hash).
+pub const TLS_KEY: &str = "alpheus/tls-key/v1";
 /// The service signs a plan (signature).
 pub const ANNOUNCEMENT: &str = "alpheus/announcement/v5";
 /// The service calls for an epoch (signature).

@@ -52,6 +52,7 @@ faults! {
     BudgetSpent "budget-spent" "Privacy budgets of owners are spent.";
     OldBuild "old-build" "Two processes have different versions.";
     WrongCard "wrong-card" "A card is not this deployment's.";
+    PartNotReady "part-not-ready" "A part of a process cannot do its work.";
 }
 
 impl fmt::Display for Fault {
@@ -82,7 +83,7 @@ mod tests {
             assert_eq!(id, fault.id());
             assert!(fault.what().ends_with('.'), "{id}");
         }
-        assert_eq!(Fault::ALL.len(), 20);
+        assert_eq!(Fault::ALL.len(), 21);
     }
 
     /// What serde's `kebab-case` makes of a variant's name.

@@ -1,7 +1,8 @@
 //! Certificates that the deployment's authority has revoked.
 //!
 //! The list names each certificate by a digest: of a certificate of this protocol its own, of a
-//! TLS certificate [`tls_digest`]. A renewed certificate is another one. Lists only grow, and a
+//! TLS certificate [`tls_key_digest`], so that every certificate of its key is revoked, earlier and
+//! renewed ones too; or [`tls_digest`], of that certificate alone. Lists only grow, and a
 //! party that has seen one takes no older one.
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
@@ -87,6 +88,12 @@ impl RevocationList {
 #[must_use]
 pub fn tls_digest(der: &[u8]) -> Digest {
     labelled_hash(labels::TLS_CERTIFICATE, &[der])
+}
+
+/// The digest of the key of TLS certificates, given its `SubjectPublicKeyInfo` in DER form.
+#[must_use]
+pub fn tls_key_digest(key: &[u8]) -> Digest {
+    labelled_hash(labels::TLS_KEY, &[key])
 }
 
 #[cfg(test)]

@@ -126,6 +126,8 @@ fn setting(error: &SettingsError) -> ErrorId {
 fn service(error: &ServiceError) -> ErrorId {
     match error {
         ServiceError::Listen(_) => ErrorId::AddressInUse,
+        ServiceError::Clock(_) => ErrorId::ClockWrong,
+        ServiceError::OtherState(_) => ErrorId::StateOfOther,
         ServiceError::Tls(_) => ErrorId::IdentityInvalid,
         ServiceError::Settings(error) => setting(error),
         ServiceError::Store(error) => store(error),
@@ -144,6 +146,7 @@ pub fn fence(error: &FenceError) -> ErrorId {
     match error {
         FenceError::Io { source, .. } => system(source),
         FenceError::Behind { .. } => ErrorId::StateOld,
+        FenceError::Held { .. } => ErrorId::StateInUse,
         FenceError::Format { .. } => ErrorId::StateOtherFormat,
         FenceError::Unreadable { .. } => ErrorId::StateDamaged,
     }

@@ -15,11 +15,16 @@ use crate::files::other_format;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::collections::btree_map::Entry;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
+
+/// Locks of the fences that this process goes by, until it ends.
+static HELD: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 
 /// The owner of a ledger.
 pub type Owner = [u8; 32];
@@ -52,6 +57,14 @@ pub enum FenceError {
     /// The ledger is behind the fence.
     #[error("{} records more of a ledger than the ledger holds: restart the deployment", path.display())]
     Behind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process goes by it.
+    #[error(
+        "another process goes by the fence file {}, perhaps on another machine: a copy of this one, which must not run beside it. Stop one of them", path.display()
+    )]
+    Held {
         /// The file.
         path: PathBuf,
     },
@@ -96,6 +109,36 @@ impl FenceFile {
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
         Ok(FenceFile { path: path.into(), fences, number, open: None, flushes: 0 })
+    }
+
+    /// The same for the process that goes by it from now on: no other one may until this one ends. Two
+    /// copies of one state would each take itself for the latest.
+    ///
+    /// # Errors
+    /// [`FenceError`], also if another process goes by it.
+    pub fn hold(path: &Path) -> Result<FenceFile, FenceError> {
+        let mut lock = path.as_os_str().to_owned();
+        lock.push(LOCK);
+        let (lock, io) =
+            (PathBuf::from(lock), |source| FenceError::Io { path: path.into(), source });
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Vacant(place) = held.entry(lock) {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(place.key()).map_err(io)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    return Err(FenceError::Held { path: path.into() });
+                }
+                // There is nothing to go by where a file system has no locks.
+                Err(TryLockError::Error(error)) => {
+                    tracing::warn!(%error, "the fence cannot be locked: a copy of this process would not be noticed");
+                }
+                Ok(()) => {}
+            }
+            place.insert(file);
+        }
+        FenceFile::load(path)
     }
 
     /// Disk flushes so far.
@@ -159,7 +202,12 @@ impl FenceFile {
         self.flushes += 2;
         let beside = self.path.with_extension("new");
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        options.write(true).create_new(true).mode(0o600);
+        // What a crash left; or a link, which is not followed.
+        match std::fs::remove_file(&beside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut file = options.open(&beside)?;
         file.write_all(slot)?;
         file.write_all(slot)?;
@@ -178,6 +226,8 @@ fn is_behind(fence: &Fence, known: &Fence) -> bool {
     fence.sequence < known.sequence || fence.restored < known.restored
 }
 
+/// What the name of a fence's lock ends with.
+pub(crate) const LOCK: &str = ".lock";
 const MAGIC: &[u8; 8] = b"ALPHFNC3";
 const HEAD: usize = 24;
 const ENTRY: usize = 64;

@@ -132,7 +132,7 @@ impl FencedLedger {
         shard: Option<ShardIndex>,
         spaces: [&str; 2],
     ) -> Result<OpenedLedger, Failure> {
-        let fence = FenceFile::load(fence).blame(Category::Input)?;
+        let fence = FenceFile::hold(fence).blame(Category::Input)?;
         let history = entropy::rng()?.next_u64();
         Self::read(store, (fence, history), shard, spaces).blame(Category::Io)
     }

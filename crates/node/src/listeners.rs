@@ -4,9 +4,9 @@
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::service::ServiceError;
-use crate::service::descriptors::{self, Share};
+use crate::service::descriptors::{Share, bounds, share_of};
 use crate::service::expiry::watch_certificate;
-use crate::service::http::{Bounds, Drained, Server};
+use crate::service::http::{Drained, Server};
 use crate::service::shutdown::{Shutdown, Signals, Trigger};
 use crate::service::tls::{TlsError, server};
 use crate::settings::{Settings, TlsFiles};
@@ -28,14 +28,6 @@ pub struct Listener {
     pub streams: bool,
 }
 
-/// Maximum number of concurrent connections, unless a setting overrides it.
-const CONNECTIONS: usize = 16_384;
-/// Maximum number of connections whose handshake has not finished.
-const STRANGERS: usize = 1_024;
-/// Maximum number of concurrent requests of one process to another; each may need a
-/// connection.
-pub const CONCURRENT_REQUESTS: usize = 128;
-
 /// Serves until a signal arrives or `broken` is triggered. `started` gets the addresses and
 /// may start tasks.
 ///
@@ -53,7 +45,7 @@ pub fn serve(
         let mut signals = Signals::listen().map_err(ServiceError::from)?;
         let (trigger, mut serving, mut addresses) = (Trigger::new(), Vec::new(), Vec::new());
         let listeners = listeners()?;
-        let share = share(settings, listeners.len());
+        let share = share_of(settings, listeners.len());
         let certificate = listeners.iter().find_map(|own| own.tls.as_ref()?.certificate.clone());
         if let Some(certificate) = certificate {
             watch_certificate(&globals.metrics, &globals.health, &certificate);
@@ -82,24 +74,6 @@ pub fn serve(
     })
 }
 
-/// How many connections each of so many listeners may have.
-fn share(settings: &Settings, listeners: usize) -> Share {
-    let limit = descriptors::raise_limit();
-    let wanted = settings.connections.unwrap_or(CONNECTIONS);
-    let wanted = Share { connections: wanted, strangers: wanted.clamp(64, STRANGERS) };
-    let share = descriptors::share(wanted, listeners, limit);
-    if settings.connections.is_some_and(|set| set > share.connections) {
-        let (wanted, connections) = (wanted.connections, share.connections);
-        tracing::warn!(
-            wanted,
-            connections,
-            limit,
-            "the limit on open files allows fewer connections than the settings: raise it (ulimit -n, LimitNOFILE=)"
-        );
-    }
-    share
-}
-
 async fn bind(listener: &Listener, share: Share) -> Result<(Server, String), ServiceError> {
     let tls = listener.tls.as_ref().map(|files| server(files, SystemTime::now()));
     let tls = tls.transpose().map_err(|error: TlsError| ServiceError::from(error))?;
@@ -110,15 +84,6 @@ async fn bind(listener: &Listener, share: Share) -> Result<(Server, String), Ser
     Ok((bound, address))
 }
 
-/// Limits for one client. A gateway makes requests for all its clients and needs a connection
-/// for each concurrent request, but it must not crowd out others.
-fn bounds(share: Share, streams: bool) -> Bounds {
-    let Share { connections, strangers } = share;
-    let silence = Bounds::default().silence.filter(|_| !streams);
-    let of_one = (connections / 4).max(CONCURRENT_REQUESTS);
-    Bounds { connections, of_one, strangers, silence }
-}
-
 /// Runs a future on all processors.
 ///
 /// # Errors
@@ -126,19 +91,4 @@ fn bounds(share: Share, streams: bool) -> Bounds {
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(ServiceError::from)?.block_on(work)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gateway_may_have_as_many_connections_as_it_uses() {
-        let bounds = |connections, streams| bounds(Share { connections, strangers: 64 }, streams);
-        for connections in [CONCURRENT_REQUESTS, 300, CONNECTIONS] {
-            assert!(bounds(connections, false).of_one >= CONCURRENT_REQUESTS, "{connections}");
-        }
-        assert_eq!(bounds(CONNECTIONS, false).of_one, CONNECTIONS / 4);
-        assert!(bounds(300, true).silence.is_none() && bounds(300, false).silence.is_some());
-    }
 }

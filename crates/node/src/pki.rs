@@ -202,10 +202,7 @@ pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Fa
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Processes that listen are also reached on the machine itself.
-    let serves = matches!(name.role, Role::Server | Role::Controller)
-        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board)
-        || matches!(name.role, Role::Registrar | Role::Smoother | Role::Aggregator);
-    if serves {
+    if name.role.serves() {
         names.extend(LOCAL.map(str::to_owned));
     }
     let mut params = CertificateParams::new(names).blame(Category::Usage)?;

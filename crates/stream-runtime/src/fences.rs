@@ -17,6 +17,14 @@ impl ControllerFences {
         FenceFile::load(path).map(ControllerFences)
     }
 
+    /// The same for the process that goes by it: no other one may until this one ends.
+    ///
+    /// # Errors
+    /// [`FenceError`], also if another process goes by it.
+    pub fn hold(path: &Path) -> Result<ControllerFences, FenceError> {
+        FenceFile::hold(path).map(ControllerFences)
+    }
+
     /// The entry of a controller.
     #[must_use]
     pub fn get(&self, controller: &ControllerId) -> Option<Fence> {

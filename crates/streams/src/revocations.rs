@@ -8,15 +8,17 @@
 use crate::deployment::{self, DEPLOYMENT, REVOKED, REVOKED_KNOWN};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::revocation::{RevocationError, RevocationList, tls_digest};
+use alpheus_encrypted_stream::revocation::{
+    RevocationError, RevocationList, tls_digest, tls_key_digest,
+};
 use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::files::{Readers, replace};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::{Settings, path_flag};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -100,7 +102,8 @@ impl Revocations {
         kept: PathBuf,
         authority: &VerifyingKey,
     ) -> Result<Revocations, Failure> {
-        let (list, revoked) = (list_of(&kept, authority)?, Revoked::new(tls_digest));
+        let list = list_of(&kept, authority)?;
+        let revoked = Revoked::new(tls_digest, tls_key_digest);
         revoked.replace(list.certificates.iter().copied().collect());
         let known = Known { kept: list.version, unkept: 0, list };
         let known = Arc::new(Mutex::new(known));
@@ -145,7 +148,7 @@ impl Revocations {
         // It holds from now on, whether or not it can be kept. Until it is, each reading tries. A
         // folder that may only be read is no reason to end: the list itself was read.
         if version != known.kept {
-            match write_durably(&self.kept, &to_text(&signed)) {
+            match replace(&self.kept, to_text(&signed), Readers::Everybody) {
                 Ok(()) => known.kept = version,
                 Err(error) if known.unkept != version => {
                     let path = self.kept.display();
@@ -175,18 +178,6 @@ impl Revocations {
         };
         std::thread::Builder::new().name("revocations".into()).spawn(run).map(drop)
     }
-}
-
-/// Replaces a file as a whole, durably.
-fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    // Several commands may use one folder at a time.
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = fs::File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    // The name is durable with its folder.
-    path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
 }
 
 /// Not a list.

@@ -1,6 +1,8 @@
 //! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
 
+use crate::server::quota::Quota;
 use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::settings::{Part, Settings};
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The keys of the settings file that this crate reads.
-pub const KEYS: [&str; 6] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL, QUERIES];
+pub const KEYS: [&str; 7] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL, QUERIES, QUOTA];
 
 const SCHEMA: &str = "schema";
 const ENGINE: &str = "engine";
@@ -21,6 +23,7 @@ const WINDOWS: &str = "windows";
 const OWNERS_LOG: &str = "owners-log";
 pub(crate) const POLL: &str = "poll-seconds";
 pub(crate) const QUERIES: &str = "queries-per-consumer";
+pub(crate) const QUOTA: &str = "stream-megabytes";
 
 /// Reads the schema that the settings name.
 ///
@@ -37,6 +40,16 @@ pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
 /// The setting is wrong.
 pub fn queries(settings: &Settings) -> Result<u32, Failure> {
     Ok(settings.value(QUERIES)?.unwrap_or(QUERIES_PER_CONSUMER))
+}
+
+/// How much of a stream of this shape is taken in a day.
+///
+/// # Errors
+/// The setting is wrong.
+pub fn quota(settings: &Settings, shape: &Shape) -> Result<Quota, Failure> {
+    let megabytes: Option<u32> = settings.value(QUOTA)?;
+    let of_bytes = |megabytes| Quota::of_bytes(u64::from(megabytes) << 20);
+    Ok(megabytes.map_or_else(|| Quota::usual(shape), of_bytes))
 }
 
 /// After how long a device with nothing to send asks the service.

@@ -5,6 +5,7 @@
 
 pub mod completions;
 pub mod manual;
+pub mod private_copy;
 
 use crate::errors;
 use alpheus_node::failure::{Category, Failure};
@@ -119,6 +120,9 @@ pub enum Command {
     /// Write manual pages
     #[command(hide = true)]
     Manual(manual::Args),
+    /// Copy keys that a container gets, for its user alone
+    #[command(hide = true)]
+    PrivateCopy(private_copy::Args),
 }
 
 /// The settings keys that the parts read.
@@ -135,6 +139,7 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[3],
     alpheus_streams::settings::KEYS[4],
     alpheus_streams::settings::KEYS[5],
+    alpheus_streams::settings::KEYS[6],
     #[cfg(feature = "worker")]
     alpheus_worker::worker::WorkerSettings::KEY,
 ];
@@ -147,6 +152,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     alpheus_node::service::children::go_along();
+    alpheus_node::service::shutdown::outlive_hang_up();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -213,6 +219,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Ca(args) => crate::ca::run(&args, globals),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(&args),
+        Command::PrivateCopy(args) => private_copy::run(&args),
     }
 }
 

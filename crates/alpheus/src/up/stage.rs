@@ -122,6 +122,9 @@ impl Stage {
                 &wait,
                 "--recovery-timeout",
                 &recovery,
+                // A recording of years comes within minutes.
+                "--stream-megabytes",
+                "1000000",
             ],
             (self.api, stop),
         )?;

@@ -15,6 +15,7 @@ fn back_up(running: &Running, identity: &str, state: &str) -> String {
     let args = [&["backup"], &identity[..], &state, &["--key-file", "key", "--to", &to]].concat();
     let said = running.place.done(&args);
     assert!(said.contains(": whole: ") && said.contains("entries of a store"), "{said}");
+    assert!(said.contains("not in it"), "{said}");
     to
 }
 
@@ -85,6 +86,8 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
     let said =
         restore(&running, &host, ("pki/host-c", "run/host-c"), &["--slots-from", "slots.backup"]);
     assert!(said.contains("controller host-c") && said.contains("alpheus owner choose"), "{said}");
+    // The backup without the key file is of no use, and both commands say so.
+    assert!(said.contains("key file (`key-file`)") && said.contains("of no use"), "{said}");
     let state = running.place.path("run/host-c");
     assert!(state.join("fence.backup").exists() && !state.join("fence").exists());
     let host_api = running.hosts[2].0.clone();

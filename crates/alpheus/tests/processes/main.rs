@@ -16,6 +16,7 @@ mod check;
 mod common;
 mod common_options;
 mod console;
+mod copies;
 mod demo;
 #[cfg(feature = "pass")]
 mod doctor;
@@ -26,6 +27,7 @@ mod examples;
 mod faults;
 #[cfg(feature = "kafka")]
 mod flink;
+mod floods;
 mod formats;
 mod health;
 mod help;
@@ -62,6 +64,7 @@ mod sealed;
 mod service_process;
 mod service_tls;
 mod sessions;
+mod start_clock;
 #[cfg(feature = "stats")]
 mod stats;
 mod strangers;

@@ -4,25 +4,20 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::{free, until};
+use crate::common::tls::{self, Connection};
 use crate::common::{self, Process, alpheus};
 use alpheus_node::network::client::HttpClient;
-use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
+use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
 use alpheus_node::network::{base::Base, peer::ExpectedPeer};
 use alpheus_node::pki::read_certificate;
 use alpheus_node::service::http::Peer;
 use axum::routing::get;
 use axum::{Extension, Json, Router};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring};
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
-use std::sync::Arc;
+use std::process::{Command, Stdio};
 use std::time::Duration;
-
-type Connection = StreamOwned<ClientConnection, TcpStream>;
 
 /// A PKI whose certificates end in a day.
 fn pki() -> tempfile::TempDir {
@@ -55,22 +50,7 @@ fn service(folder: &Path, api: &str) -> Process {
 /// Connects to the service as an operator, who may read metrics, or as a stranger.
 fn connect(folder: &Path, api: &str, known: bool) -> Connection {
     let own = folder.join("pki/watch");
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(own.join(AUTHORITY)).unwrap()).unwrap();
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots);
-    let chain = vec![CertificateDer::from_pem_file(own.join(CERTIFICATE)).unwrap()];
-    let key = PrivateKeyDer::from_pem_file(own.join(KEY)).unwrap();
-    let config = match known {
-        true => builder.with_client_auth_cert(chain, key).unwrap(),
-        false => builder.with_no_client_auth(),
-    };
-    let name = ServerName::try_from("localhost").unwrap();
-    let stream = TcpStream::connect(api).unwrap();
-    stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
-    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), stream)
+    if known { tls::connect(&own, api) } else { tls::connect_as_stranger(&own, api) }
 }
 
 /// What `/metrics` says over a connection that stays open.
@@ -130,9 +110,23 @@ fn a_service_shows_a_renewed_certificate_without_a_restart() {
     metrics(&mut open);
 
     // A file that is damaged changes nothing.
+    let good = std::fs::read(&file).unwrap();
     std::fs::write(&file, "none").unwrap();
     service.wait_for("complaint", |line| line.contains("cannot be used").then_some(()));
     assert_eq!(shown(folder, &api), after);
+    let health = || common::get_over(connect(folder, &api, true), "/healthz").unwrap().1;
+    assert!(health().contains("stay in use"), "{}", health());
+    let failed = |yes: u8| format!("alpheus_certificate_reload_failed {yes}\n");
+    assert!(metrics(&mut open).contains(&failed(1)));
+
+    // What is said is said of the certificate in use, and not of another party's in the file.
+    std::fs::copy(folder.join("pki/meter").join(CERTIFICATE), &file).unwrap();
+    service.wait_for("complaint", |line| line.contains("not the key of").then_some(()));
+    let said = metrics(&mut open);
+    assert!(days_left(&said) > 199.0 && said.contains(&failed(1)), "{said}");
+    std::fs::write(&file, good).unwrap();
+    until("all is well", || metrics(&mut open).contains(&failed(0)).then_some(()));
+    assert!(!health().contains("stay in use"), "{}", health());
 
     // Who is refused hears nothing more than that; the log says why.
     assert!(common::get_over(connect(folder, &api, false), "/metrics").is_none());
@@ -178,4 +172,74 @@ fn a_revoked_certificate_is_not_renewed() {
     let refused = alpheus(args).current_dir(folder).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(1) && said.contains("is revoked"), "{said}");
+}
+
+/// Whoever has it read its files again need not know whether it has come so far.
+#[test]
+fn a_hang_up_while_a_process_starts_does_not_end_it() {
+    let place = pki();
+    let folder = place.path();
+    // It waits for its schema. In a session of its own it has no terminal.
+    let pipe = folder.join("schema.yaml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let program = alpheus([]).get_program().to_owned();
+    let mut command = Command::new("setsid");
+    command.arg(program).args(["server", "--identity", "pki/service", "--schema", "schema.yaml"]);
+    command.args(["--state", "state", "--api", &free()]).current_dir(folder);
+    let mut service = Process::start(&mut command);
+    let mut schema = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    service.hang_up_alone();
+    schema.write_all(common::deployment::SCHEMA.as_bytes()).unwrap();
+    drop(schema);
+    service.wait_for_prefix("serving at ");
+}
+
+/// An earlier certificate of the same key would bring the holder of a stolen key back.
+#[test]
+fn no_certificate_of_a_revoked_key_is_renewed() {
+    let place = pki();
+    let folder = place.path();
+    std::fs::copy(folder.join("pki/meter").join(CERTIFICATE), folder.join("old.pem")).unwrap();
+    renew(folder, "meter", "30");
+    done(folder, &["ca", "revoke", "pki", "pki/meter/tls.pem"]);
+    let before = std::fs::read(folder.join("old.pem")).unwrap();
+    let refused = alpheus(["ca", "renew", "pki", "old.pem"]).current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && said.contains("key is revoked"), "{said}");
+    assert_eq!(std::fs::read(folder.join("old.pem")).unwrap(), before);
+    // Nor does the earlier certificate let anybody in.
+    let api = free();
+    let _service = service(folder, &api);
+    let own = folder.join("pki/meter");
+    std::fs::write(own.join(CERTIFICATE), before).unwrap();
+    let schema = || common::get_over(tls::connect(&own, &api), "/v1/schema").unwrap();
+    assert_eq!(schema().0, 200);
+    std::fs::copy(folder.join("pki/revoked.txt"), folder.join("pki/service/revoked.txt")).unwrap();
+    until("a refusal", || (schema().0 == 401).then_some(()));
+}
+
+#[test]
+fn revocations_at_the_same_time_are_all_in_the_list() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    done(folder, &["ca", "init", "pki"]);
+    let names: Vec<String> = (0..12).map(|number| format!("meter-{number}")).collect();
+    let issue = |name: &String| {
+        done(folder, &["ca", "issue", "pki", "--role", "producer", "--name", name]);
+    };
+    names.iter().for_each(issue);
+    let revoke = |name: &String| {
+        let file = format!("pki/{name}/tls.pem");
+        let args = ["ca", "revoke", "pki", &file];
+        alpheus(args).current_dir(folder).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let running: Vec<_> = names.iter().map(revoke).collect();
+    for mut one in running {
+        assert!(one.wait().unwrap().success());
+    }
+    for name in &names {
+        let args = ["ca", "renew", "pki", &format!("pki/{name}")];
+        let refused = alpheus(args).current_dir(folder).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{name} is not revoked");
+    }
 }

@@ -94,6 +94,32 @@ fn answered(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Findi
         let cause = format!("the certificate of {} at {address} is over", answer.name);
         found.push(finding(Fault::ExpiredCertificate, cause, renew("its folder")));
     }
+    not_ready(address, answer, facts, found);
+}
+
+/// Parts that no other fault explains.
+fn not_ready(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Finding>) {
+    let Answer { name, parts, notes, .. } = answer;
+    let is_full = parts.get("space").is_some_and(|state| state == "failed");
+    let is_said = |part: &str| match part {
+        "space" | "certificate" => true,
+        // A host that does not reach the service: either is named by how the service is reached.
+        "service" => facts.service.is_some(),
+        _ => is_full,
+    };
+    for (part, state) in parts.iter().filter(|(part, state)| *state != "ready" && !is_said(part)) {
+        let why = notes.get(part).map_or_else(String::new, |note| format!(": {note}"));
+        let cause = format!("`{part}` of {name} at {address} is {state}{why}");
+        let heal = match part.as_str() {
+            "disk" => "dmesg, iostat -x 1, on that machine",
+            "engine" => {
+                "on that machine, the disk first (iostat -x 1), then the processor (top); its log says more"
+            }
+            "service" => "its log says why it does not reach the service; give `--server`, too",
+            _ => "its log says why: journalctl -u its unit, on that machine",
+        };
+        found.push(finding(Fault::PartNotReady, cause, heal));
+    }
 }
 
 /// What an address and certificates say, of either end.

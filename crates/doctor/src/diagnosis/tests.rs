@@ -132,6 +132,9 @@ const SHOWN: &[(Fault, Change)] = &[
             counts.silent_hosts = 1;
         }
     }),
+    (Fault::PartNotReady, |facts| {
+        host_answer(facts).parts.insert("disk".into(), "failed".into());
+    }),
     (Fault::ExpiredCertificate, |facts| identity(facts).valid_seconds = 0),
     (Fault::ExpiredCertificate, |facts| unreached(facts, Reach::Expired)),
     (Fault::ExpiredCertificate, |facts| unreached(facts, Reach::RejectedUs(Rejection::Expired))),
@@ -269,6 +272,30 @@ fn what_another_fault_explains_is_not_named() {
     identity(&mut own).valid_seconds = -1;
     unreached(&mut own, Reach::RejectedUs(Rejection::Other));
     assert_eq!(faults(&own), [Fault::ExpiredCertificate]);
+}
+
+#[test]
+fn each_part_that_is_not_ready_is_named_with_its_reason() {
+    let mut hangs = well();
+    let answer = service_answer(&mut hangs);
+    answer.parts.insert("disk".into(), "failed".into());
+    answer.notes.insert("disk".into(), "a flush of the disk has not returned for 9 s".into());
+    answer.parts.insert("engine".into(), "failed".into());
+    let found = diagnose(&hangs);
+    assert_eq!(faults(&hangs), [Fault::PartNotReady; 2]);
+    assert!(
+        found[0]
+            .cause
+            .starts_with("`disk` of service at https://localhost:7400 is failed: a flush")
+    );
+    assert!(found[1].cause.starts_with("`engine` of service"), "{found:?}");
+    // A full disk explains the rest of its process, and how the service is reached a host's `service`.
+    service_answer(&mut hangs).parts.insert("space".into(), "failed".into());
+    assert_eq!(faults(&hangs), [Fault::FullDisk]);
+    let mut alone = well();
+    alone.service = None;
+    host_answer(&mut alone).parts.insert("service".into(), "starting".into());
+    assert_eq!(faults(&alone), [Fault::PartNotReady]);
 }
 
 #[test]

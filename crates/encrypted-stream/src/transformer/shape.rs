@@ -1,5 +1,8 @@
 //! What the transformer needs to know about a schema.
 
+use crate::frame::BORDER_HEAD;
+use crate::tick::frame::{MAC_LEN, TICK_HEAD};
+use crate::tick::opening::OPENING_LEN;
 use alpheus_policy::ids::SchemaId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{Frames, Schema};
@@ -35,6 +38,17 @@ impl Shape {
             events: schema.capacity.events,
             skew,
             frames: schema.frames,
+        }
+    }
+
+    /// Bytes of the longest frame that a stream of the schema has.
+    #[must_use]
+    pub fn longest_frame(&self) -> usize {
+        let words = 8 * usize::from(self.words);
+        if self.frames.is_events() {
+            BORDER_HEAD + words
+        } else {
+            OPENING_LEN.max(TICK_HEAD + words + MAC_LEN)
         }
     }
 }

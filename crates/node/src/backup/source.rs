@@ -6,6 +6,7 @@
 
 use super::archive::{Item, Origin};
 use crate::failure::{Blame, Category, Failure};
+use crate::fence;
 use alpheus_transport::{ExportEntry, Store, local};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -215,7 +216,7 @@ pub fn identity_files(
     folder: &Path,
     each: impl FnMut(Item) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    hand_over(folder, Origin::Identity, names_below(folder)?, each)
+    hand_over(folder, Origin::Identity, names_below(folder, &[])?, each)
 }
 
 /// The files of a state folder beside its store. Slots are left out, so that what was erased stays erased, and
@@ -232,10 +233,10 @@ pub fn state_files(
         let is_slots = first == "slots" || first.ends_with(".slots");
         // A block that is being written.
         let is_coming = name.rsplit('/').next().is_some_and(|last| last.starts_with(".coming-"));
-        let is_fence = first == FENCE || first == FENCE_BACKUP;
+        let is_fence = first == FENCE || first == FENCE_BACKUP || first.ends_with(fence::LOCK);
         !(LEFT_OUT.contains(&first) || is_slots || is_coming || is_fence)
     };
-    let mut names = names_below(folder)?;
+    let mut names = names_below(folder, &LEFT_OUT)?;
     if let Some(inner) = names.iter().find_map(|name| name.strip_suffix(&format!("/{MARKER}"))) {
         let inner = folder.join(inner);
         return Err(ExportError::Above(folder.to_owned(), inner)).blame(Category::Input);
@@ -291,14 +292,20 @@ fn hand_over(
     names.iter().try_for_each(|name| each(item(&folder.join(name), origin, name)?))
 }
 
-/// The files below a folder, by their names from there.
-fn names_below(folder: &Path) -> Result<Vec<String>, Failure> {
+/// The files below a folder, by their names from there, also where a link leads to; none of the folders
+/// that are left out.
+fn names_below(folder: &Path, left_out: &[&str]) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
-    list(folder, "", &mut names)?;
+    list(folder, "", left_out, &mut names)?;
     Ok(names)
 }
 
-fn list(folder: &Path, above: &str, names: &mut Vec<String>) -> Result<(), Failure> {
+fn list(
+    folder: &Path,
+    above: &str,
+    left_out: &[&str],
+    names: &mut Vec<String>,
+) -> Result<(), Failure> {
     for entry in fs::read_dir(folder).blame_io(folder)? {
         let path = entry.blame_io(folder)?.path();
         let name = path.file_name().and_then(|name| name.to_str());
@@ -306,8 +313,8 @@ fn list(folder: &Path, above: &str, names: &mut Vec<String>) -> Result<(), Failu
         let name = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
         let known = fs::metadata(&path).blame_io(&path)?;
         // A store and its neighbours are copied otherwise.
-        if known.is_dir() && !LEFT_OUT.contains(&name.as_str()) {
-            list(&path, &name, names)?;
+        if known.is_dir() && !left_out.contains(&name.as_str()) {
+            list(&path, &name, left_out, names)?;
         } else if known.is_file() {
             names.push(name);
         }
@@ -389,6 +396,28 @@ mod tests {
         });
         taken.unwrap();
         assert_eq!(names, ["table/state-0", "request.txt", "table/block-1"]);
+    }
+
+    #[test]
+    fn folders_of_an_identity_are_taken_whatever_their_names_and_behind_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, far) = (folder.path().join("identity"), folder.path().join("far"));
+        fs::create_dir_all(own.join("data")).unwrap();
+        fs::create_dir(&far).unwrap();
+        for file in [own.join("data/key"), far.join("key"), own.join("tls.key")] {
+            fs::write(file, "a key").unwrap();
+        }
+        std::os::unix::fs::symlink(&far, own.join("linked")).unwrap();
+        let mut names = Vec::new();
+        let mut taken = |item| {
+            let Item::File { name, .. } = item else { unreachable!("a file") };
+            names.push(name);
+            Ok(())
+        };
+        identity_files(&own, &mut taken).unwrap();
+        assert_eq!(names, ["data/key", "linked/key", "tls.key"]);
+        std::os::unix::fs::symlink("nowhere", own.join("broken")).unwrap();
+        assert!(identity_files(&own, |_| Ok(())).is_err(), "a link that leads nowhere is said");
     }
 
     #[test]

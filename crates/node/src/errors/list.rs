@@ -164,6 +164,10 @@ errors! {
         "A consumer has as many running queries as one may have."
         "Each running query takes attributes of streams that no other can release meanwhile, and work for each window."
         "Stop one with DROP STREAM, or ask the operator for a larger `queries-per-consumer`.";
+    StreamQuota "stream-quota"
+        "A stream has sent as much as one may in a day."
+        "What devices send lies on the service's disk for as long as it is kept. Without a bound one device could fill it."
+        "The device keeps what waits and sends it as room grows, so wait. If it is to send more, such as a long recording, ask the operator for a larger `stream-megabytes`; if it is not, look who uses its identity.";
     QueryReader "query-reader"
         "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
@@ -252,6 +256,10 @@ errors! {
         "The other end of a connection is not the expected party."
         "Its certificate names another role or process. Someone may be between, or the address is wrong."
         "Check the address. Do not go on if it is right: tell the operator.";
+    ClockWrong "clock-wrong"
+        "The machine's clock shows a time at which the process does not start."
+        "It lies before this program was made, or its certificate is not valid then. What a process notes under a wrong time stays: it would delete what is not old, or wait for years."
+        "Set the clock (`timedatectl set-ntp true`). If it is right, renew the certificate: `alpheus ca renew`. Then start again.";
     AddressInUse "address-in-use"
         "A server cannot listen at its address."
         "Another process uses the port, or the address is not of this machine."

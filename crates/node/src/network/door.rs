@@ -4,6 +4,9 @@
 //! A certificate lets its holder in; it does not let them keep everybody else
 //! out. Each holder has so many requests and bytes of bodies under way, a body has
 //! so long to come, and a route takes so much.
+//!
+//! A body has the room that has come of it, not the room that was announced. One that stands
+//! still is given up soon, also shortly before its end, and its room is there again.
 
 use super::answer::{ApiError, caller};
 use super::revoked::Revoked;
@@ -16,11 +19,12 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
+use http_body_util::BodyExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// Requests of one holder under way.
 const REQUESTS: usize = 16;
@@ -28,7 +32,7 @@ const REQUESTS: usize = 16;
 const PIECE: usize = 1 << 10;
 /// Bytes of bodies under way, of one holder and of all.
 const BYTES: (usize, usize) = (128 << 20, 512 << 20);
-/// How long a body may take, beyond what a slow line needs.
+/// How long a body may stand still, and how far it may fall behind what a slow line carries.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that the slowest line carries in a second.
 const SLOWEST: u32 = 32 << 10;
@@ -59,7 +63,11 @@ struct Asked {
 
 /// Held while a request is under way.
 struct Pass {
-    _permits: Vec<OwnedSemaphorePermit>,
+    door: Door,
+    holder: Holder,
+    _request: OwnedSemaphorePermit,
+    /// Room for what has come of the body: the holder's, and everybody's.
+    room: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
 }
 
 impl Default for Door {
@@ -69,7 +77,7 @@ impl Default for Door {
 }
 
 impl Door {
-    /// A door at which a body may take so long, beyond what a slow line needs.
+    /// A door at which a body may fall so far behind what a slow line carries.
     #[must_use]
     pub fn with_patience(patience: Duration) -> Door {
         let bytes = Arc::new(Semaphore::new(BYTES.1 / PIECE));
@@ -113,19 +121,58 @@ impl Door {
         holders.entry(name.clone()).or_insert_with(new).clone()
     }
 
-    fn pass(&self, name: &Name, bytes: usize) -> Result<Pass, ApiError> {
+    fn pass(&self, name: &Name) -> Result<Pass, ApiError> {
         let holder = self.holder(name);
-        let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX);
-        let take = |from: Arc<Semaphore>, many| from.try_acquire_many_owned(many);
-        let own = |_| busy("too much of yours is under way; ask again when it is done");
-        let all = |_| busy("too much is under way; ask again later");
-        let permits = vec![
-            take(holder.requests, 1).map_err(own)?,
-            take(holder.bytes, pieces).map_err(own)?,
-            take(self.bytes.clone(), pieces).map_err(all)?,
-        ];
-        Ok(Pass { _permits: permits })
+        let request = holder.requests.clone().try_acquire_owned().map_err(|_| own_busy())?;
+        Ok(Pass { door: self.clone(), holder, _request: request, room: None })
     }
+}
+
+impl Pass {
+    /// Takes room for a body of which so many bytes have come.
+    fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let has = self.room.as_ref().map_or(0, |(own, _)| own.num_permits());
+        let more = u32::try_from(bytes.div_ceil(PIECE).saturating_sub(has)).unwrap_or(u32::MAX);
+        if more == 0 {
+            return Ok(());
+        }
+        let take = |from: &Arc<Semaphore>| Arc::clone(from).try_acquire_many_owned(more);
+        let own = take(&self.holder.bytes).map_err(|_| own_busy())?;
+        let all = take(&self.door.bytes);
+        let all = all.map_err(|_| busy("too much is under way; ask again later"))?;
+        match &mut self.room {
+            Some(room) => {
+                room.0.merge(own);
+                room.1.merge(all);
+            }
+            none => *none = Some((own, all)),
+        }
+        Ok(())
+    }
+
+    /// Reads a body of at most so many bytes, which keeps coming.
+    async fn read(&mut self, mut body: Body, most: usize) -> Result<Bytes, ApiError> {
+        let (mut all, patience) = (Vec::new(), self.door.patience);
+        let mut due = Instant::now() + patience;
+        loop {
+            let next = timeout_at(due, body.frame()).await.map_err(|_| slow())?;
+            let Some(frame) = next else { return Ok(all.into()) };
+            // It stopped.
+            let frame = frame.map_err(|_| too_large(most))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if all.len() + data.len() > most {
+                return Err(too_large(most));
+            }
+            self.grow(all.len() + data.len())?;
+            all.extend_from_slice(&data);
+            let gained = Duration::from_secs(data.len() as u64) / SLOWEST;
+            due = (due + gained).min(Instant::now() + patience);
+        }
+    }
+}
+
+fn own_busy() -> ApiError {
+    busy("too much of yours is under way; ask again when it is done")
 }
 
 fn busy(detail: &str) -> ApiError {
@@ -160,11 +207,13 @@ fn too_large(most: usize) -> ApiError {
 
 /// A body of so many bytes, if it comes in time.
 async fn whole(body: Body, most: usize, patience: Duration) -> Result<Bytes, ApiError> {
-    let body = timeout(patience, to_bytes(body, most)).await.map_err(|_| {
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body did not come in time")
-    })?;
+    let body = timeout(patience, to_bytes(body, most)).await.map_err(|_| slow())?;
     // It stopped, or it is longer than it may be.
     body.map_err(|_| too_large(most))
+}
+
+fn slow() -> ApiError {
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body did not come in time")
 }
 
 /// Who asks; then how much; then the body, in good time; then the request.
@@ -178,23 +227,17 @@ async fn enter(
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
     door.check(&peer)?;
-    let bytes = declared(&request).unwrap_or(if has_body(&request) { most } else { 0 });
-    if bytes > most {
+    if declared(&request).is_some_and(|bytes| bytes > most) {
         return Err(too_large(most));
     }
-    let _pass = door.pass(&name, bytes)?;
+    let mut pass = door.pass(&name)?;
     let (parts, body) = request.into_parts();
-    let patience = door.patience + Duration::from_secs(bytes as u64) / SLOWEST;
-    let body = whole(body, most, patience).await?;
+    let body = pass.read(body, most).await?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
 }
 
 fn declared(request: &Request) -> Option<usize> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-fn has_body(request: &Request) -> bool {
-    request.headers().contains_key(header::TRANSFER_ENCODING)
 }
 
 #[cfg(test)]
@@ -204,6 +247,7 @@ mod tests {
     use alpheus_crypto::hash::Digest;
     use axum::Extension;
     use axum::body::HttpBody;
+    use axum::extract::DefaultBodyLimit;
     use axum::routing::post;
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
@@ -243,11 +287,15 @@ mod tests {
     }
 
     fn route_with(door: &Door, certificate: Arc<[u8]>) -> TowerToHyperService<Router> {
+        route_of(door, certificate, MAX_BODY)
+    }
+
+    fn route_of(door: &Door, certificate: Arc<[u8]>, most: usize) -> TowerToHyperService<Router> {
         let certificate = Some(certificate);
         let address = "127.0.0.1:1".parse().unwrap();
         let guarded =
-            door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], MAX_BODY);
-        let router = Router::new().route("/", guarded);
+            door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], most);
+        let router = Router::new().route("/", guarded).layer(DefaultBodyLimit::disable());
         TowerToHyperService::new(router.layer(Extension(Peer { address, certificate })))
     }
 
@@ -285,6 +333,66 @@ mod tests {
         assert!(polled.load(Ordering::Relaxed));
     }
 
+    /// A body that begins, and then stands still.
+    struct Standing(Option<Bytes>);
+
+    impl HttpBody for Standing {
+        type Data = Bytes;
+        type Error = PeerNameError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, PeerNameError>>> {
+            let first =
+                self.0.take().map(|bytes| Poll::Ready(Some(Ok(hyper::body::Frame::data(bytes)))));
+            first.unwrap_or(Poll::Pending)
+        }
+    }
+
+    /// However much was announced, a body has ten seconds more than what has come of it needs.
+    #[tokio::test]
+    async fn a_body_that_stands_still_is_given_up() {
+        let door = Door::with_patience(Duration::ZERO);
+        let eve = route_of(&door, certificate("alpheus://controller/eve"), BYTES.0);
+        let body = Body::new(Standing(Some(Bytes::from_static(b"0123456789"))));
+        let answer = timeout(Duration::from_secs(60), eve.call(request(body, BYTES.0))).await;
+        assert_eq!(answer.unwrap().unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_do_not_come_have_no_room() {
+        let door = Door::with_patience(Duration::from_secs(60));
+        let mut begun = Vec::new();
+        for number in 0..8 {
+            let name = format!("alpheus://controller/eve-{number}");
+            let eve = route_of(&door, certificate(&name), BYTES.0);
+            begun.push(tokio::spawn(eve.call(request(silent().0, BYTES.0))));
+        }
+        tokio::task::yield_now().await;
+        let alice = route(&door, "alpheus://controller/alice");
+        let whole = request(Body::from("0123456789"), 10);
+        assert_eq!(alice.call(whole).await.unwrap().status(), StatusCode::OK);
+        assert!(begun.iter().all(|request| !request.is_finished()), "they wait");
+        begun.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn what_has_come_takes_room_and_gives_it_back() {
+        let door = Door::with_patience(Duration::from_secs(60));
+        let name = Name::new(Role::Controller, "eve").unwrap();
+        let mut pass = door.pass(&name).unwrap();
+        for bytes in [1, PIECE, PIECE + 1, BYTES.0] {
+            pass.grow(bytes).unwrap();
+            let taken = BYTES.1 / PIECE - door.bytes.available_permits();
+            assert_eq!(taken, bytes.div_ceil(PIECE));
+        }
+        assert!(pass.grow(BYTES.0 + 1).is_err(), "one holder has no more");
+        assert!(door.pass(&name).unwrap().grow(1).is_err());
+        drop(pass);
+        assert_eq!(door.bytes.available_permits(), BYTES.1 / PIECE);
+    }
+
     #[tokio::test]
     async fn a_strangers_body_is_short_and_comes_in_time() {
         for (patience, body, length, expected) in [
@@ -303,7 +411,7 @@ mod tests {
     #[tokio::test]
     async fn a_revoked_certificate_is_refused_at_once_and_no_other() {
         let digest = |der: &[u8]| Digest([der.iter().fold(0, |sum, byte| sum ^ byte); 32]);
-        let revoked = Revoked::new(digest);
+        let revoked = Revoked::new(digest, |_| Digest([0; 32]));
         let door = Door::default().without(revoked.clone());
         let eve = certificate("alpheus://controller/eve");
         let asked = || request(Body::from("0123456789"), 10);

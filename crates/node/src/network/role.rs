@@ -71,6 +71,12 @@ const SCHEME: &str = "alpheus://";
 const MAX_WINDOWS: usize = 64;
 
 impl Role {
+    /// Whether its processes listen, and so show their certificates to all who come.
+    #[must_use]
+    pub fn serves(self) -> bool {
+        !matches!(self, Role::Producer | Role::Owner | Role::Consumer | Role::Operator)
+    }
+
     /// Every role.
     pub const ALL: [Role; 13] = [
         Role::Server,

@@ -3,8 +3,17 @@
 //! A process that runs out of descriptors cannot write its log either. So connections get what
 //! is left after the store and calls to others have their part.
 
+use super::http::Bounds;
+use crate::settings::Settings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// Maximum number of concurrent connections, unless a setting overrides it.
+const CONNECTIONS: usize = 16_384;
+/// Maximum number of connections whose handshake has not finished.
+const STRANGERS: usize = 1_024;
+/// Maximum number of concurrent requests of one process to another; each may need a
+/// connection.
+pub(super) const CONCURRENT_REQUESTS: usize = 128;
 /// Descriptors that connections never get: for the store's files, logs and own calls.
 const RESERVED: u64 = 256;
 
@@ -41,9 +50,49 @@ pub fn share(wanted: Share, listeners: usize, descriptors: u64) -> Share {
     Share { connections, strangers }
 }
 
+/// How many connections each of so many listeners may have. The process's limit is raised for them.
+#[must_use]
+pub fn share_of(settings: &Settings, listeners: usize) -> Share {
+    let limit = raise_limit();
+    let wanted = settings.connections.unwrap_or(CONNECTIONS);
+    let wanted = Share { connections: wanted, strangers: wanted.clamp(64, STRANGERS) };
+    let share = share(wanted, listeners, limit);
+    if settings.connections.is_some_and(|set| set > share.connections) {
+        let (wanted, connections) = (wanted.connections, share.connections);
+        tracing::warn!(
+            wanted,
+            connections,
+            limit,
+            "the limit on open files allows fewer connections than the settings: raise it (ulimit -n, LimitNOFILE=)"
+        );
+    }
+    share
+}
+
+/// Limits for one client. A gateway makes requests for all its clients and needs a connection
+/// for each concurrent request, but it must not crowd out others. `streams` is whether clients may
+/// listen for hours.
+#[must_use]
+pub fn bounds(share: Share, streams: bool) -> Bounds {
+    let Share { connections, strangers } = share;
+    let silence = Bounds::default().silence.filter(|_| !streams);
+    let of_one = (connections / 4).max(CONCURRENT_REQUESTS);
+    Bounds { connections, of_one, strangers, silence }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gateway_may_have_as_many_connections_as_it_uses() {
+        let bounds = |connections, streams| bounds(Share { connections, strangers: 64 }, streams);
+        for connections in [CONCURRENT_REQUESTS, 300, CONNECTIONS] {
+            assert!(bounds(connections, false).of_one >= CONCURRENT_REQUESTS, "{connections}");
+        }
+        assert_eq!(bounds(CONNECTIONS, false).of_one, CONNECTIONS / 4);
+        assert!(bounds(300, true).silence.is_none() && bounds(300, false).silence.is_some());
+    }
 
     #[test]
     fn connections_leave_descriptors_for_the_store() {

@@ -1,7 +1,9 @@
-//! For how long the certificate of a process is still valid: a metric, and a part of its health.
+//! For how long the certificate of a process is still valid: a metric, and a part of its health. It is
+//! the certificate in use, whatever the file holds by now.
 
 use super::health::{Finding, Health};
 use super::metrics::Metrics;
+use super::reload::{InUse, in_use_of};
 use crate::clock;
 use alpheus_time::Timestamp;
 use prometheus_client::collector::Collector;
@@ -17,21 +19,27 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 /// Exports how many days the certificate in a PEM file is still valid, less than zero if it has
-/// expired, as `alpheus_certificate_days_left`. The report on health says so from three weeks before
-/// the end, and once it has expired the process is not ready. Without such a file there is neither.
+/// expired, as `alpheus_certificate_days_left`; and whether its files changed to something that cannot
+/// be used, as `alpheus_certificate_reload_failed`. The report on health says so, and from three weeks
+/// before the end when it is; once it has expired the process is not ready. Without such a file there
+/// is none of it.
 pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
     let expiry = Expiry(path.to_owned());
     metrics.with(|registry| registry.register_collector(Box::new(expiry)));
     let path = path.to_owned();
-    health.watch("certificate", move || finding(end_of(&path), clock::now()));
+    health.watch("certificate", move || finding(in_use_of(&path), clock::now()));
 }
 
-fn finding(end: Option<Duration>, now: Timestamp) -> Finding {
-    match end.map(|end| days_left(end, now)) {
-        Some(left) if left <= 0.0 => {
-            Finding::Broken("the TLS certificate has expired: `alpheus ca renew` extends it".into())
+fn finding(known: InUse, now: Timestamp) -> Finding {
+    let unused = "the TLS files cannot be used, and those read before stay in use: see the log";
+    match (known.validity.map(|(_, end)| days_left(end, now)), known.failed) {
+        (Some(left), failed) if left <= 0.0 => {
+            let expired = "the TLS certificate has expired: `alpheus ca renew` extends it";
+            let why = if failed { format!("{expired}; {unused}") } else { expired.into() };
+            Finding::Broken(why)
         }
-        Some(left) if left <= NOTED_DAYS => {
+        (_, true) => Finding::Noteworthy(unused.into()),
+        (Some(left), _) if left <= NOTED_DAYS => {
             Finding::Noteworthy(format!("days until the TLS certificate ends: {}", left.ceil()))
         }
         _ => Finding::Fine,
@@ -69,12 +77,16 @@ impl Stage {
     }
 }
 
+/// When a certificate's validity starts, and when it ends.
+pub(super) type Validity = (Duration, Duration);
+
 /// What the log has said of each file: of a certificate with which end, and how near.
 pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
 
-/// Warns once 21 days and once 7 days before the end of the certificate in a file, and when it is over.
-pub(super) fn warn(file: &Path, warned: &mut Warned) {
-    let Some((start, end)) = validity_of(file) else { return };
+/// Warns once 21 days and once 7 days before the end of the certificate that was read from a file, and
+/// when it is over.
+pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut Warned) {
+    let Some((start, end)) = validity else { return };
     let days = days_left(end, clock::now());
     let all = (end.saturating_sub(start)).as_secs_f64() / DAY;
     let news = news(file, (end, Stage::of(days, all)), warned);
@@ -102,7 +114,13 @@ struct Expiry(PathBuf);
 
 impl Collector for Expiry {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let Some(end) = end_of(&self.0) else { return Ok(()) };
+        let known = in_use_of(&self.0);
+        let Some((_, end)) = known.validity else { return Ok(()) };
+        let failed = ConstGauge::new(i64::from(known.failed));
+        let help = "Whether changed TLS files cannot be used";
+        let kind = failed.metric_type();
+        let name = "certificate_reload_failed";
+        failed.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
         let days = ConstGauge::new(days_left(end, clock::now()));
         let help = "Days for which this process's TLS certificate is still valid";
         let kind = days.metric_type();
@@ -110,21 +128,16 @@ impl Collector for Expiry {
     }
 }
 
-/// The end of the first certificate's validity.
-fn end_of(path: &Path) -> Option<Duration> {
-    validity_of(path).map(|(_, end)| end)
-}
-
 /// Seconds until the first certificate in a PEM file is over, less than zero if it is; none without one.
 #[must_use]
 pub fn seconds_left(path: &Path) -> Option<i64> {
     let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let end = seconds(end_of(path)?);
+    let end = seconds(validity_of(path)?.1);
     Some(end - seconds(Duration::from_micros(clock::now().0)))
 }
 
 /// When the first certificate's validity starts, and when it ends.
-fn validity_of(path: &Path) -> Option<(Duration, Duration)> {
+pub(super) fn validity_of(path: &Path) -> Option<Validity> {
     let der = CertificateDer::from_pem_file(path).ok()?;
     let certificate = Certificate::from_der(&der).ok()?;
     let validity = certificate.tbs_certificate().validity();
@@ -196,12 +209,20 @@ mod tests {
     #[test]
     fn a_process_whose_certificate_has_expired_is_not_ready() {
         let days = |days: u64| Timestamp(days * 86_400_000_000);
-        let end = Some(Duration::from_secs(30 * 86_400));
-        assert_eq!(finding(end, days(8)), Finding::Fine);
+        let validity = Some((Duration::ZERO, Duration::from_secs(30 * 86_400)));
+        let (good, failed) = (InUse { validity, failed: false }, InUse { validity, failed: true });
+        assert_eq!(finding(good, days(8)), Finding::Fine);
         assert!(
-            matches!(finding(end, days(9)), Finding::Noteworthy(text) if text.ends_with(": 21"))
+            matches!(finding(good, days(9)), Finding::Noteworthy(text) if text.ends_with(": 21"))
         );
-        assert!(matches!(finding(end, days(30)), Finding::Broken(_)));
-        assert_eq!(finding(None, days(30)), Finding::Fine);
+        assert!(matches!(finding(good, days(30)), Finding::Broken(_)));
+        let none = InUse { validity: None, failed: false };
+        assert_eq!(finding(none, days(30)), Finding::Fine);
+        let says = |found, text: &str| match found {
+            Finding::Noteworthy(said) | Finding::Broken(said) => said.contains(text),
+            Finding::Fine => false,
+        };
+        assert!(says(finding(failed, days(8)), "stay in use"));
+        assert!(says(finding(failed, days(30)), "has expired"));
     }
 }

@@ -256,15 +256,22 @@ impl Server {
         let strangers = Strangers::new(self.bounds.strangers);
         let (tasks, trigger) = (JoinSet::new(), Trigger::new());
         let mut connections = Connections { tasks, trigger, strangers, entrance };
+        let mut is_stuck = false;
         loop {
             tokio::select! {
                 () = shutdown.stopping() => break,
                 accepted = self.accept() => match accepted {
                     Ok((stream, address)) => {
+                        is_stuck = false;
                         connections.spawn(stream, address, router.clone());
                     }
+                    // It was gone before it was taken.
+                    Err(error) if is_of_one(&error) => {}
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
+                        // Said once: it comes again with each rest.
+                        if !std::mem::replace(&mut is_stuck, true) {
+                            tracing::warn!(%error, "cannot accept connections");
+                        }
                         tokio::time::sleep(REST).await;
                     }
                 },
@@ -277,9 +284,15 @@ impl Server {
 
     async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, address) = self.listener.accept().await?;
-        stream.set_nodelay(true)?;
+        // Its answers come a little later then.
+        let _ = stream.set_nodelay(true);
         Ok((stream, address))
     }
+}
+
+/// Whether an error of the listener is of one connection, and the next one can be taken at once.
+fn is_of_one(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
 impl Connections {

@@ -17,6 +17,8 @@ pub mod process;
 pub mod progress;
 pub mod reload;
 pub mod shutdown;
+pub mod start_clock;
+pub mod state_owner;
 pub mod tls;
 
 use crate::backup::source::serve_exports;
@@ -25,11 +27,13 @@ use crate::settings::{Settings, SettingsError};
 use alpheus_transport::{Error as StoreError, Store, local};
 use axum::Router;
 use health::{Health, State};
-use http::{Drained, ListenError, Server};
+use http::{Bounds, Drained, ListenError, Server};
 use log::LogError;
 use metrics::Metrics;
 use reload::Live;
 use shutdown::{Shutdown, Trigger};
+use start_clock::WrongClockError;
+use state_owner::OtherStateError;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
@@ -68,6 +72,12 @@ pub enum ServiceError {
     /// The store's growth is secret, and a cluster shows it.
     #[error("this process keeps how much it writes secret, and a Kafka cluster shows it")]
     SharedStore,
+    /// The machine's clock is wrong, and what is made under it would stay wrong.
+    #[error(transparent)]
+    Clock(#[from] WrongClockError),
+    /// The state folder is another process's.
+    #[error(transparent)]
+    OtherState(#[from] OtherStateError),
     /// The state folder cannot be created.
     #[error("{path}: cannot create the folder")]
     Folder {
@@ -91,7 +101,7 @@ impl From<ServiceError> for Failure {
             ServiceError::Log(_) | ServiceError::NoKafka | ServiceError::SharedStore => {
                 Category::Usage
             }
-            ServiceError::Tls(_) => Category::Input,
+            ServiceError::Tls(_) | ServiceError::OtherState(_) => Category::Input,
             _ => Category::Io,
         };
         let help = match &error {
@@ -102,6 +112,9 @@ impl From<ServiceError> for Failure {
             ServiceError::SharedStore => {
                 Some("remove `kafka` from its settings, and set `state` to a folder")
             }
+            ServiceError::Clock(_) => Some(
+                "set it (`timedatectl set-ntp true`), or renew the certificate if that is over, and start again",
+            ),
             ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
             _ => None,
         };
@@ -123,6 +136,7 @@ pub fn open_store(
     health: &Health,
     metrics: &Metrics,
 ) -> Result<Arc<dyn Store>, ServiceError> {
+    start_clock::check(settings)?;
     let part = health.part("store");
     let store = match (&settings.kafka, &settings.state) {
         (Some(kafka), folder) => {
@@ -132,6 +146,9 @@ pub fn open_store(
         (None, Some(path)) => local::open(path, &local::Options::default())?,
         (None, None) => return Err(SettingsError::Missing("state").into()),
     };
+    if let Some(folder) = &settings.state {
+        state_owner::check(folder, settings.identity.as_deref())?;
+    }
     metrics.watch_store(&store);
     metrics.watch_health(health);
     process::register(metrics);
@@ -158,13 +175,19 @@ pub fn open_hidden_store(
     if settings.kafka.is_some() {
         return Err(ServiceError::SharedStore);
     }
+    start_clock::check(settings)?;
     let path = settings.state.as_ref().ok_or(SettingsError::Missing("state"))?;
     let part = health.part("store");
     let store = local::open(path, &local::Options::default())?;
+    state_owner::check(path, settings.identity.as_deref())?;
     serve_exports(&store, path);
     part.set(State::Ready);
     Ok(store)
 }
+
+/// Health and metrics are asked for by few, and what they hold is not there for the store.
+const MONITOR: Bounds =
+    Bounds { connections: 48, of_one: 16, strangers: 48, silence: Some(Duration::from_secs(75)) };
 
 fn tls_of(settings: &Settings) -> Result<Option<Arc<Live<rustls::ServerConfig>>>, TlsError> {
     settings.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
@@ -204,7 +227,9 @@ pub fn run(
     runtime.block_on(async {
         // A process that sees this one serving may stop it at once.
         let mut signals = shutdown::Signals::listen()?;
-        let server = Server::bind(address, tls).await?;
+        let bounds = descriptors::bounds(descriptors::share_of(settings, 1), false);
+        let bounds = Bounds { of_one: descriptors::CONCURRENT_REQUESTS, ..bounds };
+        let server = Server::bind(address, tls).await?.with_bounds(bounds);
         let trigger = Trigger::new();
         let served = server.address()?;
         let serving = tokio::spawn(server.serve(router, trigger.shutdown(), settings.drain()));
@@ -266,7 +291,7 @@ impl Monitor {
         };
         let tls = tls_of(settings)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let server = runtime.block_on(Server::bind(address, tls))?;
+        let server = runtime.block_on(Server::bind(address, tls))?.with_bounds(MONITOR);
         let address = server.address()?;
         let trigger = Trigger::new();
         let shutdown = trigger.shutdown();

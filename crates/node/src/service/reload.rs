@@ -1,15 +1,16 @@
 //! TLS files that are read again while a process runs: when they change, and on SIGHUP.
 //!
-//! A file that cannot be used changes nothing: what was read before stays in use, and the log says
-//! why. The log also says when a certificate nears its end.
+//! Files that cannot be used change nothing: what was read before stays in use. The log says why, and
+//! the report on health that it is so; they are tried again at each look, since what was wrong may lie
+//! outside of them. The log also says when a certificate nears its end: the one in use.
 
-use super::expiry;
+use super::expiry::{self, Validity, validity_of};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, Once, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
 /// How often files are looked at.
@@ -27,8 +28,27 @@ static ASKED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 pub struct Live<T> {
     current: RwLock<Arc<T>>,
     files: Vec<PathBuf>,
-    seen: Mutex<Vec<Stamp>>,
+    seen: Mutex<Seen>,
     make: Make<T>,
+}
+
+/// What was seen of the files, and what came of it.
+#[derive(Debug, Default)]
+struct Seen {
+    stamps: Vec<Stamp>,
+    /// The validity of the certificate in use.
+    validity: Option<Validity>,
+    /// Why the files could not be used when they were read last.
+    failed: Option<String>,
+}
+
+/// What is known of a certificate's file in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InUse {
+    /// The validity of what was read of it.
+    pub(super) validity: Option<Validity>,
+    /// Whether what it holds by now, or a file beside it, cannot be used.
+    pub(super) failed: bool,
 }
 
 type Make<T> = Box<dyn Fn() -> Result<T, Box<dyn Error + Send + Sync>> + Send + Sync>;
@@ -43,6 +63,9 @@ trait Reload: Send + Sync {
 
     /// The file whose end is watched.
     fn certificate(&self) -> Option<&Path>;
+
+    /// What is known of it.
+    fn in_use(&self) -> InUse;
 }
 
 impl<T> fmt::Debug for Live<T> {
@@ -61,7 +84,9 @@ impl<T: Send + Sync + 'static> Live<T> {
         first: impl FnOnce() -> Result<T, F>,
         make: impl Fn() -> Result<T, E> + Send + Sync + 'static,
     ) -> Result<Arc<Live<T>>, F> {
-        let seen = stamps(&files);
+        let stamps = stamps(&files);
+        let validity = files.first().and_then(|file| validity_of(file));
+        let seen = Seen { stamps, validity, failed: None };
         let make: Make<T> = Box::new(move || make().map_err(Into::into));
         let live = Arc::new(Live::new(first()?, (files, seen), make));
         let weak = Arc::downgrade(&live);
@@ -73,11 +98,15 @@ impl<T: Send + Sync + 'static> Live<T> {
     /// What is made of no file, and stays.
     pub fn fixed(value: T) -> Arc<Live<T>> {
         let make: Make<T> = Box::new(|| Err("it is made of no file".into()));
-        Arc::new(Live::new(value, (Vec::new(), Vec::new()), make))
+        Arc::new(Live::new(value, (Vec::new(), Seen::default()), make))
     }
 
-    fn new(first: T, (files, seen): (Vec<PathBuf>, Vec<Stamp>), make: Make<T>) -> Live<T> {
+    fn new(first: T, (files, seen): (Vec<PathBuf>, Seen), make: Make<T>) -> Live<T> {
         Live { current: RwLock::new(Arc::new(first)), files, seen: Mutex::new(seen), make }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was made last.
@@ -89,19 +118,30 @@ impl<T: Send + Sync + 'static> Live<T> {
 impl<T: Send + Sync + 'static> Reload for Live<T> {
     fn reload(&self, forced: bool) {
         let stamps = stamps(&self.files);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if *seen == stamps && !forced {
+        let mut seen = self.seen();
+        let is_new = seen.stamps != stamps || forced;
+        let failed = seen.failed.clone();
+        if !is_new && failed.is_none() {
             return;
         }
-        *seen = stamps;
-        let file = self.certificate().unwrap_or(Path::new("")).display();
+        // A file that changes from here on has another stamp at the next look.
+        seen.stamps = stamps;
+        drop(seen);
+        let path = self.certificate().unwrap_or(Path::new(""));
+        let (validity, file) = (validity_of(path), path.display());
         match (self.make)() {
             Ok(made) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
+                let mut seen = self.seen();
+                (seen.validity, seen.failed) = (validity, None);
                 tracing::info!(%file, "the TLS files were read again");
             }
             Err(error) => {
-                tracing::error!(%file, %error, "the TLS files cannot be used: those read before stay in use");
+                let error = error.to_string();
+                if is_new || failed.as_ref() != Some(&error) {
+                    tracing::error!(%file, %error, "the TLS files cannot be used: those read before stay in use");
+                }
+                self.seen().failed = Some(error);
             }
         }
     }
@@ -109,6 +149,23 @@ impl<T: Send + Sync + 'static> Reload for Live<T> {
     fn certificate(&self) -> Option<&Path> {
         self.files.first().map(PathBuf::as_path)
     }
+
+    fn in_use(&self) -> InUse {
+        let seen = self.seen();
+        InUse { validity: seen.validity, failed: seen.failed.is_some() }
+    }
+}
+
+/// What is known of a certificate's file: of all that was made of it, the earliest end. If nothing
+/// was, what the file says.
+pub(super) fn in_use_of(certificate: &Path) -> InUse {
+    let is_its = |live: &Arc<dyn Reload>| live.certificate() == Some(certificate);
+    let all = in_use().into_iter().filter(is_its).map(|live| live.in_use());
+    let merged = all.reduce(|one, other| InUse {
+        validity: [one.validity, other.validity].into_iter().flatten().min_by_key(|of| of.1),
+        failed: one.failed || other.failed,
+    });
+    merged.unwrap_or_else(|| InUse { validity: validity_of(certificate), failed: false })
 }
 
 fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
@@ -146,7 +203,7 @@ fn watch() {
         for live in in_use() {
             live.reload(forced);
             if let Some(file) = live.certificate() {
-                expiry::warn(file, &mut warned);
+                expiry::warn(file, live.in_use().validity, &mut warned);
             }
         }
     }
@@ -184,7 +241,7 @@ mod tests {
             move || std::fs::read_to_string(&file).unwrap().parse::<u32>()
         };
         let files = vec![file.clone()];
-        let seen = stamps(&files);
+        let seen = Seen { stamps: stamps(&files), ..Seen::default() };
         let live = Live::new(1, (files, seen), Box::new(move || read().map_err(Into::into)));
         for (text, expected) in [("22", 22), ("none", 22), ("333", 333)] {
             std::fs::write(&file, text).unwrap();
@@ -196,6 +253,25 @@ mod tests {
         assert_eq!(*live.current(), 4, "nothing has changed");
         live.reload(true);
         assert_eq!(*live.current(), 333);
+    }
+
+    #[test]
+    fn what_failed_is_shown_and_tried_again_with_the_same_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, beside) = (folder.path().join("number"), folder.path().join("beside"));
+        std::fs::write(&file, "1").unwrap();
+        let read = {
+            let beside = beside.clone();
+            move || std::fs::read_to_string(&beside)
+        };
+        let live = Live::watching(vec![file.clone()], || Ok::<_, &str>("1".into()), read).unwrap();
+        assert!(!in_use_of(&file).failed);
+        std::fs::write(&file, "22").unwrap();
+        live.reload(false);
+        assert!(in_use_of(&file).failed && *live.current() == "1");
+        std::fs::write(&beside, "2").unwrap();
+        live.reload(false);
+        assert!(!in_use_of(&file).failed && *live.current() == "2");
     }
 
     #[test]

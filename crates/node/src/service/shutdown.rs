@@ -99,6 +99,23 @@ impl Signals {
     }
 }
 
+/// From now on SIGHUP does not end a process without a terminal, also before it [listens](Signals::listen):
+/// who has it read its files again may do so while it still starts, when it reads them anyway.
+pub fn outlive_hang_up() {
+    if has_terminal() || ignores_hang_up() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // The handler stays for as long as the process does. Without it SIGHUP does what it always did.
+    let kept = runtime.and_then(|runtime| {
+        let _in_runtime = runtime.enter();
+        signal(SignalKind::hangup()).map(drop)
+    });
+    if let Err(error) = kept {
+        tracing::debug!(%error, "SIGHUP ends the process while it starts");
+    }
+}
+
 /// Whether there is a terminal that controls this process. One that was closed is none.
 fn has_terminal() -> bool {
     std::fs::File::open("/dev/tty").is_ok()

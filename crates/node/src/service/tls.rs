@@ -128,7 +128,7 @@ fn read(files: &TlsFiles, now: SystemTime) -> Result<ServerConfig, TlsError> {
 
 fn client_verifier(path: &Path, now: SystemTime) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for authority in certificates(path, now)? {
+    for authority in authorities(path, now)? {
         let unusable = |source| TlsError::Unusable { path: path.to_owned(), source };
         roots.add(authority).map_err(unusable)?;
     }
@@ -137,15 +137,38 @@ fn client_verifier(path: &Path, now: SystemTime) -> Result<Arc<dyn ClientCertVer
     verifier.map_err(|_| TlsError::Empty { path: path.to_owned(), wanted: "certificate" })
 }
 
+/// The authorities of a file that are valid now. One that is over, or not valid yet, stops no other.
+fn authorities(path: &Path, now: SystemTime) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let (mut valid, mut left_out) = (Vec::new(), None);
+    for authority in all_certificates(path)? {
+        match check_time(path, &authority, now) {
+            Ok(()) => valid.push(authority),
+            Err(error) => {
+                tracing::warn!(%error, "an authority is left out");
+                left_out = Some(error);
+            }
+        }
+    }
+    match left_out {
+        Some(error) if valid.is_empty() => Err(error),
+        _ => Ok(valid),
+    }
+}
+
 /// All certificates of a file, each valid now.
 fn certificates(path: &Path, now: SystemTime) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found = all_certificates(path)?;
+    found.iter().try_for_each(|certificate| check_time(path, certificate, now))?;
+    Ok(found)
+}
+
+fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |error| pem_error(path, "certificate", error);
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).map_err(failed)?.collect();
     let found: Vec<CertificateDer<'static>> = found.map_err(failed)?;
     if found.is_empty() {
         return Err(TlsError::Empty { path: path.to_owned(), wanted: "certificate" });
     }
-    found.iter().try_for_each(|certificate| check_time(path, certificate, now))?;
     Ok(found)
 }
 
@@ -174,5 +197,41 @@ fn pem_error(path: &Path, wanted: &'static str, error: pem::Error) -> TlsError {
         pem::Error::Io(source) => TlsError::Read { path, source },
         pem::Error::NoItemsFound => TlsError::Empty { path, wanted },
         _ => TlsError::Malformed { path, wanted },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::role::Role;
+    use crate::pki;
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    use std::time::Duration;
+
+    #[test]
+    fn an_authority_that_is_over_stops_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let pki = folder.path().join("pki");
+        pki::make(&pki, &[(Role::Server, "service")]).unwrap();
+        let own = |file: &str| pki.join("service").join(file);
+        let now = SystemTime::now();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        let ago = |days: u64| (now - Duration::from_secs(86_400 * days)).into();
+        (params.not_before, params.not_after) = (ago(20), ago(10));
+        let over = params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+        let files = TlsFiles {
+            certificate: Some(own("tls.pem")),
+            key: Some(own("tls.key")),
+            client_ca: Some(own("ca.pem")),
+        };
+        let valid = std::fs::read_to_string(own("ca.pem")).unwrap();
+        for (bundle, is_read) in
+            [(over.clone() + &valid, true), (valid + &over, true), (over, false)]
+        {
+            std::fs::write(own("ca.pem"), bundle).unwrap();
+            let read = read(&files, now);
+            assert_eq!(read.is_ok(), is_read, "{:?}", read.err());
+        }
     }
 }

@@ -11,10 +11,9 @@ use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::vault::Hardness;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::read_key_file;
+use alpheus_node::files::{Readers, read_key_file, replace};
 use rand_chacha::ChaCha20Rng;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -152,15 +151,7 @@ impl PassFile {
     fn write(&mut self) -> std::io::Result<()> {
         let sealed = self.key.seal(&self.contents, &mut self.rng);
         let sealed = sealed.map_err(std::io::Error::other)?;
-        let beside = beside(&self.path, "new");
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&beside)?;
-        file.write_all(&sealed)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, &self.path)?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        replace(&self.path, &sealed, Readers::Owner)
     }
 }
 

@@ -154,7 +154,7 @@ impl HostArgs {
     }
 
     fn fence(&self, settings: &Settings) -> Result<ControllerFences, Failure> {
-        ControllerFences::load(&beside(settings, self.fence.as_ref(), "fence")?)
+        ControllerFences::hold(&beside(settings, self.fence.as_ref(), "fence")?)
             .blame(Category::Input)
     }
 

@@ -5,13 +5,14 @@
 //! answer was lost in a crash is not taken twice.
 
 use super::lost_state::LostState;
+use super::quota::{Quota, QuotaError};
 use super::service_clock::DeviceTimes;
 use crate::wire::{Upload, UploadStatus};
 use alpheus_encrypted_stream::frame::FrameView;
 use alpheus_encrypted_stream::tick::frame::TickFrame;
+use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::clock;
 use alpheus_policy::ids::StreamId;
-use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::storage::{Topics, device_partition};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Error, NewRecord, Store};
@@ -24,6 +25,17 @@ const TAKEN: &[u8] = b"taken/";
 /// An outbox and a number.
 const LENGTH: usize = 24;
 
+/// Why uploads are not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// One of their streams has sent too much.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
+}
+
 /// Takes frames into the log.
 #[derive(Clone)]
 pub struct Intake {
@@ -31,6 +43,9 @@ pub struct Intake {
     topics: Topics,
     /// The tick of a schema with one frame a tick.
     tick: Option<Span>,
+    /// Bytes of the longest frame that is taken.
+    longest: usize,
+    quota: Option<Quota>,
     busy: Arc<Mutex<HashMap<StreamId, Arc<AsyncMutex<()>>>>>,
     lost: LostState,
     devices: DeviceTimes,
@@ -46,6 +61,8 @@ impl Intake {
             store,
             topics,
             tick: None,
+            longest: usize::MAX,
+            quota: None,
             busy: Arc::default(),
             lost: LostState::default(),
             devices: DeviceTimes::default(),
@@ -53,11 +70,17 @@ impl Intake {
         }
     }
 
-    /// The same for streams of this schema.
+    /// The same for streams of this shape: a frame that is longer than theirs can be is malformed.
     #[must_use]
-    pub fn for_schema(self, schema: &Schema) -> Intake {
-        let tick = (!schema.frames.is_events()).then_some(schema.tick);
-        Intake { tick, ..self }
+    pub fn for_shape(self, shape: &Shape) -> Intake {
+        let tick = (!shape.frames.is_events()).then_some(shape.tick);
+        Intake { tick, longest: shape.longest_frame(), ..self }
+    }
+
+    /// The same, which takes so much of a stream in a day.
+    #[must_use]
+    pub fn with_quota(self, quota: Quota) -> Intake {
+        Intake { quota: Some(quota), ..self }
     }
 
     /// The same, which notes signs of a lost state and devices' times here.
@@ -70,12 +93,12 @@ impl Intake {
     /// for other uploads of these streams, without blocking a thread.
     ///
     /// # Errors
-    /// The store's error; nothing was taken then. The outer error is a panic.
+    /// [`IntakeError`]; nothing was taken then. The outer error is a panic.
     pub async fn take(
         &self,
         device: &str,
         uploads: Vec<Upload>,
-    ) -> Result<Result<Vec<UploadStatus>, Error>, JoinError> {
+    ) -> Result<Result<Vec<UploadStatus>, IntakeError>, JoinError> {
         // Always in the same order, so that there is no deadlock.
         let streams: BTreeSet<StreamId> = uploads.iter().map(|upload| upload.stream).collect();
         let mut alone = Vec::with_capacity(streams.len());
@@ -111,9 +134,13 @@ impl Intake {
         }
     }
 
-    fn take_alone(&self, device: &str, uploads: &[Upload]) -> Result<Vec<UploadStatus>, Error> {
+    fn take_alone(
+        &self,
+        device: &str,
+        uploads: &[Upload],
+    ) -> Result<Vec<UploadStatus>, IntakeError> {
         let (mut batch, mut received) = (Batch::new(), Vec::with_capacity(uploads.len()));
-        let mut last = HashMap::new();
+        let (mut last, mut sizes) = (HashMap::new(), HashMap::new());
         let (mut seen, mut repeats) = (BTreeSet::new(), BTreeSet::new());
         for upload in uploads {
             // What comes after an upload that was not taken in the same request continues it, and says
@@ -143,6 +170,7 @@ impl Intake {
             match received.last() {
                 Some(UploadStatus::Taken) => {
                     last.insert(upload.stream, Some((upload.outbox, upload.number)));
+                    *sizes.entry(upload.stream).or_default() += Quota::size_of(&upload.frames);
                 }
                 Some(UploadStatus::Malformed) => {
                     self.malformed().insert(upload.stream);
@@ -150,8 +178,21 @@ impl Intake {
                 _ => {}
             }
         }
+        self.within_quota(&sizes)?;
         self.store.commit(batch)?;
+        self.note_sizes(&sizes);
         Ok(received)
+    }
+
+    /// Whether so many bytes of streams may be taken. Nothing else of them is, meanwhile.
+    fn within_quota(&self, sizes: &HashMap<StreamId, u64>) -> Result<(), QuotaError> {
+        let Some(quota) = &self.quota else { return Ok(()) };
+        sizes.iter().try_for_each(|(stream, bytes)| quota.check(stream, *bytes, clock::steady()))
+    }
+
+    fn note_sizes(&self, sizes: &HashMap<StreamId, u64>) {
+        let Some(quota) = &self.quota else { return };
+        sizes.iter().for_each(|(stream, bytes)| quota.note(stream, *bytes, clock::steady()));
     }
 
     fn malformed(&self) -> MutexGuard<'_, HashSet<StreamId>> {
@@ -191,6 +232,9 @@ impl Intake {
     /// The time of a frame; none if it is malformed. Whether it is its device's is checked where
     /// it is summed.
     fn time_of(&self, frame: &[u8]) -> Option<Timestamp> {
+        if frame.len() > self.longest {
+            return None;
+        }
         match self.tick {
             None => FrameView::parse(frame).ok().map(|frame| frame.t()),
             Some(tick) => match TickFrame::parse(frame, tick).ok()? {

@@ -10,6 +10,7 @@
 //! - [`signs`]: signs of faults, counted lately,
 //! - [`silent_hosts`]: controllers' hosts that nobody waits for,
 //! - [`outboxes`]: messages that wait for controllers,
+//! - [`quota`](mod@quota): how much of a stream is taken in a day,
 //! - [`registry`]: registered controllers and streams,
 //! - [`retention`](mod@retention): deletion of old events,
 //! - [`api`]: the requests.
@@ -21,6 +22,7 @@ pub mod intake;
 pub mod lost_state;
 pub mod outages;
 pub mod outboxes;
+pub mod quota;
 pub mod registry;
 pub mod retention;
 pub mod service_clock;
@@ -147,6 +149,10 @@ pub struct Args {
     /// How many queries of one consumer may run at a time [default: 100]
     #[arg(long, value_name = "QUERIES")]
     queries_per_consumer: Option<u32>,
+    /// How much of a stream is taken in a day [default: what eight days have, and at least 64; 1024
+    /// with `frames: events`]
+    #[arg(long, value_name = "MEGABYTES")]
+    stream_megabytes: Option<u32>,
 }
 
 impl Args {
@@ -168,6 +174,7 @@ impl Args {
             ("windows.receipts-days", number(self.receipts_retention)),
             ("windows.results-rows", self.results_rows.map(|rows| rows.to_string())),
             (settings::QUERIES, number(self.queries_per_consumer)),
+            (settings::QUOTA, number(self.stream_megabytes)),
         ]);
         globals.settings(flags)
     }
@@ -207,7 +214,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let topics = engine.manager.service.topics().clone();
     engine.lost.register(&globals.metrics, &globals.health);
     handle.register(&globals.metrics);
-    let intake = Intake::new(store.clone(), topics.clone()).for_schema(&schema);
+    let intake = intake((store.clone(), topics.clone()), &schema, &settings)?;
     let api_state = Api {
         engine: handle,
         intake: intake.with_signs(engine.lost.clone(), devices),
@@ -277,6 +284,18 @@ fn open(
     let engine = opened().blame(Category::Io)?;
     let (handle, inlet) = engine::channel();
     Ok((engine, handle, inlet))
+}
+
+/// The way into the log, for frames of this schema.
+fn intake(
+    (store, topics): (Arc<dyn Store>, Topics),
+    schema: &Schema,
+    settings: &Settings,
+) -> Result<Intake, Failure> {
+    let layout = Layout::of(schema).blame(Category::Input)?;
+    let shape = Shape::of(schema, &layout, SKEW);
+    let quota = settings::quota(settings, &shape)?;
+    Ok(Intake::new(store, topics).for_shape(&shape).with_quota(quota))
 }
 
 fn retention(

@@ -59,8 +59,8 @@ pub(crate) struct Site {
     paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
     /// What lets the service's clock be set, by the file `service.clock`.
     skewed: Option<PathBuf>,
-    /// Seconds that a window waits for controllers, if not as many as usual.
-    controllers: Option<&'static str>,
+    /// A setting of the service: its variable and value.
+    setting: Option<(&'static str, &'static str)>,
     /// How many files the service may have open, if not as many as the system lets it.
     open_files: Option<u32>,
 }
@@ -131,7 +131,13 @@ impl Site {
 
     /// Whose windows wait so many seconds for controllers.
     pub(crate) fn with_patience(seconds: &'static str) -> Site {
-        Site { controllers: Some(seconds), ..Site::new() }
+        let setting = ("ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS", seconds);
+        Site { setting: Some(setting), ..Site::new() }
+    }
+
+    /// Whose service takes so many megabytes of a stream in a day.
+    pub(crate) fn with_quota(megabytes: &'static str) -> Site {
+        Site { setting: Some(("ALPHEUS_STREAM_MEGABYTES", megabytes)), ..Site::new() }
     }
 
     /// Whose service may have so many files open.
@@ -154,7 +160,7 @@ impl Site {
             paced: None,
             skewed: None,
             open_files: None,
-            controllers: None,
+            setting: None,
         };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
@@ -247,8 +253,8 @@ impl Site {
             server.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
             server.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
-        if let Some(seconds) = self.controllers {
-            server.env("ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS", seconds);
+        if let Some((name, value)) = self.setting {
+            server.env(name, value);
         }
         if let Some(files) = self.open_files {
             server = with_open_files(&server, files);

@@ -14,6 +14,7 @@ pub(crate) mod recording;
 pub(crate) mod serving;
 pub(crate) mod socks;
 pub(crate) mod terminal;
+pub(crate) mod tls;
 pub(crate) mod witness;
 
 use alpheus_node::fence::{Fence, FenceFile};

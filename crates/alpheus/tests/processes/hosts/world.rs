@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
-use alpheus_encrypted_stream::revocation::tls_digest;
+use alpheus_encrypted_stream::revocation::{tls_digest, tls_key_digest};
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::slots::SlotFile;
@@ -135,7 +135,7 @@ impl Town {
         let certificate = keys.request().certify(Subject([0; 16]), &authority);
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
         let (folder, rng) = (in_memory::folder(), ChaCha20Rng::seed_from_u64(3));
-        let revoked = Revoked::new(tls_digest);
+        let revoked = Revoked::new(tls_digest, tls_key_digest);
         Town { schema, layout, deployment, authority, service, folder, revoked, rng }
     }
 

@@ -1,7 +1,7 @@
 //! Requests of devices.
 
 use super::Api;
-use super::problem::store_failed;
+use super::problem::not_taken;
 use crate::server::engine::Engine;
 use crate::wire::{Receipt, Upload, UploadStatus};
 use alpheus_crypto::signed::Signed;
@@ -42,7 +42,7 @@ pub(super) async fn events(
     let own = uploads.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
     let became = api.intake.take(&device, own.map(|(upload, _)| upload).collect()).await;
     let became = became.map_err(|_| ApiError::failed("the upload was cut short"))?;
-    let mut became = became.map_err(store_failed)?.into_iter();
+    let mut became = became.map_err(not_taken)?.into_iter();
     let mut outcome = |refusal: &Option<UploadStatus>| {
         refusal.or_else(|| became.next()).unwrap_or(UploadStatus::NotYours)
     };

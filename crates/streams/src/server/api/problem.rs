@@ -2,7 +2,9 @@
 
 use crate::server::engine::StoppedError;
 use crate::server::evidence::EvidenceError;
+use crate::server::intake::IntakeError;
 use crate::server::registry::IntroductionError;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::network::answer::ApiError;
 use alpheus_stream_runtime::error::RuntimeError;
 use axum::http::StatusCode;
@@ -22,6 +24,18 @@ pub(super) fn runtime_failed(error: RuntimeError) -> ApiError {
 /// The refusal of a request for which the store failed.
 pub(super) fn store_failed(error: alpheus_transport::Error) -> ApiError {
     runtime_failed(error.into())
+}
+
+/// The refusal of uploads.
+pub(super) fn not_taken(error: IntakeError) -> ApiError {
+    match error {
+        IntakeError::Store(error) => store_failed(error),
+        IntakeError::Quota(error) => {
+            let id = ErrorId::StreamQuota;
+            let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, id.id(), error.to_string());
+            refusal.with_id(id).with_help(id.fix())
+        }
+    }
 }
 
 impl From<EvidenceError> for ApiError {
