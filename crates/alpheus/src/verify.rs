@@ -279,6 +279,8 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
         (0, 0, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
         (0, 0, _) => Ok(()),
         (0, missing, _) => failure(UnverifiedRowsError::Withheld(missing)),
-        (refused, _, held) => failure(UnverifiedRowsError::Refused { refused, all: refused + held }),
+        (refused, _, held) => {
+            failure(UnverifiedRowsError::Refused { refused, all: refused + held })
+        }
     }
 }

@@ -134,8 +134,7 @@ pub fn explain(
         name: planned.name.clone(),
         schema: schema.schema.name.clone(),
         revealed: first.map_or_else(Vec::new, |plan| revealed(plan, schema)),
-        columns: first
-            .map_or_else(Vec::new, |plan| columns(plan, &schema.schema, &schema.layout)),
+        columns: first.map_or_else(Vec::new, |plan| columns(plan, &schema.schema, &schema.layout)),
         learns: first.map_or_else(Vec::new, learns),
         window: first.map_or(Span(0), |plan| plan.window),
         grace: first.map_or(Span(0), |plan| plan.grace),

@@ -112,7 +112,9 @@ impl Keys {
         let shown = shown(headers);
         match self.sessions.iter().any(|session| is_same(session, shown)) {
             true => Ok(()),
-            false => Err(refused("open the last address that the command printed; it contains a key")),
+            false => {
+                Err(refused("open the last address that the command printed; it contains a key"))
+            }
         }
     }
 }

@@ -187,7 +187,11 @@ pub(super) async fn reader(
 }
 
 /// The name on a reader's certificate, if the authority has signed it and it is this reader's.
-pub(super) fn certified_name(owner: &Owner, reader: &ConsumerId, certificate: &str) -> Option<String> {
+pub(super) fn certified_name(
+    owner: &Owner,
+    reader: &ConsumerId,
+    certificate: &str,
+) -> Option<String> {
     let (_, known) = opened(owner, certificate).ok()?;
     (consumer_id(&known) == *reader).then(|| known.party.name.clone())
 }

@@ -18,12 +18,14 @@ pub(super) fn meaning(plan: &Plan, schema: Option<&Schema>) -> String {
             let all: Vec<String> = columns(plan, schema, &layout).into_iter().map(of).collect();
             all.join(", ")
         }
-        None => "what their columns are computed from is not known: there is no schema of them".to_owned(),
+        None => "what their columns are computed from is not known: there is no schema of them"
+            .to_owned(),
     };
     let groups: Vec<&str> = plan.group.iter().map(|(name, _)| name.as_str()).collect();
     let by = if groups.is_empty() { String::new() } else { format!(" by {}", groups.join(", ")) };
     let some = if plan.selection.steps.is_empty() { "" } else { ", of some streams only (WHERE)" };
-    let sealed = plan.sealed_to.map_or_else(String::new, |_| format!(", sealed to {}", plan.consumer));
+    let sealed =
+        plan.sealed_to.map_or_else(String::new, |_| format!(", sealed to {}", plan.consumer));
     format!(
         "compare with what you asked for: in the next rows {what}; windows of {}{by}{some}{sealed}, over {} to {} people",
         plan.window, plan.population.min, plan.population.max

@@ -1,8 +1,8 @@
 //! The checks of a row.
 
+use super::Evidence;
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
-use super::Evidence;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -122,14 +122,18 @@ impl<'a> Verifier<'a> {
             match stated(row) {
                 Some((plan, start)) if self.plans.contains_key(&plan) => {
                     let Some(announced) = theirs(&plan) else { continue };
-                    runs.entry(announced.plan().family()).or_insert_with(|| Run::of(announced)).row(start);
+                    runs.entry(announced.plan().family())
+                        .or_insert_with(|| Run::of(announced))
+                        .row(start);
                 }
                 _ => loose.push(row),
             }
         }
         for (plan, start) in self.receipts.keys() {
             let Some(announced) = theirs(plan) else { continue };
-            runs.entry(announced.plan().family()).or_insert_with(|| Run::of(announced)).receipt(*start);
+            runs.entry(announced.plan().family())
+                .or_insert_with(|| Run::of(announced))
+                .receipt(*start);
         }
         // By epochs the plan of a window that did not open is known to nobody.
         for row in loose {

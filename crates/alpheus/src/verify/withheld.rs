@@ -81,8 +81,13 @@ impl fmt::Display for Gap {
             many => format!("these {many} windows"),
         };
         match self.has_receipt {
-            true => write!(f, ": withheld: controllers have signed {of}, and the service shows no row"),
-            false => write!(f, ": withheld: the service shows neither row nor receipt of {of}, or has lost it"),
+            true => {
+                write!(f, ": withheld: controllers have signed {of}, and the service shows no row")
+            }
+            false => write!(
+                f,
+                ": withheld: the service shows neither row nor receipt of {of}, or has lost it"
+            ),
         }
     }
 }
@@ -99,7 +104,13 @@ pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
     let is_fixed = plan.epoch.is_none() && !plan.is_terms();
     let read = read.map(|read| (read, is_fixed, running));
     let missing = missing(&times, (&run.rows, &run.receipts, &run.possible), read);
-    let gap = |(start, end, has_receipt)| Gap { start, end, length, group: plan.group.clone(), has_receipt };
+    let gap = |(start, end, has_receipt)| Gap {
+        start,
+        end,
+        length,
+        group: plan.group.clone(),
+        has_receipt,
+    };
     missing.into_iter().map(gap).collect()
 }
 
@@ -179,7 +190,10 @@ mod tests {
         let some = [at(0), at(3), at(7)];
         assert_eq!(found(&some, &[], &[], None), [(at(1), at(3), false), (at(4), at(7), false)]);
         // A row that may be of this plan counts.
-        assert_eq!(found(&some, &[], &[at(1), at(2), at(5)], None), [(at(4), at(5), false), (at(6), at(7), false)]);
+        assert_eq!(
+            found(&some, &[], &[at(1), at(2), at(5)], None),
+            [(at(4), at(5), false), (at(6), at(7), false)]
+        );
     }
 
     #[test]
@@ -216,7 +230,14 @@ mod tests {
             has_receipt,
         };
         let text = gap(50, false).to_string();
-        assert_eq!(text, "20 – 50, region North: withheld: the service shows neither row nor receipt of these 3 windows, or has lost it");
-        assert!(gap(30, true).to_string().ends_with("controllers have signed this window, and the service shows no row"));
+        assert_eq!(
+            text,
+            "20 – 50, region North: withheld: the service shows neither row nor receipt of these 3 windows, or has lost it"
+        );
+        assert!(
+            gap(30, true)
+                .to_string()
+                .ends_with("controllers have signed this window, and the service shows no row")
+        );
     }
 }

@@ -61,8 +61,30 @@ fn every_clause_is_read_and_written_back() {
 #[test]
 fn a_name_in_quotes_is_a_name_whatever_it_is() {
     for name in [
-        "heart rate", "größe", "Ж", "SELECT", "FROM", "AS", "WINDOW", "case", "not", "null", "true", "cast",
-        "interval", "exists", "array", "EDGES", "a\"b", "it's", "--", "a--b", "/*", "1st", "x;y", "a, b",
+        "heart rate",
+        "größe",
+        "Ж",
+        "SELECT",
+        "FROM",
+        "AS",
+        "WINDOW",
+        "case",
+        "not",
+        "null",
+        "true",
+        "cast",
+        "interval",
+        "exists",
+        "array",
+        "EDGES",
+        "a\"b",
+        "it's",
+        "--",
+        "a--b",
+        "/*",
+        "1st",
+        "x;y",
+        "a, b",
     ] {
         let quoted = format!("\"{}\"", name.replace('"', "\"\""));
         let query = create(&format!(

@@ -77,8 +77,9 @@ impl AskedVerified {
         let (query, mut sent) = (line.query.clone(), Sent { length, added: None });
         if line.sql.is_some() {
             sent.added = self.note(line, 0).blame_io(&self.path).map_err(|failure| {
-                failure
-                    .with_help("it notes which queries must be verified or sealed: make it writable")
+                failure.with_help(
+                    "it notes which queries must be verified or sealed: make it writable",
+                )
             })?;
         }
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(query, sent);
@@ -191,7 +192,8 @@ impl AskedVerified {
     pub(super) fn has(&self, query: &str) -> bool {
         match std::fs::read_to_string(&self.path) {
             Ok(text) if !is_plain_name(query) => {
-                let verified = |line| serde_json::from_str::<Line>(line).map_or(true, |line| line.verified);
+                let verified =
+                    |line| serde_json::from_str::<Line>(line).map_or(true, |line| line.verified);
                 text.lines().any(verified)
             }
             Ok(text) => says(&text, query),
@@ -305,7 +307,9 @@ mod tests {
         let (asked, other) = (at(folder.path()), at(folder.path()));
         asked.before(&verified()).unwrap();
         asked.refused(&verified());
-        assert!(!asked.has("Sums") && !asked.has("Sum\u{455}") && asked.statement("Sums").is_none());
+        assert!(
+            !asked.has("Sums") && !asked.has("Sum\u{455}") && asked.statement("Sums").is_none()
+        );
         // An earlier statement holds again, also if another process has added lines since.
         asked.before(&verified()).unwrap();
         asked.after(&verified());

@@ -159,7 +159,8 @@ pub fn check(
             // What is in the columns of a sealed row is nobody's word. A window without data has no sum.
             (Some(_), Some(sealed)) => {
                 let is_without_data = verified.population() == 0 && has_no_sum(sealed);
-                (is_without_data || is_sealed_sum(sealed, &verified.sealed())) && is_empty(row, plan)
+                (is_without_data || is_sealed_sum(sealed, &verified.sealed()))
+                    && is_empty(row, plan)
             }
             _ => false,
         };

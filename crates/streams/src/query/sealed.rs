@@ -5,8 +5,8 @@ mod unseal;
 use super::asked::{self, AskedVerified};
 use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, in_order, is_closed,
-    is_in_every_row, listed_plan, open_plan, stated,
+    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, in_order,
+    is_closed, is_in_every_row, listed_plan, open_plan, stated,
 };
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -194,7 +194,11 @@ impl Opener {
     ///
     /// # Errors
     /// As `answer`.
-    pub fn answered<T>(&self, sql: &str, answer: Result<T, RequestError>) -> Result<T, RequestError> {
+    pub fn answered<T>(
+        &self,
+        sql: &str,
+        answer: Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
         if let Err(RequestError::Refused(problem)) = &answer
             && problem.status < 500
         {

@@ -79,6 +79,7 @@ function device(id, identity) {
   async function refresh() {
     const view = await ask(`/api/streams/${id}`);
     card.setAttribute("aria-label", `Device ${view.device}`);
+    card.dataset.version = view.seen.choice;
     render(view, place, parts);
     limits.update(await ask(`/api/streams/${id}/budgets`), view);
     history.update(await ask(`/api/streams/${id}/log`), identity);

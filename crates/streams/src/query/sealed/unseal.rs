@@ -31,7 +31,8 @@ impl Opener {
     pub(super) fn seal_of(&self, name: &str) -> Seal {
         let noted = self.asked.sealed(name);
         let is_required = noted.is_some() || self.declared().sealed.contains(name);
-        let groups = noted.map(|create| create.group_by.into_iter().map(|word| word.text).collect());
+        let groups =
+            noted.map(|create| create.group_by.into_iter().map(|word| word.text).collect());
         Seal { is_required, groups }
     }
 
@@ -185,8 +186,11 @@ mod tests {
             Value::Object(shown)
         };
         let known = shown(Some(&["region".to_owned()]), true);
-        assert_eq!(known, json!({ "window_start": 5, "region": "North", "sum_x": null, "count_x": null,
-            "population": 3, "status": "late" }));
+        assert_eq!(
+            known,
+            json!({ "window_start": 5, "region": "North", "sum_x": null, "count_x": null,
+            "population": 3, "status": "late" })
+        );
         assert!(shown(None, false)["region"].is_null() && shown(None, false)["sum_x"].is_null());
         assert!(shown(None, true)["count_x"].is_null());
     }
