@@ -9,12 +9,11 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
-use alpheus_stream_runtime::results::has_opened;
 use alpheus_streams::deployment;
 use alpheus_streams::query::lists::SeenLists;
 use alpheus_streams::query::receipts::{
-    RefusedRowError, check_all, check_without_result, is_in_group, listed_plan, open_plan, stated,
-    window_of,
+    RefusedRowError, check_all, check_without_result, has_result, is_in_group, listed_plan,
+    open_plan, stated, window_of,
 };
 use alpheus_streams::query::sealed::{is_asked_for, noted};
 use serde_json::{Map, Value};
@@ -80,7 +79,7 @@ impl<'a> Verifier<'a> {
         let key = stated(row).ok_or(RefusedRowError::Plain)?;
         let announced = self.plans.get(&key.0);
         announced.map_or(Ok(()), |announced| self.is_asked_for(announced))?;
-        if !row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
+        if !has_result(row) {
             return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
         }
         let announced = announced.ok_or(RefusedRowError::NoReceipt)?;

@@ -16,7 +16,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;
 use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
-use alpheus_stream_runtime::results::{Sealed, columns};
+use alpheus_stream_runtime::results::{Sealed, columns, has_opened};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -243,6 +243,12 @@ const AFTER: [&str; 4] = ["population", "silent", "excluded", "status"];
 /// Whether the service says this of every row.
 pub(super) fn is_in_every_row(name: &str) -> bool {
     BEFORE.contains(&name) || AFTER.contains(&name)
+}
+
+/// Whether a row says that its window opened.
+#[must_use]
+pub fn has_result(row: &Map<String, Value>) -> bool {
+    row.get("status").and_then(Value::as_str).is_some_and(has_opened)
 }
 
 /// Whether a row's status is a reason why it has no result. One that begins as those of results do, and

@@ -5,8 +5,8 @@ mod unseal;
 use super::asked::{self, AskedVerified};
 use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, in_order,
-    is_closed, is_in_every_row, listed_plan, open_plan, stated,
+    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, has_result,
+    in_order, is_closed, is_in_every_row, listed_plan, open_plan, stated,
 };
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -26,7 +26,6 @@ use alpheus_policy::ids::{PlanId, SchemaId};
 use alpheus_policy::planner::check_meaning;
 use alpheus_policy::query::{self, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::results::has_opened;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -260,7 +259,7 @@ impl Opener {
         if !says_so && !required {
             return Ok(());
         }
-        let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
+        let has_result = has_result(row);
         let (plan, checked) = match stated(row).filter(|_| says_so) {
             None => (None, Err(RefusedRowError::Plain)),
             Some(of) if has_result => self.verified(client, name, row, of).await?,

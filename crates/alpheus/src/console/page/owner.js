@@ -28,7 +28,7 @@ const HINTS = {
   copied: (view) => `Two different messages came from this device for the same time, so somebody has a copy of it. No query gets a result until you have found the copy and share again.${goesOn(view)}`,
   unconfirmed: (view) => `Your controller was restored from a backup and cannot know your latest choice. No query gets a result until you confirm it.${goesOn(view)}`,
   revoked: (view) => `You ended sharing. No result will ever include this device again, and nothing can undo that.${keeps(view)}`,
-  erased: (view) => `Your controller has signed that it destroyed the key of this device's data. Once the key's file on the device is removed too, nobody can read what was recorded.${keeps(view)}`,
+  erased: (view) => `Your controller says that it has destroyed the key of this device's data; its signed statement is the proof. Once the key's file on the device is removed too, nobody can read what was recorded.${keeps(view)}`,
 };
 
 const goesOn = (view) => (reading(view).length ? ` But ${list(reading(view))} can still read everything: a pause does not end that access. End it below.` : "");

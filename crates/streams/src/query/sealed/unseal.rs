@@ -2,13 +2,15 @@
 //! seal is nobody's word and is not shown.
 
 use super::{Opener, PLANS};
-use crate::query::receipts::{RefusedRowError, check_names, is_in_every_row, is_in_group};
+use crate::query::receipts::{
+    RefusedRowError, check_names, has_result, is_in_every_row, is_in_group,
+};
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_policy::ids::PlanId;
-use alpheus_stream_runtime::results::{Sealed, has_opened, opened};
+use alpheus_stream_runtime::results::{Sealed, opened};
 use serde_json::{Map, Value};
 use std::sync::{Arc, PoisonError};
 
@@ -49,7 +51,7 @@ impl Opener {
             return Ok(());
         }
         let groups = seal.groups.as_deref();
-        if !row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
+        if !has_result(row) {
             conceal(row, groups, Value::is_string);
             return Ok(());
         }
