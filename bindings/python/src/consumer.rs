@@ -2,12 +2,12 @@
 
 use crate::errors;
 use crate::process::Home;
-use alpheus_node::failure::{Category, Failure};
+use alpheus_node::failure::Failure;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
-use alpheus_streams::query::sealed::Opener;
+use alpheus_streams::query::sealed::{Opener, asks_verified};
 use alpheus_streams::revocations::open_identity;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -51,7 +51,11 @@ impl PyConsumer {
     fn statement(&self, py: Python<'_>, sql: &str) -> PyResult<String> {
         let statement = py.detach(|| self.opener.statement(sql));
         let statement = statement.map_err(|failure| errors::failure(&failure))?;
-        let said = self.ask(py, || self.client.post_json::<Value>("/v1/statements", &statement))?;
+        let ask = || {
+            let answer = self.client.post_json::<Value>("/v1/statements", &statement);
+            self.opener.answered(sql, answer)
+        };
+        let said = self.ask(py, ask)?;
         let running = said.get("running").and_then(|running| running.get("name"));
         let accepted = self.opener.accepted(sql, running.and_then(Value::as_str));
         accepted.map_err(|failure| errors::failure(&failure))?;
@@ -70,17 +74,24 @@ impl PyConsumer {
         Ok(self.ask(py, known)?.to_string())
     }
 
-    /// Rows of a query after a place, and the place after them. Waits some seconds for one.
+    /// Whether a statement begins a query whose rows are verified.
+    #[staticmethod]
+    fn asks_verified(sql: &str) -> bool {
+        asks_verified(sql)
+    }
+
+    /// Rows of a query after a place, and the place after them. Waits some seconds for one. From then on
+    /// rows that do not say that they are verified are refused, if they must be `verified`.
     fn rows(
         &self,
         py: Python<'_>,
         name: &str,
         after: u64,
         wait: u64,
+        verified: bool,
     ) -> PyResult<(Vec<String>, u64)> {
-        if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter)) {
-            let what = "a query's name consists of letters, digits, - and _";
-            return Err(errors::failure(&Failure::new(Category::Usage, what)));
+        if verified {
+            self.opener.declare_verified(name);
         }
         let rows = || self.client.block_on(self.opener.rows(self.client.http(), name, after, wait));
         let page = self.ask(py, rows)?;

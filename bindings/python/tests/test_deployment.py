@@ -57,6 +57,7 @@ def test_owner_producer_and_consumer(schema, tmp_path):
         row = query.wait(1).opened[0]
         assert 2 <= row.population <= 3 and row["count_power"] >= 2 and 100 <= float(row["avg_power"]) <= 300
         assert query.rows().units == {"avg_power": "W"}
+        unsigned_rows_are_refused(here)
         assert [known["name"] for known in here.consumer.queries()] == ["Power"]
         log = owners[0].stream.log()
         assert any("`analyst` got `Power`" in line.event for line in log)
@@ -70,6 +71,17 @@ def test_owner_producer_and_consumer(schema, tmp_path):
             here.consumer.query(QUERY.replace("BETWEEN 2", "BETWEEN 50"))
         folder = here.folder
     assert not here.running and not folder.exists()
+
+
+def unsigned_rows_are_refused(here):
+    """Who wants verified rows gets no others, and is told if the statement asks for none."""
+    again = alpheus.Consumer(here.server, identity=here.folder / "pki" / "analyst")
+    rows = again.results("Power", verified=True).rows()
+    assert len(rows) > 0 and not rows.opened
+    assert all(value is None for row in rows for value in row.values.values())
+    assert all(row.integrity == "refused" and "not verified" in row.status for row in rows)
+    with pytest.raises(alpheus.UsageError, match="does not ask for verified rows"):
+        here.consumer.query(QUERY, verified=True)
 
 
 def refused_in_a_copy(act):

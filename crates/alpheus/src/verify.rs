@@ -1,32 +1,41 @@
 //! `alpheus verify`: checks what the controllers of a query's windows have signed, against the rows
-//! that its service has published.
+//! that its service has published, and against what the consumer has asked for.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`meaning`] | in words what rows of a plan say, where no statement is known |
+//! | [`rows`] | the checks of a row |
+//! | [`withheld`] | windows of which the service shows nothing |
 
-use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::certificate::Deployment;
+mod meaning;
+mod rows;
+mod withheld;
+
 use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_node::clock;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_policy::ids::PlanId;
-use alpheus_stream_runtime::results::has_opened;
-use alpheus_streams::deployment;
+use alpheus_policy::schema::Schema;
 use alpheus_streams::links;
-use alpheus_streams::query::lists::SeenLists;
-use alpheus_streams::query::receipts::{
-    RefusedRowError, all_receipts, check_all, check_without_result, listed_plan, open_plan, stated,
-    window_of,
-};
+use alpheus_streams::query::paths::path_of;
+use alpheus_streams::query::receipts::{all_receipts, announcement, stated};
 use alpheus_streams::query::sealed::Rows;
 use alpheus_streams::revocations::open_consumer;
+use alpheus_streams::server::api::running::QueryView;
+use rows::Verifier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -38,8 +47,10 @@ Examples:
 
 Rows of a query with `integrity = 'verified'` are signed by the controllers of their windows. A row
 that holds is what these controllers have signed; any of them could have changed it. The identity
-folder says whom to trust: it has the authority's and the service's keys. If a row does not hold,
-or no row has a result, the exit code is not 0.";
+folder says whom to trust: it has the authority's and the service's keys. If it also has a note of
+your statement (`verified.known`), each row must be one of that statement. Else the meaning of the
+rows is printed, for you to compare. If a row does not hold, a window has neither a row nor a
+receipt, or no row has a result, the exit code is not 0.";
 
 /// Arguments of `alpheus verify`.
 #[derive(Debug, clap::Args)]
@@ -63,7 +74,9 @@ pub struct Args {
 }
 
 /// Version of the files.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The same without schema and time.
+const BARE_FORMAT: u32 = 1;
 
 /// What is verified.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,6 +85,15 @@ struct Evidence {
     format: u32,
     /// The query.
     query: String,
+    /// The schema that its columns follow from.
+    #[serde(default)]
+    schema: Option<Schema>,
+    /// When it was read from the service, in Unix milliseconds.
+    #[serde(default)]
+    read: Option<u64>,
+    /// Whether the query was running then.
+    #[serde(default)]
+    running: bool,
     /// Announcements of its plans, in hexadecimal digits.
     plans: Vec<String>,
     /// Receipts. In the file they are hexadecimal digits.
@@ -114,6 +136,9 @@ pub enum UnverifiedRowsError {
         /// How many were checked.
         all: usize,
     },
+    /// Windows are missing.
+    #[error("the service shows no row of {0} windows")]
+    Withheld(u64),
     /// Nothing was checked.
     #[error("no row of {query} has a result, so nothing was checked")]
     NoResult {
@@ -128,35 +153,49 @@ pub enum UnverifiedRowsError {
 /// [`Category::Check`] if a row does not hold, [`Category::Input`] if a file cannot be read.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let identity = open_consumer(args.identity.as_ref(), globals)?;
-    let deployment = deployment::of(&identity)?;
     let evidence = match (&args.file, &args.server, &args.query) {
-        (Some(file), ..) => {
-            let text = std::fs::read_to_string(file).blame_io(file)?;
-            let evidence: Evidence = serde_json::from_str(&text).blame_input(file)?;
-            if evidence.format != FORMAT {
-                let known = format!("the file has format {}, not {FORMAT}", evidence.format);
-                return Err(Failure::new(Category::Input, known).at(file.display().to_string()));
-            }
-            evidence
-        }
+        (Some(file), ..) => read(file)?,
         (None, Some(server), Some(query)) => {
             let client = links::service(server, &identity)?;
-            client.block_on(gather(&client, query))?
+            let asked = clock::now().0 / 1000;
+            client.block_on(gather(&client, query, asked))?
         }
         _ => return Err("give a file, or --server and --query").blame(Category::Usage),
     };
     if let Some(path) = &args.save {
-        let text = serde_json::to_string(&evidence).blame(Category::Io)?;
-        std::fs::write(path, text).blame_io(path)?;
+        save(path, &evidence)?;
     }
-    report(&evidence, &deployment, identity.revoked())
+    report(&evidence, &identity)
+}
+
+fn read(file: &Path) -> Result<Evidence, Failure> {
+    let text = std::fs::read_to_string(file).blame_io(file)?;
+    let evidence: Evidence = serde_json::from_str(&text).blame_input(file)?;
+    if [FORMAT, BARE_FORMAT].contains(&evidence.format) {
+        return Ok(evidence);
+    }
+    let known = format!("the file has format {}, not {FORMAT}", evidence.format);
+    Err(Failure::new(Category::Input, known).at(file.display().to_string()))
+}
+
+/// Receipts show who took part, and rows are the consumer's: others cannot read the file.
+fn save(path: &Path, evidence: &Evidence) -> Result<(), Failure> {
+    let text = serde_json::to_string(evidence).blame(Category::Io)?;
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    let mut file = file.blame_io(path)?;
+    // One that was there before may have been for everybody.
+    file.set_permissions(Permissions::from_mode(0o600)).blame_io(path)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).blame_io(path)
 }
 
 /// Everything that the service has of a query.
-async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, RequestError> {
+async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evidence, RequestError> {
     let (http, mut rows, mut after) = (client.http(), Vec::new(), 0);
+    let schema = http.get_json("/v1/schema", Duration::ZERO).await?;
+    let known: Vec<QueryView> = http.get_json("/v1/queries", Duration::ZERO).await?;
     loop {
-        let path = format!("/v1/queries/{query}/results?after={after}&wait=0");
+        let path = path_of(query, &format!("results?after={after}&wait=0"));
         let page: Rows = http.get_json(&path, Duration::ZERO).await?;
         let done = page.rows.is_empty() && page.next <= after;
         rows.extend(page.rows);
@@ -165,24 +204,45 @@ async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, Reques
             break;
         }
     }
-    let (receipts, plans) = all_receipts(http, query).await?;
+    let (receipts, mut plans) = all_receipts(http, query).await?;
+    let receipts: Vec<Receipt> =
+        receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect();
+    if receipts.iter().all(|receipt| receipt.listing.is_none()) {
+        plans_of(&rows, http, query, &mut plans).await?;
+    }
     Ok(Evidence {
         format: FORMAT,
         query: query.to_owned(),
+        schema: Some(schema),
+        read: Some(read),
+        running: known.iter().any(|known| known.name == query),
         plans: plans.into_values().collect(),
-        receipts: receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect(),
+        receipts,
         rows,
     })
 }
 
-/// Says of each row whether it holds.
-fn report(
-    evidence: &Evidence,
-    deployment: &Deployment,
-    revoked: Option<&Revoked>,
-) -> Result<(), Failure> {
+/// Adds plans of rows without receipts. By epochs those are kept nowhere.
+async fn plans_of(
+    rows: &[Map<String, Value>],
+    client: &HttpClient,
+    query: &str,
+    plans: &mut HashMap<PlanId, String>,
+) -> Result<(), RequestError> {
+    for (plan, _) in rows.iter().filter_map(stated) {
+        if !plans.contains_key(&plan)
+            && let Some(announced) = announcement(client, query, plan).await?
+        {
+            plans.insert(plan, announced);
+        }
+    }
+    Ok(())
+}
+
+/// Says of each row whether it holds, and which are missing.
+fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure> {
     let (mut refused, mut held) = (0, 0);
-    let mut verifier = Verifier::new(evidence, deployment, revoked)?;
+    let mut verifier = Verifier::new(evidence, identity)?;
     let mut out = std::io::stdout().lock();
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
@@ -190,7 +250,8 @@ fn report(
         let said = match verifier.verify(row) {
             Ok(Some(holds)) => {
                 held += 1;
-                format!("{window}: {holds}")
+                let meaning = verifier.new_meaning(row).map(|words| format!("{words}\n"));
+                format!("{}{window}: {holds}", meaning.unwrap_or_default())
             }
             Ok(None) => format!("{window}: no result: {}", text("status")),
             Err(why) => {
@@ -202,65 +263,24 @@ fn report(
             break;
         }
     }
+    let (mut missing, withheld) = (0, verifier.withheld());
+    for gap in &withheld {
+        missing += gap.windows();
+        if printed(writeln!(out, "{gap}"))?.is_break() {
+            break;
+        }
+    }
     let failure = |error| {
         Err(Failure::new(Category::Check, error).with_id(ErrorId::CheckFailed).with_help(
             "the service has published something else than what the controllers signed, or nothing",
         ))
     };
-    match (refused, held) {
-        (0, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
-        (0, _) => Ok(()),
-        (refused, held) => failure(UnverifiedRowsError::Refused { refused, all: refused + held }),
-    }
-}
-
-/// Plans that were checked, and receipts by what they say they are of.
-struct Verifier<'a> {
-    query: &'a str,
-    plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
-    receipts: HashMap<(PlanId, u64), &'a Receipt>,
-    revoked: Option<&'a Revoked>,
-    /// By epochs: which list has signed each window.
-    lists: SeenLists,
-}
-
-impl<'a> Verifier<'a> {
-    fn new(
-        evidence: &'a Evidence,
-        deployment: &Deployment,
-        revoked: Option<&'a Revoked>,
-    ) -> Result<Self, Failure> {
-        let mut plans = HashMap::new();
-        for announcement in &evidence.plans {
-            let announced = open_plan(announcement, deployment).blame(Category::Check)?;
-            plans.insert(announced.id(), announced);
+    match (refused, missing, held) {
+        (0, 0, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
+        (0, 0, _) => Ok(()),
+        (0, missing, _) => failure(UnverifiedRowsError::Withheld(missing)),
+        (refused, _, held) => {
+            failure(UnverifiedRowsError::Refused { refused, all: refused + held })
         }
-        let mut receipts = HashMap::new();
-        for receipt in &evidence.receipts {
-            if let Some(listed) = listed_plan(receipt, deployment) {
-                let announced = listed.blame(Category::Check)?;
-                plans.insert(announced.id(), announced);
-            }
-            // Only to find it: verification checks the signature.
-            if let Some(membership) = receipt.membership.dangerous_unverified() {
-                receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
-            }
-        }
-        let (query, lists) = (&evidence.query, SeenLists::default());
-        Ok(Self { query, plans, receipts, revoked, lists })
-    }
-
-    /// What a row's receipt shows; nothing of a row without a result.
-    fn verify(&mut self, row: &Map<String, Value>) -> Result<Option<String>, RefusedRowError> {
-        let key = stated(row).ok_or(RefusedRowError::Plain)?;
-        let announced = self.plans.get(&key.0);
-        if !row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
-            return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
-        }
-        let announced = announced.ok_or(RefusedRowError::NoReceipt)?;
-        let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
-        let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
-        let seen = (self.revoked, &mut self.lists);
-        check_all(row, self.query, announced, (window, receipt), seen).map(Some)
     }
 }

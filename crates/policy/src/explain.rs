@@ -9,6 +9,7 @@ pub use privacy::PrivacyExplanation;
 
 use crate::budget::Epsilon;
 use crate::catalog::CatalogSchema;
+use crate::columns::{Column, columns};
 use crate::ids::PlanId;
 use crate::layout::{FieldStatistic, Packing};
 use crate::plan::{Fraction, MaskStrategy, Plan};
@@ -29,6 +30,9 @@ pub struct Explanation {
     pub schema: String,
     /// What each window reveals. Nothing else leaves the streams.
     pub revealed: Vec<String>,
+    /// The columns of its rows: their names, and what they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Column>,
     /// Who learns it.
     pub learns: Vec<String>,
     /// Size of the windows.
@@ -130,6 +134,7 @@ pub fn explain(
         name: planned.name.clone(),
         schema: schema.schema.name.clone(),
         revealed: first.map_or_else(Vec::new, |plan| revealed(plan, schema)),
+        columns: first.map_or_else(Vec::new, |plan| columns(plan, &schema.schema, &schema.layout)),
         learns: first.map_or_else(Vec::new, learns),
         window: first.map_or(Span(0), |plan| plan.window),
         grace: first.map_or(Span(0), |plan| plan.grace),
@@ -341,6 +346,11 @@ impl fmt::Display for Explanation {
         writeln!(f, "{} from {}", self.name, self.schema)?;
         writeln!(f, "  revealed in each window of {}:", QuerySpan(self.window))?;
         self.revealed.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
+        writeln!(f, "  as columns:")?;
+        for Column { name, what, unit, .. } in &self.columns {
+            let unit = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
+            writeln!(f, "    {name}: {what}{unit}")?;
+        }
         writeln!(f, "  to:")?;
         self.learns.iter().try_for_each(|who| writeln!(f, "    {who}"))?;
         let out: u32 = self.excluded.iter().map(|excluded| excluded.streams).sum();

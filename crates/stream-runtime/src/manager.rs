@@ -20,11 +20,11 @@ use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery, StartError};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
-use alpheus_policy::query::{Create, MaskChoice, Statement, parse};
+use alpheus_policy::query::{Create, MaskChoice, Statement, Word, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_standards::evidence::EndedPlans;
 use alpheus_time::Timestamp;
-use alpheus_transport::Batch;
+use alpheus_transport::{Batch, Offset};
 use rand_core::CryptoRng;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use thiserror::Error;
 
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
+const BEGUN: &[u8] = b"begun/";
 
 /// Why a query is not started.
 #[derive(Debug, Error)]
@@ -59,7 +60,8 @@ pub const QUERIES_PER_CONSUMER: u32 = 100;
 /// A consumer has as many running queries as one may have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{running} queries of yours are running, and one consumer may have {most} at a time; stop one, for example with `DROP STREAM {one}`, or ask the operator for a larger `queries-per-consumer`"
+    "{running} queries of yours are running, and one consumer may have {most} at a time; stop one, for example with `DROP STREAM {}`, or ask the operator for a larger `queries-per-consumer`",
+    Word::new(.one)
 )]
 pub struct TooManyQueriesError {
     /// How many run.
@@ -90,6 +92,8 @@ pub struct Manager {
     consumers: HashMap<ConsumerId, Signed<Certificate>>,
     /// The first consumer to use each name, who owns its results.
     owners: HashMap<String, String>,
+    /// By name: its last statement, and where its rows begin in the log.
+    begun: HashMap<String, (String, u64)>,
     /// How many queries of one consumer may run at a time.
     queries_per_consumer: u32,
     /// Plans that have ended and are kept.
@@ -112,7 +116,7 @@ impl Manager {
         if let Some(known) = catalog.schema(&schema.name) {
             service.prove_with(Blocks::of(&known.layout));
         }
-        let (certificates, consumers, owners, ended) = Default::default();
+        let (certificates, consumers, owners, begun, ended) = Default::default();
         let queries_per_consumer = QUERIES_PER_CONSUMER;
         Ok(Manager {
             service,
@@ -122,6 +126,7 @@ impl Manager {
             certificates,
             consumers,
             owners,
+            begun,
             queries_per_consumer,
             ended,
         })
@@ -289,9 +294,11 @@ impl Manager {
         batch
             .put(space, asker, context.consumer.as_bytes().to_vec())
             .map_err(RuntimeError::from)?;
+        let begun = self.begin(&name, create.to_string(), &mut batch)?;
         // The query and its plans are stored together or not at all.
         let started = self.start_with(context.now, (&plans, planned.masks), batch);
         let outgoing = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
+        self.begun.insert(name.clone(), begun);
         self.service.expect(&name, create.settings.accuracy);
         self.owners.insert(name, context.consumer.to_owned());
         Ok((planned, outgoing))
@@ -301,6 +308,32 @@ impl Manager {
     #[must_use]
     pub fn owner_of(&self, name: &str) -> Option<&str> {
         self.owners.get(name).map(String::as_str)
+    }
+
+    /// Where the rows of a name's last statement begin. Those of another one before it had other columns,
+    /// windows or streams under the same name.
+    #[must_use]
+    pub fn rows_of(&self, name: &str) -> Offset {
+        Offset(self.begun.get(name).map_or(0, |(_, rows)| *rows))
+    }
+
+    /// Notes, in a batch, where the rows of a query begin. The same statement goes on with its rows.
+    fn begin(
+        &self,
+        name: &str,
+        statement: String,
+        batch: &mut Batch,
+    ) -> Result<(String, u64), RuntimeError> {
+        let (store, topics) = (self.service.store(), self.service.topics());
+        let rows = match self.begun.get(name) {
+            Some((last, rows)) if *last == statement => *rows,
+            Some(_) => store.bounds(&topics.results.partition(0))?.end.0,
+            None => 0,
+        };
+        let begun = (statement, rows);
+        let bytes = postcard::to_allocvec(&begun).map_err(|_| RuntimeError::DamagedPlans)?;
+        batch.put(&topics.service, [BEGUN, name.as_bytes()].concat(), bytes)?;
+        Ok(begun)
     }
 
     /// Forgets a stream whose owner has withdrawn: no later plan uses it.
@@ -400,6 +433,11 @@ impl Manager {
         for (key, value) in scan_all(store.as_ref(), &space, ASKERS)? {
             let name = String::from_utf8_lossy(key.get(ASKERS.len()..).unwrap_or_default());
             self.owners.insert(name.into_owned(), String::from_utf8_lossy(&value).into_owned());
+        }
+        for (key, value) in scan_all(store.as_ref(), &space, BEGUN)? {
+            let name = String::from_utf8_lossy(key.get(BEGUN.len()..).unwrap_or_default());
+            let begun = postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            self.begun.insert(name.into_owned(), begun);
         }
         for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
             let query: RunningQuery =

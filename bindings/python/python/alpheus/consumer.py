@@ -47,15 +47,24 @@ class Consumer:
             self._connected = (os.getpid(), _native.Consumer.connect(self._server, self._identity))
         return self._connected[1]
 
-    def query(self, sql: str) -> Query:
-        """Starts a ``CREATE STREAM`` statement; its results come window by window."""
+    def query(self, sql: str, *, verified: bool = False) -> Query:
+        """Starts a ``CREATE STREAM`` statement; its results come window by window.
+
+        With ``verified`` the statement must ask for rows that controllers sign. Rows that do not hold then
+        have no result: see :attr:`Row.integrity`.
+        """
+        if verified and not _native.Consumer.asks_verified(sql):
+            raise UsageError(
+                "this statement does not ask for verified rows",
+                help="add WITH (integrity = 'verified', alpha = '1/3'), or leave out verified=True",
+            )
         said = json.loads(self._client().statement(sql))
         if "running" not in said:
             raise UsageError(
                 "this statement starts no query", help="use `ask` for EXPLAIN, SHOW, DESCRIBE and DROP"
             )
         plan = Explanation.of(said["running"])
-        return Query(self, plan.name, plan)
+        return Query(self, plan.name, plan, verified=verified)
 
     def ask(self, sql: str) -> Answer:
         """What the service says of an ``EXPLAIN``, ``SHOW``, ``DESCRIBE`` or ``DROP STREAM`` statement."""
@@ -66,9 +75,9 @@ class Consumer:
             return Answer(dropped=said["dropped"])
         return Answer(tables=tuple(Listing.of(table) for table in said.get("tables", ())))
 
-    def results(self, name: str) -> Query:
-        """A query of yours that runs already."""
-        return Query(self, name)
+    def results(self, name: str, *, verified: bool = False) -> Query:
+        """A query of yours that runs already. With ``verified``, rows that are not verified have no result."""
+        return Query(self, name, verified=verified)
 
     def queries(self) -> list[dict[str, Any]]:
         """All running queries of the service."""
@@ -87,8 +96,11 @@ class Consumer:
 class Query:
     """A running query, and its results."""
 
-    def __init__(self, consumer: Consumer, name: str, plan: Explanation | None = None) -> None:
+    def __init__(
+        self, consumer: Consumer, name: str, plan: Explanation | None = None, *, verified: bool = False
+    ) -> None:
         self._consumer = consumer
+        self._verified = verified
         #: The query's name.
         self.name = name
         #: What each window reveals, and to whom, if the query was started here.
@@ -138,13 +150,14 @@ class Query:
 
     def stop(self) -> None:
         """Stops the query."""
-        self._consumer.ask(f"DROP STREAM {self.name}")
+        quoted = self.name.replace('"', '""')
+        self._consumer.ask(f'DROP STREAM "{quoted}"')
 
     def __iter__(self) -> Iterator[Row]:
         return self.follow()
 
     def _page(self, after: int, wait: int) -> tuple[list[Row], int]:
-        rows, after = self._consumer._client().rows(self.name, after, wait)
+        rows, after = self._consumer._client().rows(self.name, after, wait, self._verified)
         return [Row.of(json.loads(row)) for row in rows], after
 
     def __repr__(self) -> str:
@@ -168,11 +181,15 @@ def connect(server: str | None = None, *, identity: PathLike | None = None) -> C
     return Consumer(server, identity=identity)
 
 
-def query(sql: str, *, server: str | None = None, identity: PathLike | None = None) -> Query:
-    """Starts a query: ``connect(server, identity=identity).query(sql)``."""
-    return connect(server, identity=identity).query(sql)
+def query(
+    sql: str, *, server: str | None = None, identity: PathLike | None = None, verified: bool = False
+) -> Query:
+    """Starts a query: ``connect(server, identity=identity).query(sql, verified=verified)``."""
+    return connect(server, identity=identity).query(sql, verified=verified)
 
 
-def results(name: str, *, server: str | None = None, identity: PathLike | None = None) -> Query:
+def results(
+    name: str, *, server: str | None = None, identity: PathLike | None = None, verified: bool = False
+) -> Query:
     """A running query of yours, by its name."""
-    return connect(server, identity=identity).results(name)
+    return connect(server, identity=identity).results(name, verified=verified)

@@ -15,7 +15,7 @@ Value = Any
 
 #: What a row of the service has besides the query's own columns.
 FIXED = frozenset(
-    "query window_start window_end population silent excluded status noise mostly_noise windows "
+    "window_start window_end population silent excluded status noise mostly_noise windows "
     "streams_without_report sealed integrity".split()
 )
 OK = "ok"

@@ -140,6 +140,12 @@ impl Wish {
 pub(super) struct OwnChoices(Vec<Annotation>);
 
 impl OwnChoices {
+    /// Of an owner who has not chosen.
+    #[cfg(test)]
+    pub(super) fn none() -> OwnChoices {
+        OwnChoices(Vec::new())
+    }
+
     /// Those that this owner has signed for this stream and schema, oldest first.
     pub(super) fn of(
         view: &StreamView,

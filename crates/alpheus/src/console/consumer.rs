@@ -3,6 +3,7 @@
 use super::failed;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::client::HttpClient;
+use alpheus_policy::query::{self, parse};
 use alpheus_policy::show::Table;
 use alpheus_streams::query::StatementResult;
 use alpheus_streams::query::sealed::{Opener, Rows};
@@ -90,9 +91,15 @@ async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, A
         learner.client.get_json("/v1/queries", Duration::ZERO).await.map_err(failed)?;
     let own = |query: QueryView| Running { mine: query.consumer == learner.name, query };
     let known: Vec<Running> = known.into_iter().map(own).collect();
-    // The page says that their rows are checked.
-    let verified = known.iter().filter(|running| running.mine && running.query.verified);
-    verified.for_each(|running| learner.opener.declare_verified(&running.query.name));
+    // The page says that their rows are checked, and which nobody else can read.
+    for Running { query, .. } in known.iter().filter(|running| running.mine) {
+        if query.verified {
+            learner.opener.declare_verified(&query.name);
+        }
+        if query.sealed {
+            learner.opener.declare_sealed(&query.name);
+        }
+    }
     Ok(Json(known))
 }
 
@@ -100,6 +107,25 @@ async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, A
 #[serde(deny_unknown_fields)]
 struct Statement {
     sql: String,
+    /// Whether it must change nothing.
+    #[serde(default)]
+    explain: bool,
+}
+
+/// A statement that says what this one would reveal, and begins and ends no query.
+fn explained(sql: &str) -> Result<String, ApiError> {
+    match parse(sql) {
+        Ok(query::Statement::Drop(_)) => Err(ApiError::malformed(
+            "this statement stops a query and reveals nothing: it was not sent",
+        )),
+        Ok(
+            query::Statement::Explain { .. }
+            | query::Statement::Show(_)
+            | query::Statement::Describe(_),
+        ) => Ok(sql.to_owned()),
+        // The service may know more of the language than this program.
+        Ok(query::Statement::Create(_)) | Err(_) => Ok(format!("EXPLAIN {sql}")),
+    }
 }
 
 /// The outcome of a statement, as text.
@@ -116,12 +142,13 @@ async fn statement(
     State(learner): State<Console>,
     Json(statement): Json<Statement>,
 ) -> Result<Json<StatementReply>, ApiError> {
-    let asked = learner.opener.statement(&statement.sql).map_err(|failure| {
+    let sql = if statement.explain { explained(&statement.sql)? } else { statement.sql };
+    let asked = learner.opener.statement(&sql).map_err(|failure| {
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "identity-folder", failure.to_string())
     })?;
-    let answered: StatementResult =
-        learner.client.post_json("/v1/statements", &asked).await.map_err(failed)?;
-    learner.opener.accepted(&statement.sql, answered.running()).map_err(|failure| {
+    let answer = learner.client.post_json("/v1/statements", &asked).await;
+    let answered: StatementResult = learner.opener.answered(&sql, answer).map_err(failed)?;
+    learner.opener.accepted(&sql, answered.running()).map_err(|failure| {
         ApiError::new(StatusCode::BAD_GATEWAY, "check-failed", failure.to_string())
     })?;
     let said = |running, text, tables| StatementReply { running, text, tables };
@@ -146,9 +173,30 @@ async fn results(
     Path(name): Path<String>,
     Query(from): Query<From>,
 ) -> Result<Json<Rows>, ApiError> {
-    if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter)) {
-        return Err(ApiError::malformed("a query name consists of letters, digits, - and _"));
-    }
     let rows = learner.opener.rows(&learner.client, &name, from.after, MAX_WAIT).await;
     rows.map(Json).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who asks what a query would reveal has not begun it, however it is written.
+    #[test]
+    fn what_is_explained_does_not_run() {
+        let select = "SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM T";
+        for sql in [
+            select.to_owned(),
+            format!("CREATE STREAM a AS {select}"),
+            format!("-- mine\n create stream a as {select}"),
+            format!("/* mine */ {select};"),
+            format!("EXPLAIN {select}"),
+        ] {
+            let sent = explained(&sql).unwrap();
+            assert!(matches!(parse(&sent), Ok(query::Statement::Explain { .. })), "{sent}");
+        }
+        assert_eq!(explained("SHOW QUERIES").unwrap(), "SHOW QUERIES");
+        assert!(explained("DROP STREAM a").is_err());
+        assert!(explained("BEGIN something new").unwrap().starts_with("EXPLAIN "));
+    }
 }

@@ -1,17 +1,17 @@
 //! An owner's decisions. This process signs each with the owner's own key, as `alpheus owner` does.
 
-use super::choices::{OwnChoices, Wish};
+use super::choices::{OwnChoices, Wish, attributes};
 use super::failed;
 use super::owner::{Owner, parsed};
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::grant::Days;
 use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_input::calendar::Day;
 use alpheus_node::clock;
 use alpheus_node::failure::Failure;
 use alpheus_node::network::answer::{ApiError, EmptyAnswer};
-use alpheus_policy::ids::{ConsumerId, StreamId};
+use alpheus_policy::ids::{ConsumerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::deployment::{self, from_hex};
@@ -27,30 +27,96 @@ use std::time::Duration;
 
 type Done = Result<Json<EmptyAnswer>, ApiError>;
 
-/// Allows nothing until the owner resumes.
-pub(super) async fn pause(State(owner): State<Owner>, Path(stream): Path<String>) -> Done {
+/// What the page showed when the owner decided. What has changed since is not signed.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Seen {
+    /// The version of the choice in force.
+    choice: Option<u32>,
+    schema: SchemaId,
+}
+
+impl Seen {
+    pub(super) fn of(own: &OwnChoices, schema: &Schema) -> Seen {
+        Seen { choice: own.current().map(|current| current.version), schema: schema.id() }
+    }
+}
+
+fn changed() -> ApiError {
+    let what = "what you decided about has changed since the page showed it, so nothing was signed";
+    ApiError::new(StatusCode::CONFLICT, "changed", what)
+        .with_help("close this, look at what the page shows now, and decide again")
+}
+
+/// Whose access ends with a pause.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pause {
+    end: Vec<ConsumerId>,
+}
+
+/// Allows nothing until the owner resumes, and ends the access of these readers.
+pub(super) async fn pause(
+    State(owner): State<Owner>,
+    Path(stream): Path<String>,
+    Json(pause): Json<Pause>,
+) -> Done {
     let place = Place::of(&owner, &stream).await?;
     let nothing = ResolvedPolicy::private(&place.schema);
-    place.submit(&owner, nothing).await
+    let done = place.submit(&owner, nothing).await?;
+    for reader in &pause.end {
+        place.end_grant(&owner, reader).await?;
+    }
+    Ok(done)
+}
+
+/// What is allowed again, as the page showed it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Resumption {
+    seen: Seen,
+    shown: Value,
 }
 
 /// Allows again what was allowed last. Only a choice that this owner has signed is signed again.
-pub(super) async fn resume(State(owner): State<Owner>, Path(stream): Path<String>) -> Done {
+pub(super) async fn resume(
+    State(owner): State<Owner>,
+    Path(stream): Path<String>,
+    Json(resumption): Json<Resumption>,
+) -> Done {
     let place = Place::of(&owner, &stream).await?;
+    place.check(&resumption.seen)?;
     let last = place.own.last_sharing(&place.schema).map(|last| last.policy.clone());
     let none =
         || ApiError::missing("no earlier choice of yours allows anything that is still offered");
     let policy = last.ok_or_else(none)?;
+    check_shown(&place.schema, &policy, &resumption.shown)?;
     place.submit(&owner, policy).await
+}
+
+fn check_shown(schema: &Schema, policy: &ResolvedPolicy, shown: &Value) -> Result<(), ApiError> {
+    match serde_json::to_value(attributes(schema, policy)) {
+        Ok(now) if now == *shown => Ok(()),
+        _ => Err(changed()),
+    }
+}
+
+/// A new choice.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewChoice {
+    seen: Seen,
+    wish: Wish,
 }
 
 /// Changes the choice.
 pub(super) async fn choose(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
-    Json(wish): Json<Wish>,
+    Json(NewChoice { seen, wish }): Json<NewChoice>,
 ) -> Done {
     let place = Place::of(&owner, &stream).await?;
+    place.check(&seen)?;
     let policy = wish.policy(&place.schema)?;
     place.submit(&owner, policy).await
 }
@@ -69,6 +135,18 @@ impl Place {
         let (view, schema) = (owner.view(&stream).await?, owner.schema().await?);
         let own = OwnChoices::of(&view, (owner.identity.certified.key(), &stream), &schema);
         Ok(Place { stream, schema, view, own })
+    }
+
+    /// That the owner saw what is in force.
+    fn check(&self, seen: &Seen) -> Result<(), ApiError> {
+        if *seen == Seen::of(&self.own, &self.schema) { Ok(()) } else { Err(changed()) }
+    }
+
+    async fn end_grant(&self, owner: &Owner, reader: &ConsumerId) -> Done {
+        let known = self.view.grants.iter().find(|grant| grant.reader == *reader);
+        let none = || ApiError::missing("you have given no access to this reader");
+        let certificate = &known.ok_or_else(none)?.certificate;
+        state_grant(owner, self.stream, (certificate, reader), None).await
     }
 
     /// Signs a policy, with the public facts of the last choice, and submits it.
@@ -96,6 +174,7 @@ pub(super) struct Certified {
 #[derive(Serialize)]
 pub(super) struct Reader {
     name: String,
+    reader: ConsumerId,
 }
 
 /// Whom a certificate names, before the owner gives access.
@@ -104,7 +183,17 @@ pub(super) async fn reader(
     Json(asked): Json<Certified>,
 ) -> Result<Json<Reader>, ApiError> {
     let (_, reader) = opened(&owner, &asked.certificate)?;
-    Ok(Json(Reader { name: reader.party.name.clone() }))
+    Ok(Json(Reader { name: reader.party.name.clone(), reader: consumer_id(&reader) }))
+}
+
+/// The name on a reader's certificate, if the authority has signed it and it is this reader's.
+pub(super) fn certified_name(
+    owner: &Owner,
+    reader: &ConsumerId,
+    certificate: &str,
+) -> Option<String> {
+    let (_, known) = opened(owner, certificate).ok()?;
+    (consumer_id(&known) == *reader).then(|| known.party.name.clone())
 }
 
 fn opened(
@@ -125,6 +214,8 @@ fn opened(
 #[serde(deny_unknown_fields)]
 pub(super) struct Access {
     certificate: String,
+    /// Whom the page named.
+    reader: ConsumerId,
     from: String,
     to: String,
 }
@@ -138,7 +229,8 @@ pub(super) async fn grant(
     let day = |text: &str| text.parse::<Day>().map_err(ApiError::malformed);
     let days = Days::new(day(&access.from)?.0, day(&access.to)?.0);
     let days = days.map_err(|error| ApiError::malformed(error.to_string()))?;
-    state_grant(&owner, parsed(&stream)?, &access.certificate, Some(days)).await
+    let whom = (access.certificate.as_str(), &access.reader);
+    state_grant(&owner, parsed(&stream)?, whom, Some(days)).await
 }
 
 /// Whose access ends.
@@ -154,20 +246,20 @@ pub(super) async fn end_grant(
     Path(stream): Path<String>,
     Json(ended): Json<EndedAccess>,
 ) -> Done {
-    let place = Place::of(&owner, &stream).await?;
-    let known = place.view.grants.iter().find(|grant| grant.reader == ended.reader);
-    let none = || ApiError::missing("you have given no access to this reader");
-    let certificate = &known.ok_or_else(none)?.certificate;
-    state_grant(&owner, place.stream, certificate, None).await
+    Place::of(&owner, &stream).await?.end_grant(&owner, &ended.reader).await
 }
 
 async fn state_grant(
     owner: &Owner,
     stream: StreamId,
-    certificate: &str,
+    (certificate, whom): (&str, &ConsumerId),
     days: Option<Days>,
 ) -> Done {
     let (certificate, reader) = opened(owner, certificate)?;
+    // The page named somebody. No one else is signed for.
+    if consumer_id(&reader) != *whom {
+        return Err(changed());
+    }
     let asked = owner.identity.grant(stream, &reader, certificate, (clock::now(), days));
     let answer = owner.client.call("/v1/grants", &asked, Duration::ZERO).await;
     answer.map(Json).map_err(failed)
@@ -204,4 +296,41 @@ async fn withdraw(
 /// What the controller or the identity folder has wrong.
 fn broken(failure: Failure) -> ApiError {
     ApiError::new(StatusCode::BAD_GATEWAY, "check", failure.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::response::IntoResponse;
+
+    const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1s
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [10, 20], window: [1m, 1h], attributes: [reading] }
+  - { name: nothing, option: private }
+";
+
+    /// What is signed again is what the page showed, not what a controller has shown since.
+    #[test]
+    fn a_resumption_signs_what_was_shown() {
+        let schema = Schema::from_yaml(SCHEMA).unwrap();
+        let wished = |clients: u32| {
+            let text = format!(
+                r#"{{"attributes": {{"reading": [{{"option": "crowd", "clients": {clients}, "window": 60000000}}]}}}}"#
+            );
+            serde_json::from_str::<Wish>(&text).unwrap().policy(&schema).unwrap()
+        };
+        let (seen, other) = (wished(20), wished(10));
+        let shown = serde_json::to_value(attributes(&schema, &seen)).unwrap();
+        assert!(check_shown(&schema, &seen, &shown).is_ok());
+        let refused = check_shown(&schema, &other, &shown).unwrap_err().into_response();
+        assert_eq!(refused.status(), StatusCode::CONFLICT);
+        let renamed = Schema::from_yaml(&SCHEMA.replace("version: 1", "version: 2")).unwrap();
+        let none = OwnChoices::none();
+        assert!(Seen::of(&none, &schema) != Seen::of(&none, &renamed));
+    }
 }

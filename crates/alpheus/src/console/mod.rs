@@ -32,8 +32,10 @@ use alpheus_streams::revocations::{open_identity, open_identity_of};
 use axum::Router;
 use axum::http::StatusCode;
 use clap::ArgGroup;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,8 +44,9 @@ Examples:
   alpheus console --identity pki/operator --server https://localhost:7400
   alpheus console --statistics roads/card.json --plan speed.yaml
 
-It prints an address to open in a browser on this machine. The address contains a key:
-anyone who has it can act as the identity until the command ends.";
+It prints an address to open in a browser on this machine. The address contains a key, which opens
+one tab. Then it prints another address, for a second tab. Whoever opens one can act as the identity
+until the command ends.";
 
 /// The sources that a page can have.
 #[cfg(feature = "stats")]
@@ -98,14 +101,24 @@ pub struct Args {
 /// The identity or the port cannot be used.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = args.routes()?;
-    let gate = AccessKey::new(&mut entropy::rng()?);
-    let key = gate.key().to_owned();
-    let router: Router = gate.guard(router).merge(page::router());
+    let place: Arc<OnceLock<SocketAddr>> = Arc::default();
+    let known = Arc::clone(&place);
+    // The terminal may be gone. The tabs that are open go on then.
+    let say = move |key: &str| {
+        let address = known.get().map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(io::stderr(), "to open another tab: http://{address}/#{key}");
+    };
+    let gate = AccessKey::new(entropy::rng()?, say);
+    let key = gate.key();
+    let router: Router = page::protected(gate.guard(router).merge(page::router()));
     let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)));
     // Other settings concern the deployment, not a page on this machine.
     let drain_seconds = Some(1);
     let settings = Settings { listen, drain_seconds, ..Settings::default() };
-    let started = |address: SocketAddr| println!("http://{address}/#{key}");
+    let started = |address: SocketAddr| {
+        let _ = place.set(address);
+        println!("http://{address}/#{key}");
+    };
     let (watched, never) = ((&globals.health, &globals.metrics), Trigger::new());
     service::run(&settings, (router, |_| true), watched, never.shutdown(), started)?;
     Ok(())

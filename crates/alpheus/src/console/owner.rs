@@ -1,7 +1,7 @@
 //! The page's requests for an owner: what they see. What they decide is in `decisions`.
 
 use super::choices::{AttributeChoice, OwnChoices, attributes, is_private, unit};
-use super::decisions;
+use super::decisions::{self, Seen, certified_name};
 use super::failed;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::WindowOutcome;
@@ -94,6 +94,8 @@ struct Device {
     /// What a resumption would allow, if there is anything to resume.
     resumes: Option<Vec<AttributeChoice>>,
     grants: Vec<Grant>,
+    /// What a decision refers to.
+    seen: Seen,
     /// What somebody with access reads.
     readable: String,
 }
@@ -101,7 +103,8 @@ struct Device {
 #[derive(Serialize)]
 struct Grant {
     reader: ConsumerId,
-    name: String,
+    /// As the authority has certified it.
+    name: Option<String>,
     days: Option<[String; 2]>,
     handed: Vec<[String; 2]>,
 }
@@ -124,7 +127,8 @@ async fn one(
         state,
         attributes: attributes(&schema, current),
         resumes: resumes.map(|last| attributes(&schema, &last.policy)),
-        grants: view.grants.into_iter().map(grant).collect(),
+        grants: view.grants.into_iter().map(|view| grant(&owner, view)).collect(),
+        seen: Seen::of(&own, &schema),
         readable: readable(&schema),
     }))
 }
@@ -141,8 +145,10 @@ fn state_of(view: &StreamView, private: bool, has_shared: bool) -> &'static str 
     }
 }
 
-fn grant(view: GrantView) -> Grant {
-    let GrantView { reader, name, days, handed, .. } = view;
+/// The controller's word for a name does not count.
+fn grant(owner: &Owner, view: GrantView) -> Grant {
+    let GrantView { reader, certificate, days, handed, .. } = view;
+    let name = certified_name(owner, &reader, &certificate);
     let handed = handed.into_iter().map(in_days).collect();
     Grant { reader, name, days: days.map(in_days), handed }
 }

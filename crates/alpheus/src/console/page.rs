@@ -1,7 +1,8 @@
 //! The page's files, which are part of this program: nothing is loaded from elsewhere.
 
 use axum::Router;
-use axum::http::{HeaderName, header};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
@@ -43,14 +44,27 @@ pub(super) fn router() -> Router {
 }
 
 fn file(kind: &'static str, text: &'static str) -> Response {
-    let headers: [(HeaderName, &str); 5] = [
-        (header::CONTENT_TYPE, kind),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, text).into_response()
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// What every answer says to the browser: of pages, of personal data, and of refusals.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Everything with these headers.
+pub(super) fn protected(router: Router) -> Router {
+    router.layer(map_response(async |mut response: Response| {
+        for (name, value) in HEADERS {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }))
 }
 
 #[cfg(test)]

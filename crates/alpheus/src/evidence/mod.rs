@@ -14,6 +14,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_stream_runtime::results::has_opened;
+use alpheus_streams::query::paths::path_of;
 use alpheus_streams::query::receipts::all_receipts;
 use alpheus_streams::revocations::open_consumer;
 use alpheus_streams::server::evidence::EvidenceAnswer;
@@ -183,7 +184,7 @@ impl Pack {
         let mut exhibits = Vec::new();
         for (id, query) in &self.plans {
             let Some(query) = query else { continue };
-            let path = format!("/v1/queries/{query}/plans/{id}");
+            let path = path_of(query, &format!("plans/{id}"));
             let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
             exhibits.extend(self.exhibit("announcement", answer.announcement));
         }

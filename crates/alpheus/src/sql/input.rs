@@ -167,7 +167,8 @@ fn plain(line: &str) -> Option<&'static str> {
 
 /// The command of a line; none for the one that ends.
 fn command(line: &str) -> Option<Request> {
-    let mut words = line.trim_end_matches(';').split_whitespace();
+    let words = words(line.trim_end_matches(';'));
+    let mut words = words.iter().map(String::as_str);
     let (name, of, most) = (words.next().unwrap_or_default(), words.next(), words.next());
     let unknown = || Request::Unknown(line.chars().take(40).collect());
     let count = most.map(str::parse::<usize>).transpose();
@@ -176,12 +177,34 @@ fn command(line: &str) -> Option<Request> {
         ("\\?", None, ..) => Request::Help,
         ("\\d", None, ..) => Request::List,
         ("\\d", Some(name), Ok(None), None) => Request::Describe(name.to_owned()),
-        ("\\r", Some(name), Ok(None), None) => Request::Rows { name: name.to_owned(), live: None },
+        ("\\r", Some(name), Ok(None), None) => Request::Rows { name: plain_name(name), live: None },
         ("\\f", Some(name), Ok(most), None) => {
-            Request::Rows { name: name.to_owned(), live: Some(most) }
+            Request::Rows { name: plain_name(name), live: Some(most) }
         }
         _ => unknown(),
     })
+}
+
+/// The words of a line. A name in quotes is one, with its quotes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for letter in line.chars() {
+        quoted ^= letter == '"';
+        if letter.is_whitespace() && !quoted {
+            words.push(std::mem::take(&mut word));
+        } else {
+            word.push(letter);
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// A name without the quotes that statements need around it.
+fn plain_name(name: &str) -> String {
+    let inside = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or_else(|| name.to_owned(), |inside| inside.replace("\"\"", "\""))
 }
 
 /// Takes the first statement that has ended, without its `;`. A `;` within quotes or a comment
@@ -248,6 +271,10 @@ mod tests {
         assert_eq!(command("\\r Street;"), Some(rows(None)));
         assert_eq!(command("\\f Street"), Some(rows(Some(None))));
         assert_eq!(command("\\f Street 3"), Some(rows(Some(Some(3)))));
+        let quoted = Request::Rows { name: "my \"street\"".to_owned(), live: Some(Some(3)) };
+        assert_eq!(command("\\f \"my \"\"street\"\"\" 3"), Some(quoted));
+        let described = Request::Describe("\"my street\"".to_owned());
+        assert_eq!(command("\\d \"my street\";"), Some(described));
         for wrong in ["\\f Street x", "\\x", "\\d a b", "\\"] {
             assert!(matches!(command(wrong), Some(Request::Unknown(_))), "{wrong}");
         }

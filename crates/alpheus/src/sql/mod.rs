@@ -17,6 +17,7 @@ use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Signals;
 use alpheus_node::settings::{Format, Settings, path_flag};
+use alpheus_policy::query::Word;
 use alpheus_policy::show::Table;
 use alpheus_streams::links;
 use alpheus_streams::query::StatementResult;
@@ -148,8 +149,8 @@ impl Session {
     }
 
     fn send(&self, sql: &str) -> Result<StatementResult, Failure> {
-        let said: StatementResult =
-            self.client.post_json("/v1/statements", &self.opener.statement(sql)?)?;
+        let answer = self.client.post_json("/v1/statements", &self.opener.statement(sql)?);
+        let said: StatementResult = self.opener.answered(sql, answer)?;
         self.opener.accepted(sql, said.running())?;
         Ok(said)
     }
@@ -162,7 +163,8 @@ impl Session {
             (StatementResult::Explanation(plan), _) => write!(out, "{plan}"),
             (StatementResult::Running(plan), Format::Json) => print_json(&plan, &mut out),
             (StatementResult::Running(plan), _) => {
-                writeln!(out, "{plan}\n{} is running: \\f {} shows its rows", plan.name, plan.name)
+                let name = Word::new(&plan.name);
+                writeln!(out, "{plan}\n{name} is running: \\f {name} shows its rows")
             }
             (StatementResult::Dropped(name), _) => writeln!(out, "dropped {name}"),
         };

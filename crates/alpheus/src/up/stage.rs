@@ -260,7 +260,7 @@ impl Stage {
         }
         let statement = opener.statement(text)?;
         let answer = client.post_json::<StatementResult>("/v1/statements", &statement);
-        let answer = answer.map_err(|error| shown(error.into()))?;
+        let answer = opener.answered(text, answer).map_err(|error| shown(error.into()))?;
         opener.accepted(text, answer.running()).map_err(shown)?;
         if let StatementResult::Running(explained) = answer {
             explained.warnings.iter().for_each(|what| eprintln!("warning: {what}"));

@@ -41,6 +41,7 @@ mod kafka;
 mod kill;
 mod latecomers;
 mod midnight;
+mod names;
 mod noise;
 mod old_ledger;
 #[cfg(feature = "otlp")]

@@ -17,9 +17,11 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
 use alpheus_stream_runtime::embedded::{Controllers, Stores};
+use alpheus_stream_runtime::results::{Row, Sealed};
+use alpheus_stream_runtime::storage::Topics;
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};
-use alpheus_transport::local;
+use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +45,7 @@ fn raw(running: &Running, name: &str, path: &str) -> Result<Value, RequestError>
 
 #[test]
 fn only_the_consumer_that_asked_reads_the_rows() {
-    let running = Running::start();
+    let mut running = Running::start();
     running.place.issue("consumer", "eve");
     let sealed = format!("{QUERY} RELEASE TO analyst");
     in_anothers_name(&running, &sealed);
@@ -56,12 +58,17 @@ fn only_the_consumer_that_asked_reads_the_rows() {
     let row = running.row(3);
     assert_eq!((row["sum_reading"].as_str(), row["count_reading"].as_u64()), (Some("12"), Some(6)));
     assert!(row.get("sealed").is_none(), "it is as if it had never been sealed");
+    until("two windows that opened", || {
+        let rows = running.place.rows(&running.server);
+        (rows.iter().filter(|row| row["count_reading"].is_number()).count() > 1).then_some(())
+    });
     drop(devices);
     let (row, sum) = handed_out(&running);
     others_read_nothing(&running, &row, &sum);
     let log = running.owner(0, "log");
     assert!(log.contains("`analyst`, and not the service, got `Readings`"), "{log}");
     without_keys(&running);
+    lies(&mut running, &row);
     // What was sealed stays readable when the query has gone, also after a restart.
     running.place.ask(&running.server, "DROP STREAM Readings");
     let csv = query(&running, "pki/analyst", "csv");
@@ -158,6 +165,62 @@ fn without_keys(running: &Running) {
     until("keys that are back", || {
         query(running, "pki/analyst", "json").contains("\"12\"").then_some(())
     });
+}
+
+/// The service publishes rows of an honest one's window: plain numbers where sealed ones must be, and the
+/// sealed sum of another window.
+fn lies(running: &mut Running, honest: &Value) {
+    let api = running.server.trim_start_matches("https://").to_owned();
+    running.service.kill();
+    {
+        let topics = Topics::new(4).unwrap();
+        let folder = running.place.path("run/service");
+        let store = local::open(&folder, &local::Options::default()).unwrap();
+        let partition = topics.results.partition(0);
+        let fetched = store.read(&partition, Offset(0), Limits::default()).unwrap();
+        let stored: Vec<Row> =
+            fetched.map(|record| serde_json::from_slice(&record.value).unwrap()).collect();
+        let is_honest = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
+        let row = stored.iter().find(is_honest).unwrap();
+        let has_sum = |row: &&Row| row.sealed.as_ref().is_some_and(|sealed| sealed.sum.is_some());
+        let other = stored.iter().filter(has_sum).find(|row| !is_honest(row)).unwrap();
+        let mut plain = row.clone();
+        plain.outputs[0].1 = "999".into();
+        let sealed = Sealed { to: "analyst".to_owned(), sum: None };
+        let empty = Row { sealed: Some(sealed), ..plain.clone() };
+        let closed = Row { status: "late".to_owned(), sealed: None, ..plain.clone() };
+        let plain = Row { sealed: None, ..plain };
+        let moved = Row { sealed: other.sealed.clone(), ..row.clone() };
+        let mut batch = Batch::new();
+        for row in [&plain, &empty, &moved, &closed] {
+            let value = serde_json::to_vec(row).unwrap();
+            batch.append(&partition, &NewRecord { value: &value, ..Default::default() }).unwrap();
+        }
+        store.commit(batch).unwrap();
+    }
+    running.service = running.place.server(&api);
+    let rows = running.place.rows(&running.server).into_iter();
+    let of_window = rows.filter(|row| row["window_start"] == honest["window_start"]);
+    let [first, plain, empty, moved, closed] =
+        <[Value; 5]>::try_from(of_window.collect::<Vec<_>>()).unwrap();
+    assert_eq!(first["sum_reading"], "12");
+    for row in [&plain, &empty] {
+        assert!(
+            row["status"]
+                .as_str()
+                .unwrap()
+                .starts_with("refused: the service says that the row is not sealed"),
+            "{row}"
+        );
+    }
+    assert_eq!(
+        moved["status"],
+        "refused: the sealed result is of another window, group or query than the row"
+    );
+    assert_eq!(closed["status"], "late");
+    for row in [&plain, &empty, &moved, &closed] {
+        assert!(row["sum_reading"].is_null() && row["count_reading"].is_null(), "{row}");
+    }
 }
 
 /// One process plays the consumer too, and gives the rows that it would give unsealed.

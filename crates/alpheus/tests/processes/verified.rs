@@ -18,6 +18,8 @@ use alpheus_streams::revocations::open_identity;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
 use data_encoding::HEXLOWER;
 use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 use std::sync::Arc;
@@ -87,6 +89,7 @@ fn a_service_that_cheats_is_caught() {
     let log = running.owner(0, "log");
     assert!(log.contains("its rows are signed by the controllers"), "{log}");
     tampered_file(&running, &offline);
+    another_statement(&running, [&verify, &offline]);
     another_plan_than_asked(&running);
     tampered_store(&mut running, &row, &verify);
     revoked_signer(&running, &row, &offline);
@@ -123,6 +126,8 @@ fn not_served(running: &Running, explain: &str) {
     let started = run(running, &explain.replace("EXPLAIN ", ""));
     let (_, errors) = said(&started);
     assert!(!started.status.success() && errors.contains("is not served yet"), "{errors}");
+    let noted = std::fs::read_to_string(running.place.path("pki/analyst/verified.known"));
+    assert_eq!(noted.unwrap_or_default(), "", "what was refused does not run");
 }
 
 /// Somebody changes a row in the file that is verified elsewhere.
@@ -153,6 +158,17 @@ fn tampered_file(running: &Running, offline: &str) {
     );
     refuse(&|row| row["status"] = "ok ".into(), "the row cannot be read");
     refuse(&|row| row["status"] = "nobody had data".into(), "the row cannot be read");
+    let refuse_all = |change: &dyn Fn(&mut Vec<Value>), why: &str| {
+        let mut changed = honest.clone();
+        change(changed["rows"].as_array_mut().unwrap());
+        std::fs::write(&path, changed.to_string()).unwrap();
+        let refused = run(running, offline);
+        let (text, errors) = said(&refused);
+        assert!(!refused.status.success() && text.contains(why), "{why}: {text}{errors}");
+    };
+    let signed = "withheld: controllers have signed this window, and the service shows no row";
+    refuse_all(&|rows| drop(rows.remove(at)), signed);
+    refuse_all(&|rows| rows.push(rows[at].clone()), "another row of this window");
     // Without rows nothing is verified.
     let none = serde_json::json!({ "rows": [] });
     let mut changed = honest.clone();
@@ -161,6 +177,35 @@ fn tampered_file(running: &Running, offline: &str) {
     let (_, errors) = said(&run(running, offline));
     assert!(errors.contains("nothing was checked"), "{errors}");
     std::fs::write(&path, honest.to_string()).unwrap();
+}
+
+/// The rows are of another statement than the consumer's, as its note has it. Without a note, what they
+/// say is printed, and nobody has compared it. Others cannot read the file.
+fn another_statement(running: &Running, commands: [&String; 2]) {
+    let file = running.place.path("readings.receipts.json");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let noted = running.place.path("pki/analyst/verified.known");
+    let note = std::fs::read_to_string(&noted).unwrap();
+    let changed = note.replace("SUM(reading)", "VAR(reading) AS sum_reading");
+    assert_ne!(changed, note);
+    let meaning = "in the next rows sum_reading is the total reading, count_reading is the number";
+    for command in commands {
+        std::fs::write(&noted, &changed).unwrap();
+        let refused = run(running, command);
+        let (text, errors) = said(&refused);
+        let why =
+            "does not hold: the plan of the row is not what you asked for: its columns differ";
+        assert!(!refused.status.success() && text.contains(why), "{text}{errors}");
+        assert!(!text.contains(SIGNED), "{text}");
+        std::fs::remove_file(&noted).unwrap();
+        let (text, errors) = said(&run(running, command));
+        assert!(text.contains(meaning) && text.contains(SIGNED), "{text}{errors}");
+        assert_eq!(text.matches(meaning).count(), 1, "{text}");
+        std::fs::write(&noted, &note).unwrap();
+        let (text, errors) = said(&run(running, command));
+        assert!(text.contains(SIGNED) && !text.contains(meaning), "{text}{errors}");
+    }
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 /// What a row would have as its sealed sum if its plan sealed it: all of it is public.

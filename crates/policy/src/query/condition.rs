@@ -2,11 +2,11 @@
 
 use super::ast::{Condition, Word};
 use super::error::{Location, QueryError, SyntaxError};
-use super::lexer::location;
+use super::lexer::{StreamDialect, location, words};
 use super::parser::Reader;
 use crate::selection::Comparison;
 use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueWithSpan};
-use sqlparser::parser::ParserError;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 const FORM: &str =
@@ -22,6 +22,18 @@ pub(super) fn condition(reader: &mut Reader) -> Result<Condition, QueryError> {
             Err(QueryError::new(start, SyntaxError::TooDeep))
         }
         Err(_) => Err(reader.expected(FORM)),
+    }
+}
+
+/// Whether a condition on this name can be read without quotes. Some words mean something else there.
+pub(super) fn is_readable(name: &str) -> bool {
+    let Ok(words) = words(&format!("{name} = ''")) else { return false };
+    let mut parser = Parser::new(&StreamDialect).with_tokens_with_locations(words);
+    match parser.parse_expr() {
+        Ok(Expr::BinaryOp { left, .. }) => {
+            matches!(*left, Expr::Identifier(read) if read.value == name && read.quote_style.is_none())
+        }
+        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@ use super::ast::{
     BinRequest, Call, Condition, Create, Item, MaskChoice, MembershipChoice, Settings, Show,
     Statement, Word,
 };
+use super::condition::is_readable;
 use super::items::default_alias;
 use crate::decimal::Decimal;
 use crate::plan::Fraction;
@@ -33,8 +34,27 @@ impl Display for Word {
         let plain = starts && chars.all(|ch| ch.is_alphanumeric() || ch == '_' || ch == '-');
         match plain && !self.text.contains("--") {
             true => f.write_str(&self.text),
-            false => write!(f, "\"{}\"", self.text.replace('"', "\"\"")),
+            false => InQuotes(&self.text).fmt(f),
         }
+    }
+}
+
+/// A name in quotes.
+struct InQuotes<'a>(&'a str);
+
+impl Display for InQuotes<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+    }
+}
+
+/// A name in a condition, where more words than elsewhere mean something else.
+struct Compared<'a>(&'a Word);
+
+impl Display for Compared<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = &self.0.text;
+        if is_readable(text) { self.0.fmt(f) } else { InQuotes(text).fmt(f) }
     }
 }
 
@@ -128,13 +148,14 @@ impl Display for Condition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Condition::Compare { attribute, comparison, value } => {
-                write!(f, "{attribute} {comparison} {}", Quoted(&value.text))
+                write!(f, "{} {comparison} {}", Compared(attribute), Quoted(&value.text))
             }
             Condition::In { attribute, values, negated } => {
                 let values: Vec<_> = values.iter().map(|value| Quoted(&value.text)).collect();
                 write!(
                     f,
-                    "{attribute}{} IN ({})",
+                    "{}{} IN ({})",
+                    Compared(attribute),
                     if *negated { " NOT" } else { "" },
                     List(&values)
                 )

@@ -211,6 +211,14 @@ pub enum SyntaxError {
         /// The name.
         alias: String,
     },
+    /// A group with a reserved name.
+    #[error(
+        "every result already has a column `{group}`, so results cannot be grouped by it; rename the metadata attribute in the schema"
+    )]
+    ReservedGroup {
+        /// The name.
+        group: String,
+    },
 }
 
 /// A remedy after what is wrong, if there is one.

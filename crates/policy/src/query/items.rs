@@ -18,6 +18,10 @@ const RESERVED: &[&str] = &[
     "noise",
     "mostly_noise",
     "windows",
+    "streams_without_report",
+    "integrity",
+    "plan",
+    "sealed",
 ];
 
 /// A select item that may not have an alias yet.
@@ -264,7 +268,7 @@ fn proportion(p: Decimal, at: Location) -> Result<(u32, u32), QueryError> {
 }
 
 /// Gives every item an alias: from the list of columns, from `AS`, or
-/// `<function>_<attribute>`. Aliases are distinct and not reserved.
+/// `<function>_<attribute>`. Aliases are distinct, and neither they nor groups are reserved.
 pub(super) fn item_aliases(
     items: Vec<RawItem>,
     columns: Option<Vec<Word>>,
@@ -278,6 +282,10 @@ pub(super) fn item_aliases(
             at,
             SyntaxError::Columns { columns: columns.len(), items: items.len() },
         ));
+    }
+    if let Some(word) = group_by.iter().find(|word| RESERVED.contains(&word.text.as_str())) {
+        let group = word.text.clone();
+        return Err(QueryError::new(word.at, SyntaxError::ReservedGroup { group }));
     }
     let mut columns = columns.into_iter().flatten();
     let mut out: Vec<Item> = Vec::with_capacity(items.len());

@@ -59,6 +59,58 @@ fn every_clause_is_read_and_written_back() {
 }
 
 #[test]
+fn a_name_in_quotes_is_a_name_whatever_it_is() {
+    for name in [
+        "heart rate",
+        "größe",
+        "Ж",
+        "SELECT",
+        "FROM",
+        "AS",
+        "WINDOW",
+        "case",
+        "not",
+        "null",
+        "true",
+        "cast",
+        "interval",
+        "exists",
+        "array",
+        "EDGES",
+        "a\"b",
+        "it's",
+        "--",
+        "a--b",
+        "/*",
+        "1st",
+        "x;y",
+        "a, b",
+    ] {
+        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        let query = create(&format!(
+            "CREATE STREAM {quoted} AS SELECT SUM({quoted}) AS \"of {}\", MAX({quoted})
+             WINDOW TUMBLING (SIZE 1 HOUR) FROM {quoted} WHERE {quoted} = 'x' OR NOT ({quoted} IN ('y'))
+             GROUP BY {quoted} RELEASE TO {quoted}",
+            name.replace('"', "\"\"")
+        ));
+        assert_eq!((query.name.text.as_str(), query.group_by[0].text.as_str()), (name, name));
+        assert_eq!(query.items[0].alias, format!("of {name}"));
+        assert_eq!(create(&query.to_string()), query, "{query}");
+    }
+}
+
+/// What a row has in any case cannot be a column or a group as well.
+#[test]
+fn names_that_every_row_has_are_refused() {
+    for name in ["status", "integrity", "plan", "sealed", "streams_without_report", "noise"] {
+        let error = parse(&select(&format!("SUM(x) AS {name}"))).unwrap_err();
+        assert!(matches!(error.problem, SyntaxError::ReservedAlias { .. }), "{name}");
+        let error = parse(&format!("{} GROUP BY {name}", select("SUM(x)"))).unwrap_err();
+        assert!(matches!(error.problem, SyntaxError::ReservedGroup { .. }), "{name}");
+    }
+}
+
+#[test]
 fn every_function_is_read_and_written_back() {
     let items = "SUM(x), COUNT(x), AVG(x), MEAN(x), VAR(x), VARIANCE(x), VAR_POP(x), STDDEV(x), \
         STDDEV_POP(x), HISTOGRAM(x), HISTOGRAM(x, 0, 0.5, 10) AS h, HISTOGRAM(x, EDGES(0, 1, 100)) AS e, \

@@ -1,13 +1,14 @@
-//! Which queries a consumer has asked to be verified, as it noted itself.
+//! Which queries a consumer has asked to be verified or sealed, as it noted itself.
 //!
-//! A row says whether it is verified, and the service makes the row. So the consumer does not take
-//! its word: what its own statements asked for stands in its identity folder (`verified.known`), one
+//! A row says whether it is verified or sealed, and the service makes the row. So the consumer does not
+//! take its word: what its own statements asked for stands in its identity folder (`verified.known`), one
 //! JSON object a line. The last line about a query holds. It has the whole statement, so that the plan
 //! of a row can be compared with it.
 
+use super::receipts::RefusedRowError;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_policy::query::{IntegrityChoice, Statement, is_plain_name, parse};
+use alpheus_policy::query::{Create, IntegrityChoice, Statement, is_plain_name, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -21,19 +22,44 @@ const FILE: &str = "verified.known";
 /// What was asked for.
 pub(super) struct AskedVerified {
     path: PathBuf,
-    /// How long the file was when a statement about a query was sent that asks for plain rows.
-    sent: Mutex<HashMap<String, usize>>,
+    /// What the file had when the last statement about a query was sent.
+    sent: Mutex<HashMap<String, Sent>>,
+}
+
+/// What the file had when a statement was sent.
+#[derive(Default)]
+struct Sent {
+    length: usize,
+    /// The line that was added, and the one about the query before it.
+    added: Option<(String, Option<Line>)>,
 }
 
 /// A line.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
     query: String,
     verified: bool,
-    /// The statement, of a query that must be verified.
+    /// The statement, of a query that must be verified or sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sql: Option<String>,
+}
+
+impl Line {
+    /// What a statement asks for, if it begins a query. Only a statement whose rows must be verified or
+    /// sealed is kept.
+    fn of(sql: &str) -> Option<Line> {
+        let create = begun_by(sql)?;
+        let verified = create.settings.integrity.is_some_and(IntegrityChoice::is_verified);
+        let kept = verified || create.release_to.is_some();
+        Some(Line { query: create.name.text, verified, sql: kept.then(|| sql.to_owned()) })
+    }
+
+    fn text(&self) -> std::io::Result<String> {
+        let mut line = serde_json::to_string(self)?;
+        line.push('\n');
+        Ok(line)
+    }
 }
 
 impl AskedVerified {
@@ -41,20 +67,23 @@ impl AskedVerified {
         Self { path: identity.path(FILE), sent: Mutex::default() }
     }
 
-    /// Before a statement is sent: notes the query that it asks to be verified, if it does.
+    /// Before a statement is sent: notes the query that it asks to be verified or sealed, if it does.
     ///
     /// # Errors
     /// The file cannot be written. The statement must not be sent then.
     pub(super) fn before(&self, sql: &str) -> Result<(), Failure> {
-        let Some((query, verified)) = asked_by(sql) else { return Ok(()) };
-        if !verified {
-            let length = std::fs::read_to_string(&self.path).map_or(0, |text| text.len());
-            self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(query, length);
-            return Ok(());
+        let Some(line) = Line::of(sql) else { return Ok(()) };
+        let length = std::fs::read_to_string(&self.path).map_or(0, |text| text.len());
+        let (query, mut sent) = (line.query.clone(), Sent { length, added: None });
+        if line.sql.is_some() {
+            sent.added = self.note(line, 0).blame_io(&self.path).map_err(|failure| {
+                failure.with_help(
+                    "it notes which queries must be verified or sealed: make it writable",
+                )
+            })?;
         }
-        self.note(query, Some(sql), 0).blame_io(&self.path).map_err(|failure| {
-            failure.with_help("it notes which queries must be verified: make it writable")
-        })
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(query, sent);
+        Ok(())
     }
 
     /// After the service has begun a statement's query: one that does not ask for verified rows
@@ -62,66 +91,128 @@ impl AskedVerified {
     /// verified query of that name, its note stays, since either may have begun last. Returns the
     /// name of the query that the statement begins, if it begins one.
     pub(super) fn after(&self, sql: &str) -> Option<String> {
-        let (query, verified) = asked_by(sql)?;
-        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&query);
+        let line = Line::of(sql)?;
+        let (query, sent) = (line.query.clone(), self.taken(&line.query));
         // Without the note, rows are refused that could be shown.
-        let _ = self.note(query.clone(), verified.then_some(sql), sent.unwrap_or(0));
+        let _ = self.note(line, sent.length);
         Some(query)
     }
 
-    /// Adds a line, unless the last one says the same, or a plain one is too late: a verified query
-    /// was noted behind what the file had when it was `sent`. Only a verified one has its statement.
-    fn note(&self, query: String, sql: Option<&str>, sent: usize) -> std::io::Result<()> {
-        let verified = sql.is_some();
+    /// After the service has refused a statement: what held before holds again.
+    pub(super) fn refused(&self, sql: &str) {
+        let Some(line) = Line::of(sql) else { return };
+        if let Some((added, before)) = self.taken(&line.query).added {
+            // With the note, rows are refused that could be shown.
+            let _ = self.take_back(&added, before, &line.query);
+        }
+    }
+
+    fn taken(&self, query: &str) -> Sent {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.remove(query).unwrap_or_default()
+    }
+
+    /// Adds a line, unless the last one says the same, or it is too late: a verified query was noted
+    /// behind what the file had when one was `sent` that is not verified. Returns what was added, and
+    /// the last line about the query before it.
+    fn note(&self, line: Line, sent: usize) -> std::io::Result<Option<(String, Option<Line>)>> {
+        let creates = line.sql.is_some();
         let options =
-            || OpenOptions::new().append(true).read(true).create(verified).open(&self.path);
+            || OpenOptions::new().append(true).read(true).create(creates).open(&self.path);
         let mut file = match options() {
-            Err(error) if error.kind() == ErrorKind::NotFound && !verified => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound && !creates => return Ok(None),
             file => file?,
         };
         // Another process may be here as well.
         file.lock()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let is_late = !verified && text.get(sent..).is_none_or(|later| says(later, &query));
+        let is_late =
+            !line.verified && text.get(sent..).is_none_or(|later| says(later, &line.query));
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
-        let last = last(&text, &query);
+        let last = last(&text, &line.query);
         let same = match &last {
-            Some(line) => line.verified == verified && line.sql.as_deref() == sql,
-            None => !verified,
+            Some(last) => last.verified == line.verified && last.sql == line.sql,
+            None => line.sql.is_none(),
         };
         if is_late || same {
-            return Ok(());
+            return Ok(None);
         }
-        let sql = sql.map(str::to_owned);
-        let mut line = serde_json::to_string(&Line { query, verified, sql })?;
-        line.push('\n');
-        file.write_all(line.as_bytes())?;
+        let added = line.text()?;
+        file.write_all(added.as_bytes())?;
+        file.sync_all()?;
+        Ok(Some((added, last)))
+    }
+
+    /// Takes back a line that was added. If others have come since, the one before it is added again,
+    /// unless they are about the same query.
+    fn take_back(&self, added: &str, before: Option<Line>, query: &str) -> std::io::Result<()> {
+        let mut file = OpenOptions::new().append(true).read(true).open(&self.path)?;
+        file.lock()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        if let Some(rest) = text.strip_suffix(added) {
+            file.set_len(rest.len() as u64)?;
+        } else if last(&text, query) == serde_json::from_str(added).ok() {
+            let none = || Line { query: query.to_owned(), verified: false, sql: None };
+            file.write_all(before.unwrap_or_else(none).text()?.as_bytes())?;
+        }
         file.sync_all()
     }
 
-    /// The statement that asked for a query whose rows must be verified, if the folder has it.
+    /// The statement that asked for a query whose rows must be verified or sealed, if the folder has
+    /// it.
     pub(super) fn statement(&self, query: &str) -> Option<String> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         last(&text, query)?.sql
+    }
+
+    /// The same of a query whose rows must be verified.
+    ///
+    /// # Errors
+    /// [`RefusedRowError::Statement`] if the file cannot be read.
+    pub(super) fn noted(&self, query: &str) -> Result<Option<String>, RefusedRowError> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|_| RefusedRowError::Statement)?,
+        };
+        match last(&text, query) {
+            None if says(&text, query) => Err(RefusedRowError::Statement),
+            line => Ok(line.and_then(|line| line.sql)),
+        }
+    }
+
+    /// The same as it was parsed, if the rows of the query must be sealed.
+    pub(super) fn sealed(&self, query: &str) -> Option<Create> {
+        begun_by(&self.statement(query)?).filter(|create| create.release_to.is_some())
     }
 
     /// Whether the rows of this query must be verified. So are those of every query if the file
     /// cannot be read. A name that may look like another's must be verified once any query was.
     pub(super) fn has(&self, query: &str) -> bool {
         match std::fs::read_to_string(&self.path) {
-            Ok(text) if !is_plain_name(query) => !text.is_empty(),
+            Ok(text) if !is_plain_name(query) => {
+                let verified =
+                    |line| serde_json::from_str::<Line>(line).map_or(true, |line| line.verified);
+                text.lines().any(verified)
+            }
             Ok(text) => says(&text, query),
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
 }
 
-/// The query that a statement begins, and whether it asks for verified rows.
-fn asked_by(sql: &str) -> Option<(String, bool)> {
-    let Ok(Statement::Create(create)) = parse(sql) else { return None };
-    let verified = create.settings.integrity.is_some_and(IntegrityChoice::is_verified);
-    Some((create.name.text, verified))
+/// Whether a statement begins a query whose rows are verified.
+pub(super) fn asks_verified(sql: &str) -> bool {
+    Line::of(sql).is_some_and(|line| line.verified)
+}
+
+/// The query that a statement begins.
+fn begun_by(sql: &str) -> Option<Create> {
+    match parse(sql) {
+        Ok(Statement::Create(create)) => Some(create),
+        _ => None,
+    }
 }
 
 /// The last line that is certainly about a query. Names that differ only in case look alike.
@@ -207,6 +298,55 @@ mod tests {
         assert!(!other.has("Sums"));
         other.after(&verified());
         assert!(other.has("Sums"));
+    }
+
+    /// What the service refuses does not run. So what held before holds again.
+    #[test]
+    fn a_statement_that_is_refused_leaves_no_note() {
+        let folder = tempfile::tempdir().unwrap();
+        let (asked, other) = (at(folder.path()), at(folder.path()));
+        asked.before(&verified()).unwrap();
+        asked.refused(&verified());
+        assert!(
+            !asked.has("Sums") && !asked.has("Sum\u{455}") && asked.statement("Sums").is_none()
+        );
+        // An earlier statement holds again, also if another process has added lines since.
+        asked.before(&verified()).unwrap();
+        asked.after(&verified());
+        let changed = verified().replace("SUM(x)", "COUNT(x)");
+        asked.before(&changed).unwrap();
+        other.before(&verified().replace("Sums", "Others")).unwrap();
+        asked.refused(&changed);
+        assert!(asked.has("Sums") && asked.statement("Sums") == Some(verified()));
+        assert!(asked.has("Others"));
+        // The same again is refused since it runs: it still does.
+        asked.before(&verified()).unwrap();
+        asked.refused(&verified());
+        assert!(asked.has("Sums") && asked.statement("Sums") == Some(verified()));
+        // A plain one of that name is refused.
+        asked.before(PLAIN).unwrap();
+        asked.refused(PLAIN);
+        assert!(asked.has("Sums"));
+    }
+
+    #[test]
+    fn a_sealed_query_is_noted_without_being_verified() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = at(folder.path());
+        let sealed = format!("{PLAIN} RELEASE TO analyst");
+        asked.before(&sealed).unwrap();
+        assert!(asked.sealed("Sums").is_some() && !asked.has("Sums") && !asked.has("Sum\u{455}"));
+        asked.after(&sealed);
+        assert_eq!(asked.statement("sums"), Some(sealed.clone()));
+        asked.before(PLAIN).unwrap();
+        asked.after(PLAIN);
+        assert!(asked.sealed("Sums").is_none() && asked.statement("Sums").is_none());
+        // A verified one of that name holds until the sealed one has begun.
+        asked.before(&verified()).unwrap();
+        asked.before(&sealed).unwrap();
+        assert!(asked.has("Sums") && asked.sealed("Sums").is_none());
+        asked.after(&sealed);
+        assert!(!asked.has("Sums") && asked.sealed("Sums").is_some());
     }
 
     #[test]

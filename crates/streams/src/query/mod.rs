@@ -5,6 +5,7 @@
 
 mod asked;
 pub mod lists;
+pub mod paths;
 pub mod receipts;
 mod remote;
 pub mod sealed;

@@ -1,6 +1,7 @@
 //! Rows of verified queries, checked against the receipts of their windows.
 
 use super::lists::SeenLists;
+use super::paths::path_of;
 use super::sealed::PlanAnswer;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
@@ -15,7 +16,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;
 use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
-use alpheus_stream_runtime::results::{Sealed, columns};
+use alpheus_stream_runtime::results::{Sealed, columns, has_opened};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,20 @@ pub enum RefusedRowError {
         "the statement in `verified.known` cannot be read, so the plan cannot be compared with it"
     )]
     Statement,
+    /// It is not sealed, and must be.
+    #[error("the service says that the row is not sealed, and only you may read this query's rows")]
+    NotSealed,
+    /// The sealed sum is not the row's.
+    #[error("the sealed result is of another window, group or query than the row")]
+    OtherSealed,
+    /// A file has nothing to compare the plan with.
+    #[error(
+        "the file has no schema, so the plan cannot be compared with what you asked for: write it again with `--save`"
+    )]
+    NoSchema,
+    /// Its window has another row.
+    #[error("the service has published another row of this window")]
+    SecondRow,
     /// It has a name that its plan does not give to anything.
     #[error("the row has `{0}`, which its plan does not know")]
     UnknownName(String),
@@ -136,21 +151,29 @@ pub fn check(
     if number("population") != Some(u64::from(verified.population())) {
         return Err(ReceiptError::OtherRow.into());
     }
-    let in_group = |(name, value): &(String, String)| {
-        row.get(name).and_then(Value::as_str) == Some(value.as_str())
-    };
     verified.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
     check_names(row, plan)?;
-    let same = plan.group.iter().all(in_group)
+    let same = is_in_group(row, plan)
         && match (plan.sealed_to, row.get("sealed")) {
             (None, None) => has_columns(row, announced, verified.words()),
-            // What is in the columns of a sealed row is nobody's word.
+            // What is in the columns of a sealed row is nobody's word. A window without data has no sum.
             (Some(_), Some(sealed)) => {
-                is_sealed_sum(sealed, &verified.sealed()) && is_empty(row, plan)
+                let is_without_data = verified.population() == 0 && has_no_sum(sealed);
+                (is_without_data || is_sealed_sum(sealed, &verified.sealed()))
+                    && is_empty(row, plan)
             }
             _ => false,
         };
     if same { Ok(verified.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
+}
+
+/// Whether a row has the values of its plan's group.
+#[must_use]
+pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
+    let same = |(name, value): &(String, String)| {
+        row.get(name).and_then(Value::as_str) == Some(value.as_str())
+    };
+    plan.group.iter().all(same)
 }
 
 /// All that a reader checks of a row with a result: as [`check`], that nobody who signed it is revoked, and
@@ -222,6 +245,12 @@ pub(super) fn is_in_every_row(name: &str) -> bool {
     BEFORE.contains(&name) || AFTER.contains(&name)
 }
 
+/// Whether a row says that its window opened.
+#[must_use]
+pub fn has_result(row: &Map<String, Value>) -> bool {
+    row.get("status").and_then(Value::as_str).is_some_and(has_opened)
+}
+
 /// Whether a row's status is a reason why it has no result. One that begins as those of results do, and
 /// is none of them, is no reason.
 pub(super) fn is_closed(row: &Map<String, Value>) -> bool {
@@ -234,11 +263,14 @@ fn stated_names(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let noise = plan.privacy.iter().flat_map(|_| ["noise", "mostly_noise"]);
     let totals = plan.horizon().map(|_| "windows");
     let sealed = plan.sealed_to.map(|_| "sealed");
+    // With a job. Those that are verified have none.
+    let unreported = (!plan.integrity.is_verified()).then_some("streams_without_report");
     let always = AFTER.into_iter().chain(["integrity", "plan"]);
-    BEFORE.into_iter().chain(always).chain(totals).chain(noise).chain(sealed)
+    let beside = totals.into_iter().chain(noise).chain(sealed).chain(unreported);
+    BEFORE.into_iter().chain(always).chain(beside)
 }
 
-fn check_names(row: &Map<String, Value>, plan: &Plan) -> Result<(), RefusedRowError> {
+pub(super) fn check_names(row: &Map<String, Value>, plan: &Plan) -> Result<(), RefusedRowError> {
     let known = |name: &&String| {
         stated_names(plan).any(|stated| stated == *name)
             || plan.group.iter().any(|(group, _)| group == *name)
@@ -265,6 +297,10 @@ pub fn in_order(mut row: Map<String, Value>, announced: &AnnouncedPlan) -> Map<S
 /// Whether none of the plan's columns has anything.
 fn is_empty(row: &Map<String, Value>, plan: &Plan) -> bool {
     plan.select.items.iter().all(|item| row.get(&item.alias).is_none_or(Value::is_null))
+}
+
+fn has_no_sum(sealed: &Value) -> bool {
+    sealed.get("sum").is_some_and(Value::is_null)
 }
 
 fn is_sealed_sum(sealed: &Value, expected: &alpheus_encrypted_stream::consumer::SealedSum) -> bool {
@@ -358,7 +394,7 @@ async fn next_page(
     query: &str,
     after: u64,
 ) -> Result<Option<ReceiptPage>, RequestError> {
-    let path = format!("/v1/queries/{query}/receipts?after={after}");
+    let path = path_of(query, &format!("receipts?after={after}"));
     let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
     Ok(Some(page).filter(|page| !page.parts.is_empty() && page.next > after))
 }
@@ -386,13 +422,31 @@ pub async fn all_receipts(
     }
     for (plan, _, receipt) in &receipts {
         let is_listed = receipt.as_ref().is_ok_and(|receipt| receipt.listing.is_some());
-        if !is_listed && !plans.contains_key(plan) {
-            let path = format!("/v1/queries/{query}/plans/{plan}");
-            let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
-            plans.insert(*plan, answer.announcement);
+        if !is_listed
+            && !plans.contains_key(plan)
+            && let Some(announced) = announcement(client, query, *plan).await?
+        {
+            plans.insert(*plan, announced);
         }
     }
     Ok((receipts, plans))
+}
+
+/// A plan of a query as the service announced it, in hexadecimal digits; none if it does not keep it.
+///
+/// # Errors
+/// [`RequestError`] if the service does not answer.
+pub async fn announcement(
+    client: &HttpClient,
+    query: &str,
+    plan: PlanId,
+) -> Result<Option<String>, RequestError> {
+    let path = path_of(query, &format!("plans/{plan}"));
+    match client.get_json::<PlanAnswer>(&path, Duration::ZERO).await {
+        Ok(answer) => Ok(Some(answer.announcement)),
+        Err(RequestError::Refused(problem)) if problem.status == 404 => Ok(None),
+        Err(failed) => Err(failed),
+    }
 }
 
 /// The window of a plan that starts in a millisecond, if there is one.

@@ -53,8 +53,8 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
     }
     if let Some(query) = &args.query {
         let query = Query::of(query)?;
-        let answered: StatementResult =
-            client.post_json("/v1/statements", &opener.statement(&query.text)?)?;
+        let answer = client.post_json("/v1/statements", &opener.statement(&query.text)?);
+        let answered: StatementResult = opener.answered(&query.text, answer)?;
         opener.accepted(&query.text, answered.running())?;
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {

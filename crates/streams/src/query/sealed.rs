@@ -1,9 +1,12 @@
-//! Reading rows that are sealed to the consumer that asked for them.
+//! Reading rows: verified ones are checked, and those that are sealed to the consumer are opened.
 
-use super::asked::AskedVerified;
+mod unseal;
+
+use super::asked::{self, AskedVerified};
+use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, RefusedRowError, check_all, check_without_result, in_order, is_closed,
-    is_in_every_row, listed_plan, open_plan, stated,
+    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, has_result,
+    in_order, is_closed, is_in_every_row, listed_plan, open_plan, stated,
 };
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -11,7 +14,7 @@ use crate::deployment::{CONSUMER_CERTIFICATE, from_hex};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
-use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, Reader, SealedSum};
+use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, Reader};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::client::HttpClient;
@@ -23,11 +26,10 @@ use alpheus_policy::ids::{PlanId, SchemaId};
 use alpheus_policy::planner::check_meaning;
 use alpheus_policy::query::{self, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::results::{Sealed, has_opened, opened};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A statement as it is sent.
@@ -68,9 +70,6 @@ fn check_begun(begun: Option<&str>, running: Option<&str>) -> Result<(), OtherQu
     }
 }
 
-/// A sealed row's columns by name, or the reason why they cannot be read.
-type Columns = Result<Vec<(String, Value)>, String>;
-
 /// A plan as the service announced it.
 #[derive(Deserialize)]
 pub(super) struct PlanAnswer {
@@ -82,22 +81,29 @@ pub(super) struct PlanAnswer {
 pub struct Opener {
     deployment: Deployment,
     keys: Option<(Consumer, String)>,
-    /// By plan, or why its rows cannot be read.
-    readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
+    /// By query and plan, or why its rows cannot be read.
+    readers: Mutex<HashMap<(String, PlanId), Arc<Result<Reader, String>>>>,
     /// By query and plan, or why it does not check out.
     plans: Mutex<HashMap<(String, PlanId), Plan>>,
     /// By query.
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
-    /// The queries whose rows must be verified, whatever the service says of them.
+    /// The queries whose rows must be verified or sealed, whatever the service says of them.
     asked: AskedVerified,
     /// Those of which it has said so itself.
-    declared: Mutex<HashSet<String>>,
+    declared: Mutex<Declared>,
     /// Whether the rows of all queries must be.
     requires_verified: bool,
     /// Certificates that the authority has revoked.
     revoked: Option<Revoked>,
     /// As the service gave it last. It shows what the statements ask for.
     schema: Mutex<Option<Arc<Schema>>>,
+}
+
+/// What the service has said of queries.
+#[derive(Default)]
+struct Declared {
+    verified: HashSet<String>,
+    sealed: HashSet<String>,
 }
 
 /// A plan as it was announced and checked, or why it was refused.
@@ -170,8 +176,34 @@ impl Opener {
     /// Refuses rows of this query that do not say that they are verified. The service may say that
     /// a query is verified. It may not take that back.
     pub fn declare_verified(&self, query: &str) {
-        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        declared.insert(query.to_owned());
+        self.declared().verified.insert(query.to_owned());
+    }
+
+    /// The same of rows that are not sealed.
+    pub fn declare_sealed(&self, query: &str) {
+        self.declared().sealed.insert(query.to_owned());
+    }
+
+    fn declared(&self) -> MutexGuard<'_, Declared> {
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the service has answered to a statement. If it has refused it, the note of it is taken
+    /// back.
+    ///
+    /// # Errors
+    /// As `answer`.
+    pub fn answered<T>(
+        &self,
+        sql: &str,
+        answer: Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
+        if let Err(RequestError::Refused(problem)) = &answer
+            && problem.status < 500
+        {
+            self.asked.refused(sql);
+        }
+        answer
     }
 
     /// To be called once the service has answered a statement, with the query that it says is
@@ -202,18 +234,14 @@ impl Opener {
         after: u64,
         wait: u64,
     ) -> Result<Rows, RequestError> {
-        let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
+        let path = path_of(name, &format!("results?after={after}&wait={wait}"));
         let mut rows: Rows = client.get_json(&path, Duration::from_secs(wait)).await?;
-        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).contains(name);
+        let declared = self.declared().verified.contains(name);
         let required = self.requires_verified || declared || self.asked.has(name);
+        let seal = self.seal_of(name);
         for row in &mut rows.rows {
             self.check(client, name, row, required).await?;
-            let Some(sealed) = row.shift_remove("sealed") else { continue };
-            match self.columns(client, name, sealed).await? {
-                None => {}
-                Some(Ok(columns)) => row.extend(columns),
-                Some(Err(status)) => drop(row.insert("status".to_owned(), status.into())),
-            }
+            self.unseal(client, name, row, &seal).await?;
         }
         Ok(rows)
     }
@@ -231,7 +259,7 @@ impl Opener {
         if !says_so && !required {
             return Ok(());
         }
-        let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
+        let has_result = has_result(row);
         let (plan, checked) = match stated(row).filter(|_| says_so) {
             None => (None, Err(RefusedRowError::Plain)),
             Some(of) if has_result => self.verified(client, name, row, of).await?,
@@ -304,14 +332,10 @@ impl Opener {
         if let Some(known) = plans().get(&of) {
             return Ok(known.clone());
         }
-        let path = format!("/v1/queries/{name}/plans/{plan}");
-        let opened = match client.get_json::<PlanAnswer>(&path, Duration::ZERO).await {
-            Ok(answer) => open_plan(&answer.announcement, &self.deployment),
+        let opened = match announcement(client, name, plan).await? {
+            Some(announcement) => open_plan(&announcement, &self.deployment),
             // By epochs the plan of a window that did not open is kept nowhere.
-            Err(RequestError::Refused(problem)) if problem.status == 404 => {
-                Err(RefusedRowError::NoPlan)
-            }
-            Err(failed) => return Err(failed),
+            None => Err(RefusedRowError::NoPlan),
         };
         let opened = self.asked_for(client, name, plan, opened).await?;
         let mut known = plans();
@@ -351,68 +375,14 @@ impl Opener {
         *known() = Some(Arc::clone(&schema));
         Ok(schema)
     }
-
-    /// The columns of a sealed row, by name, or why they cannot be read; nothing if
-    /// the window did not open.
-    async fn columns(
-        &self,
-        client: &HttpClient,
-        name: &str,
-        sealed: Value,
-    ) -> Result<Option<Columns>, RequestError> {
-        let Ok(sealed) = serde_json::from_value::<Sealed>(sealed) else {
-            return Ok(Some(Err(
-                "the sealed row has a format that this version does not know".into()
-            )));
-        };
-        let sum = match sealed.sum() {
-            None => return Ok(None),
-            Some(Err(none)) => return Ok(Some(Err(none.to_string()))),
-            Some(Ok(sum)) => sum,
-        };
-        let reader = self.reader(client, name, &sum).await?;
-        Ok(Some(match &*reader {
-            Err(status) => Err(status.clone()),
-            Ok(reader) => opened(reader, &sum).map(|values| {
-                let items = reader.announced().plan().select.items.iter();
-                items.map(|item| item.alias.clone()).zip(values).collect()
-            }),
-        }))
-    }
-
-    async fn reader(
-        &self,
-        client: &HttpClient,
-        name: &str,
-        sum: &SealedSum,
-    ) -> Result<Arc<Result<Reader, String>>, RequestError> {
-        let known = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = known().get(&sum.plan) {
-            return Ok(Arc::clone(reader));
-        }
-        let announced = match &self.keys {
-            Some(_) => self.announced(client, name, sum.plan).await?.map_err(|why| why.to_string()),
-            None => Err(NO_KEYS.to_owned()),
-        };
-        let reader = Arc::new(announced.and_then(|announced| self.agree(&announced)));
-        let mut readers = known();
-        if readers.len() >= PLANS {
-            readers.clear();
-        }
-        readers.insert(sum.plan, Arc::clone(&reader));
-        drop(readers);
-        Ok(reader)
-    }
-
-    fn agree(&self, announced: &Arc<AnnouncedPlan>) -> Result<Reader, String> {
-        let (consumer, _) = self.keys.as_ref().ok_or(NO_KEYS)?;
-        consumer.reader(announced).map_err(|unreadable| unreadable.to_string())
-    }
 }
 
 /// Whether a plan is what the consumer's own statement asks for. A schema that is not the plan's shows
 /// nothing of what its columns mean.
-fn is_asked_for(
+///
+/// # Errors
+/// [`RefusedRowError`] if it is not, or nobody can say.
+pub fn is_asked_for(
     sql: &str,
     schema: &Schema,
     announced: &AnnouncedPlan,
@@ -423,6 +393,21 @@ fn is_asked_for(
         }
         _ => Err(RefusedRowError::Statement),
     }
+}
+
+/// The statement that asked for a query whose rows must be verified, as the consumer's identity folder
+/// has noted it.
+///
+/// # Errors
+/// [`RefusedRowError::Statement`] if the note cannot be read.
+pub fn noted(identity: &IdentityFolder, query: &str) -> Result<Option<String>, RefusedRowError> {
+    AskedVerified::of(identity).noted(query)
+}
+
+/// Whether a statement begins a query whose rows are verified.
+#[must_use]
+pub fn asks_verified(sql: &str) -> bool {
+    asked::asks_verified(sql)
 }
 
 /// What is said of a row without a result.
@@ -442,9 +427,6 @@ fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
         }
     }
 }
-
-const NO_KEYS: &str = "the row is sealed, and the identity folder has no consumer.txt and \
-    consumer.seed: use the identity folder that asked for it";
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,16 @@
-// Requests to the local alpheus. The page's key comes in the address, and is removed from it.
+// Requests to the local alpheus. The address has a key, which opens this tab and no other.
 
 const GIVEN = /^#([0-9a-f]{32})$/.exec(location.hash)?.[1];
+// A reload finds the session of this tab; nobody else does.
+let key = sessionStorage.getItem("key") ?? "";
 if (GIVEN) {
-  // A reload finds it in the session; the history does not keep it.
-  sessionStorage.setItem("key", GIVEN);
   history.replaceState(null, "", location.pathname);
+  const answer = await fetch("/api/session", { method: "POST", headers: { authorization: `Bearer ${GIVEN}` } }).catch(() => null);
+  if (answer?.ok) {
+    key = (await answer.json()).session;
+    sessionStorage.setItem("key", key);
+  }
 }
-const key = sessionStorage.getItem("key") ?? "";
 
 /** Makes a request to the local alpheus; throws its refusal as a readable error. */
 export async function ask(path, body) {

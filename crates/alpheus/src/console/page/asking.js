@@ -6,12 +6,12 @@ export async function begin(main) {
   const statement = make("textarea", { id: "statement", spellcheck: "false", autocapitalize: "off", "aria-describedby": "hint" });
   statement.value = sessionStorage.getItem("statement") ?? "";
   const answer = make("div", { id: "answer", "aria-live": "polite" });
-  const say = async (sql) => {
+  const say = async (sql, explain = false) => {
     sessionStorage.setItem("statement", statement.value);
     if (!sql.trim()) return show(answer, make("p", { class: "quiet" }, "Write a statement first, or look which streams there are."));
     show(answer, make("p", { class: "quiet" }, "Asking …"));
     try {
-      const said = await ask("/api/statements", { sql });
+      const said = await ask("/api/statements", { sql, explain });
       show(answer,
         said.running ? make("p", { class: "note" }, `${said.running} is running. `, make("a", { href: "#/results" }, "See its results")) : null,
         said.text ? make("pre", { class: "answer" }, said.text) : null,
@@ -22,7 +22,7 @@ export async function begin(main) {
     }
     return undefined;
   };
-  const explain = () => say(/^\s*create/i.test(statement.value) ? `EXPLAIN ${statement.value}` : statement.value);
+  const explain = () => say(statement.value, true);
   main.append(
     make("h1", {}, "Ask"),
     make("p", { class: "lead" }, "A query runs until you stop it, and gives one result for each window."),

@@ -44,17 +44,31 @@ async function decide(place, path, body, said) {
 }
 
 export function pause(view, place) {
+  const readers = view.grants.filter((grant) => grant.days);
+  const names = list(readers.map(named));
+  const tick = readers.length ? make("input", { type: "checkbox", id: "end", checked: true }) : null;
   dialog({
     title: `Pause ${view.device}?`,
-    body: means(
-      "From now on nobody gets a result that includes this device, until you resume.",
-      "Running queries go on without you. Windows in progress leave you out.",
-      "The device goes on sending encrypted readings. Nobody can open what it sends during the pause, also later: results only ever cover times in which you allowed them.",
-      "What others have learned already, they know."),
+    body: make("div", {},
+      means(
+        "No query gets a new result that includes this device, until you resume. One that your controller has helped with already may still come out.",
+        "Running queries go on without you.",
+        "The device goes on sending encrypted readings. No query can open what it sends during the pause, also later: results only ever cover times in which you allowed them.",
+        tick && `A pause does not hold back keys: ${names} may read everything, and gets the key of each day that was given, also of days with a pause.`,
+        "If you later let somebody read everything of a day, that is the whole day, with its pauses.",
+        "What others have learned already, they know."),
+      tick && make("label", { class: "tick" }, tick, make("span", {}, `Also end the access of ${names}. Keys that were handed out already still work.`))),
     does: "Pause",
-    act: () => decide(place, "pause", {}, "Paused. Nobody gets a result that includes this device."),
+    act: () => {
+      const end = tick?.checked ? readers.map((grant) => grant.reader) : [];
+      const left = readers.length && !end.length ? ` ${sentence(names)} can still read everything.` : "";
+      return decide(place, "pause", { end }, `Paused. No query gets a result that includes this device.${left}`);
+    },
   });
 }
+
+/** Who a reader is, by its certificate. */
+const named = (grant) => grant.name ?? "a reader without a valid certificate";
 
 /** What was allowed last is signed again, so it is shown again. */
 export function resume(view, place) {
@@ -65,7 +79,7 @@ export function resume(view, place) {
     body: make("div", {}, make("p", {}, "From now on this is allowed again, as you signed it before:"), means(...lines)),
     sure: view.state === "copied" ? "I have found the copy of my device, and it sends no more." : undefined,
     does: "Sign and share again",
-    act: () => decide(place, "resume", {}, "Sharing again, as before."),
+    act: () => decide(place, "resume", { seen: view.seen, shown: view.resumes }, "Sharing again, as before."),
   });
 }
 
@@ -86,7 +100,7 @@ export function eraseKey(view, place) {
   dialog({
     title: `Erase the data of ${view.device}?`,
     body: make("div", {}, means(
-      "Your controller destroys the key of this device's data, and signs that it has done so. Without the key, all recorded readings are noise to everybody: to the service, and to you.",
+      "Your controller destroys the key of this device's data, and signs that it has done so. Whoever has no copy of the key cannot read what was recorded: neither the service, nor you.",
       view.state === "revoked" ? null : "Sharing ends for good.",
       "What others have learned already, they know. Days whose keys you handed out stay readable for their readers.",
       "The device has the key too. Remove its file there afterwards: shred -u FILE.")),
@@ -112,7 +126,10 @@ export function changeChoice(view, place) {
       make("p", { class: "quiet" }, "Tick what you allow; nothing ticked means nothing. A change counts at once. Windows in progress are released only if both your old and your new choice allow it."),
       fields.map((field) => field.element)),
     does: "Sign and save",
-    act: () => decide(place, "choice", { attributes: Object.fromEntries(fields.map((field) => [field.name, field.value()])) }, "Your new choice is signed and in force."),
+    act: () => decide(place, "choice", {
+      seen: view.seen,
+      wish: { attributes: Object.fromEntries(fields.map((field) => [field.name, field.value()])) },
+    }, "Your new choice is signed and in force."),
   });
 }
 
@@ -162,15 +179,19 @@ export function giveAccess(view, place) {
   const text = make("textarea", { id: "certificate", rows: 3, required: true, spellcheck: "false", "aria-describedby": "reader" });
   const reader = make("div", { id: "reader", role: "status", class: "note" }, "Choose the file consumer.txt that the reader gave you, or paste its text.");
   const [from, to] = ["from", "to"].map((id) => make("input", { type: "date", id, required: true, value: today() }));
-  let latest = 0;
+  let [latest, known] = [0, null];
   const look = async () => {
     // Answers may overtake each other while somebody types: only the last counts.
     const own = ++latest;
+    known = null;
     await new Promise((wake) => setTimeout(wake, 150));
     if (own !== latest || !text.value.trim()) return;
-    const asked = ask("/api/readers", { certificate: text.value.trim() });
-    const said = await asked.then(({ name }) => ["This is ", make("strong", {}, name), ", certified by your deployment's authority."], (error) => [failure(error)]);
-    if (own === latest) show(reader, ...said);
+    const certificate = text.value.trim();
+    const asked = ask("/api/readers", { certificate }).then((found) => ({ ...found, certificate }), (error) => ({ error }));
+    const found = await asked;
+    if (own !== latest) return;
+    known = found.error ? null : found;
+    show(reader, ...(known ? ["This is ", make("strong", {}, known.name), ", certified by your deployment's authority. The name is the authority's word; what it does with your data is not checked."] : [failure(found.error)]));
   };
   file.addEventListener("change", async () => { text.value = await file.files[0].text(); await look(); });
   text.addEventListener("input", look);
@@ -178,7 +199,7 @@ export function giveAccess(view, place) {
     title: `Let somebody read everything from ${view.device}?`,
     body: make("div", {},
       means(
-        `The reader sees ${view.readable} of these days: ${list(view.attributes.map((attribute) => attribute.label))}. No crowd and no noise protects you.`,
+        `The reader sees ${view.readable} of these days: ${list(view.attributes.map((attribute) => attribute.label))}. No crowd and no noise protects you, and a pause does not hold it back.`,
         "Each day's key is handed out once the day is over (in UTC). A key that was handed out works for ever; not even erasing takes it back.",
         "You can end the access: later days' keys are then not handed out."),
       make("label", { for: "file" }, "The reader's certificate"), file,
@@ -188,18 +209,22 @@ export function giveAccess(view, place) {
         make("div", {}, make("label", { for: "to" }, "Last day"), to))),
     sure: "I understand that handed-out keys cannot be taken back.",
     does: "Sign and give access", kind: "danger sure",
-    act: () => decide(place, "grants", { certificate: text.value.trim(), from: from.value, to: to.value }, "Access is given."),
+    act: () => {
+      // Only whom the dialog names gets access.
+      if (!known) throw new Error("Wait until the dialog says who the reader is.");
+      return decide(place, "grants", { certificate: known.certificate, reader: known.reader, from: from.value, to: to.value }, `Access is given to ${known.name}.`);
+    },
   });
 }
 
 export function endAccess(grant, view, place) {
   dialog({
-    title: `End the access of ${grant.name}?`,
+    title: `End the access of ${named(grant)}?`,
     body: means(
-      `${grant.name} gets no further keys of ${view.device}.`,
+      `${named(grant)} gets no further keys of ${view.device}.`,
       grant.handed.length ? `It keeps the keys that it has, of ${grant.handed.map(dates).join(", and ")}.` : "It has no key yet, so it will have read nothing."),
     does: "End access",
-    act: () => decide(place, "grants/end", { reader: grant.reader }, `The access of ${grant.name} has ended.`),
+    act: () => decide(place, "grants/end", { reader: grant.reader }, `The access of ${named(grant)} has ended.`),
   });
 }
 

@@ -13,10 +13,13 @@ export const allows = (option) => (KINDS[option.kind] ?? (() => option.name))();
 
 const crowd = (option) => ["aggregate", "dp-aggregate"].includes(option.kind);
 
+/** What small crowds do not hide. */
+const SMALL = { 1: ", which may be you alone", 2: ", of whom the other one can work out what is yours" };
+
 /** The numbers of a chosen option. */
 export function withLimits(option) {
   const parts = [];
-  if (crowd(option)) parts.push(`of at least ${people(option.clients)}`);
+  if (crowd(option)) parts.push(`of at least ${people(option.clients)}${SMALL[option.clients] ?? ""}`);
   parts.push(`over ${duration(option.window / 1000)} or longer`);
   if (option.setsPerDay) parts.push(`with at most ${option.setsPerDay} different crowds a day`);
   if (option.coarse) parts.push("in coarse steps");
@@ -36,9 +39,9 @@ export function meaning(option) {
   const who = option.to.length ? list(option.to, "or") : "anybody who asks the service";
   switch (option.kind) {
     case "public": return `${who} can learn each of your values.`;
-    case "stream-aggregate": return `${who} can learn about you alone, but no single value: sums and averages over time.`;
-    case "aggregate": return `${who} can learn sums and averages over many people. If nearly the same people take part again and again, what changes can still tell about one of them.`;
-    case "dp-aggregate": return `${who} can learn sums and averages over many people, changed a little at random, so that they hardly depend on you. Each result uses up some of your limit (ε); then no more results include you.`;
+    case "stream-aggregate": return `${who} can learn about you alone: sums, averages and the like over time. A window with a single reading shows that reading.`;
+    case "aggregate": return `${who} can learn sums, averages and the like over so many people. If nearly the same people take part again and again, what changes can still tell about one of them.`;
+    case "dp-aggregate": return `${who} can learn sums, averages and the like over so many people, changed at random. The smaller the limit (ε), the less they depend on ${option.budget?.unit === "event" ? "one reading of yours" : "you"}. Each result uses up some of your limit; then no more results include you.`;
     default: return "";
   }
 }

@@ -19,14 +19,23 @@ const STATES = {
   erased: ["Erased", ""],
 };
 
+const reading = (view) => view.grants.filter((grant) => grant.days).map((grant) => named(grant));
+const holding = (view) => view.grants.filter((grant) => grant.handed.length).map((grant) => named(grant));
+
 const HINTS = {
-  paused: "Nobody gets a result that includes this device. Nothing is lost: resume whenever you like.",
-  private: "You allow nothing to be learned from this device. It goes on sending encrypted readings, which nobody can open.",
-  copied: "Two different messages came from this device for the same time, so somebody has a copy of it. Nothing is released until you have found the copy and share again.",
-  unconfirmed: "Your controller was restored from a backup and cannot know your latest choice. Nothing is released until you confirm it.",
-  revoked: "You ended sharing. No result will ever include this device again, and nothing can undo that.",
-  erased: "The key of this device's data is destroyed. What was recorded can never be read again, by anybody.",
+  paused: (view) => `No query gets a result that includes this device. Nothing is lost: resume whenever you like.${goesOn(view)}`,
+  private: (view) => `You allow no query to learn anything from this device. It goes on sending encrypted readings.${goesOn(view)}`,
+  copied: (view) => `Two different messages came from this device for the same time, so somebody has a copy of it. No query gets a result until you have found the copy and share again.${goesOn(view)}`,
+  unconfirmed: (view) => `Your controller was restored from a backup and cannot know your latest choice. No query gets a result until you confirm it.${goesOn(view)}`,
+  revoked: (view) => `You ended sharing. No result will ever include this device again, and nothing can undo that.${keeps(view)}`,
+  erased: (view) => `Your controller says that it has destroyed the key of this device's data; its signed statement is the proof. Once the key's file on the device is removed too, nobody can read what was recorded.${keeps(view)}`,
 };
+
+const goesOn = (view) => (reading(view).length ? ` But ${list(reading(view))} can still read everything: a pause does not end that access. End it below.` : "");
+const keeps = (view) => (holding(view).length ? ` The days whose keys ${list(holding(view))} got stay readable there.` : "");
+
+/** Who a reader is: its certificate's name, which the authority has checked. */
+const named = (grant) => grant.name ?? `a reader without a valid certificate (${grant.reader.slice(0, 8)})`;
 
 /** Fills the page. */
 export async function begin(main, identity) {
@@ -58,7 +67,9 @@ function device(id, identity) {
     make("div", { class: "head" }, name, state), hint, said,
     make("h3", {}, "What others may learn"), choice, access, actions,
     gauges,
-    make("h3", {}, "What others have learned"), story);
+    make("h3", {}, "What others have learned"),
+    make("p", { class: "quiet small" }, "Who asked is as the service says it; it checks certificates. What a query calls itself is the word of whoever asked."),
+    story);
   const place = { id, identity, said, refresh };
   const parts = { name, state, hint, choice, access, actions };
   const history = timeline();
@@ -68,6 +79,7 @@ function device(id, identity) {
   async function refresh() {
     const view = await ask(`/api/streams/${id}`);
     card.setAttribute("aria-label", `Device ${view.device}`);
+    card.dataset.version = view.seen.choice;
     render(view, place, parts);
     limits.update(await ask(`/api/streams/${id}/budgets`), view);
     history.update(await ask(`/api/streams/${id}/log`), identity);
@@ -84,7 +96,7 @@ function render(view, place, { name, state, hint, choice, access, actions }) {
   state.className = `pill ${kind}`;
   show(state, word);
   hint.hidden = !HINTS[view.state];
-  show(hint, HINTS[view.state] ?? "");
+  show(hint, HINTS[view.state]?.(view) ?? "");
   const shared = view.attributes.filter((attribute) => attribute.chosen.length);
   show(choice, shared.length ? make("dl", { class: "facts" }, shared.map(fact)) : make("p", { class: "quiet" }, "Nothing."));
   const rest = view.attributes.filter((attribute) => !attribute.chosen.length).map((attribute) => attribute.label);
@@ -101,11 +113,12 @@ const fact = ({ label, chosen }) => make("div", {},
 function reader(grant, view, place) {
   const text = make("p");
   const row = make("div", { class: "note warn" }, text, make("div", { class: "row" },
-    button("End access…", () => endAccess(row.grant, view, place), { class: "plain", "aria-label": `End access of ${grant.name}` })));
+    button("End access…", () => endAccess(row.grant, view, place), { class: "plain", "aria-label": `End access… of ${named(grant)}` })));
   row.update = (fresh) => {
     row.grant = fresh;
     const handed = fresh.handed.length ? ` It has the keys of ${fresh.handed.map(dates).join(", and ")}, and keeps them.` : " It has no key yet: each day's key is handed out once the day is over.";
-    const given = fresh.days ? `${fresh.name} may read ${view.readable} from ${dates(fresh.days)}.` : `You ended the access of ${fresh.name}.`;
+    const certified = fresh.name ? " (the name on its certificate)" : "";
+    const given = fresh.days ? `${named(fresh)} may read ${view.readable} from ${dates(fresh.days)}${certified}. A pause does not change that.` : `You ended the access of ${named(fresh)}.`;
     show(text, given + handed);
     row.querySelector("button").hidden = !fresh.days;
     row.className = fresh.days ? "note warn" : "note";
@@ -125,5 +138,5 @@ function doing(actions, view, place) {
     view.state === "erased" ? null : ["Erase…", "danger", eraseKey],
   ].filter(Boolean);
   actions.view = view;
-  keep(actions, wanted, ([text]) => text, ([text, kind, act]) => button(text, () => act(actions.view, place), { class: kind }));
+  keep(actions, wanted, ([text]) => text, ([text, kind, act]) => button(text, () => act(actions.view, place), { class: kind, "aria-label": `${text} ${view.device}` }));
 }

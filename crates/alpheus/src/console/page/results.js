@@ -12,7 +12,7 @@ export async function begin(main) {
   const [trouble, tabs, body] = [make("div"), make("div", { class: "row", role: "group", "aria-label": "Queries" }), make("div")];
   main.append(make("h1", {}, "Results"), make("p", { class: "lead" }, `One result for each window. Times are yours (${zone()}).`), trouble, tabs, body);
   let chosen = sessionStorage.getItem("query");
-  let follower;
+  let [follower, followed] = [null, ""];
   const choose = (query) => {
     chosen = query.name;
     sessionStorage.setItem("query", chosen);
@@ -20,6 +20,7 @@ export async function begin(main) {
       tab.classList.toggle("on", tab.textContent === chosen);
       tab.setAttribute("aria-pressed", String(tab.textContent === chosen));
     });
+    followed = mark(query);
     follower = section(query, () => { chosen = null; follower = null; });
     body.replaceChildren(follower);
   };
@@ -31,9 +32,16 @@ export async function begin(main) {
     }
     if (!queries.length) {
       if (!follower) show(body, empty("You have no running query.", [make("a", { href: "#/ask" }, "Ask"), " for something. You see which data there is, and what a query would reveal before it runs."]));
-    } else if (!follower?.isConnected) choose(queries.find((query) => query.name === chosen) ?? queries[0]);
+      return;
+    }
+    const now = queries.find((query) => query.name === chosen);
+    // Another query may have the name now. What was said of the first one is not said of it.
+    if (!follower?.isConnected || (now && mark(now) !== followed)) choose(now ?? queries[0]);
   }));
 }
+
+/** What the page says of a query follows from this. */
+const mark = ({ sql, columns, group, sealed, verified, noise, lacking }) => JSON.stringify([sql, columns, group, sealed, verified, noise, lacking]);
 
 /** One query. */
 function section(query, gone) {
@@ -79,13 +87,15 @@ const INEXACT = "ok: less exact than asked";
 const opened = (row) => row.status === "ok" || row.status === INEXACT;
 const inexact = (row) => (row.status === "ok" ? "" : ", less exact than asked");
 
-const groupOf = (state, row) => state.query.group.map((name) => row[name]).join(", ");
+// Values may have commas, so two groups could look alike.
+const groupOf = (state, row) => JSON.stringify(state.query.group.map((name) => row[name]));
+const groupName = (key) => JSON.parse(key).join(", ");
 
 function draw(state, parts) {
   const groups = [...new Set(state.rows.map((row) => groupOf(state, row)))].sort();
   state.group = groups.includes(state.group) ? state.group : groups[0];
   if (groups.length > 1) {
-    const field = make("select", { id: "group", onchange: () => { state.group = field.value; draw(state, parts); } }, groups.map((name) => make("option", { selected: name === state.group }, name)));
+    const field = make("select", { id: "group", onchange: () => { state.group = field.value; draw(state, parts); } }, groups.map((key) => make("option", { value: key, selected: key === state.group }, groupName(key))));
     show(parts.group, make("label", { for: "group" }, sentence(list(state.query.group))), field);
   }
   const rows = state.rows.filter((row) => groupOf(state, row) === state.group);
@@ -242,7 +252,7 @@ function known(query) {
 async function stop(query, trouble, gone) {
   if (!confirm(`Stop ${query.name}? No more windows will open. Its results stay at the service, under the same name.`)) return;
   await tried(trouble, async () => {
-    await ask("/api/statements", { sql: `DROP STREAM ${query.name}` });
+    await ask("/api/statements", { sql: `DROP STREAM "${query.name.replaceAll('"', '""')}"` });
     gone();
   });
 }

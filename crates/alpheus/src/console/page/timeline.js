@@ -89,7 +89,7 @@ function said(entry) {
     case "granted": return days ? `You let ${entry.who} read ${entry.what} from ${days}.` : `You ended the access of ${entry.who}. It keeps the keys that it has.`;
     case "handed": return [make("strong", {}, entry.who), ` got the keys of ${days}. It can read ${entry.what} of ${entry.days[0] === entry.days[1] ? "that day" : "these days"}, for ever.`];
     case "revoked": return "You ended sharing for good.";
-    case "erased": return "You had the key of your data destroyed. What was recorded can never be read again.";
+    case "erased": return "You had the key of your data destroyed. What was recorded can be read only where a copy of the key, or of a day's key, is left.";
     default: return `${sentence(entry.text)}.`;
   }
 }
@@ -135,7 +135,10 @@ export function learned(windows, opened) {
   // Readings may lack what was learned, so that fewer people are in it.
   const most = first.upTo ? "up to " : "";
   const crowd = low === high || first.upTo ? `${most}${people(high)}` : `${count(low)} to ${people(high)}`;
-  const among = high === 1 ? "you alone" : `${crowd}, you among them`;
+  // The number is the service's; of so many, controllers know that they are there.
+  const real = Math.min(...windows.map((each) => each.counted));
+  const proven = real < high ? ` (the service counts; ${count(real)}${first.upTo ? " with any reading" : ""} are certain)` : "";
+  const among = high === 1 ? "you alone" : `${crowd}, you among them${proven}`;
   const noise = first.costs.length ? ", blurred with noise" : "";
   const alone = first.sealed ? ", and not the service," : "";
   const times = windows.length === 1
@@ -149,7 +152,7 @@ function windowOf(each) {
   const [text, cost] = [make("span"), make("span", { class: "quiet" })];
   const element = make("li", {}, text, cost);
   element.update = (fresh) => {
-    const ended = fresh.failed ? `nothing was learned: ${fresh.failed}` : fresh.population === 1 ? "you alone" : `${fresh.upTo ? "up to " : ""}${people(fresh.population)}, of whom your controller itself vouches for ${count(fresh.counted)}`;
+    const ended = fresh.failed ? `nothing was learned: ${fresh.failed}` : fresh.population === 1 ? "you alone" : `${fresh.upTo ? "up to " : ""}${people(fresh.population)} as the service counts, of whom at least ${count(fresh.counted)} are real even if the service lies`;
     show(text, `${range(...fresh.window)}: ${ended}.`);
     show(cost, fresh.costs.length ? ` It used ${list(fresh.costs.map(([label, cost]) => `${cost} of your budget for ${label}`))}.` : "");
   };

@@ -13,6 +13,8 @@ use crate::common::deployment::{QUERY, Running, until};
 use crate::common::{Process, get};
 use browser::Browser;
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 /// A query with noise, of which each owner's budget allows three windows.
 const NOISY: &str = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
@@ -171,5 +173,62 @@ fn nobody_without_the_key_learns_anything() {
         let (status, text) = get(place, path).unwrap();
         assert_eq!(status, 403, "{path}: {text}");
         assert!(!text.contains("analyst"), "{path}: {text}");
+    }
+}
+
+/// What the console answers, with its head.
+fn answered(place: &str, method: &str, path: &str, key: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(place).unwrap();
+    let bearer = format!("Authorization: Bearer {key}\r\nContent-Length: 0");
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {place}\r\n{bearer}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_lowercase(), body.to_owned())
+}
+
+/// The address opens one tab. Whoever has it later learns nothing, and no answer may be kept, framed or
+/// run by another page.
+#[test]
+fn an_address_opens_one_tab_and_every_answer_is_protected() {
+    let running = Running::start();
+    let (_page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
+    let (place, key) = address.strip_prefix("http://").unwrap().split_once("/#").unwrap();
+    let (head, body) = answered(place, "POST", "/api/session", key);
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    let opened: Value = serde_json::from_str(&body).unwrap();
+    let session = opened["session"].as_str().unwrap();
+    let refused =
+        |method, path, key| answered(place, method, path, key).0.starts_with("http/1.1 403");
+    assert!(refused("POST", "/api/session", key), "a second browser");
+    assert!(refused("GET", "/api/identity", key) && refused("GET", "/api/identity", ""));
+    let (head, body) = answered(place, "GET", "/api/identity", session);
+    assert!(head.starts_with("http/1.1 200") && body.contains("analyst"), "{head} {body}");
+    for (path, key) in [
+        ("/", ""),
+        ("/app.js", ""),
+        ("/api/identity", session),
+        ("/api/identity", ""),
+        ("/no", session),
+    ] {
+        let (head, _) = answered(place, "GET", path, key);
+        for line in [
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "cache-control: no-store",
+            "referrer-policy: no-referrer",
+            "x-content-type-options: nosniff",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
+        ] {
+            assert_eq!(
+                head.lines().filter(|own| *own == line).count(),
+                1,
+                "{path}: {line}\n{head}"
+            );
+        }
     }
 }

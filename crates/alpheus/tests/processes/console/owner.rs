@@ -51,7 +51,7 @@ fn next_population(running: &Running, wanted: u64) {
 
 async fn pauses_and_resumes(browser: &Browser, running: &Running) {
     browser.decides("article", "Pause").await;
-    browser.says("dialog", "nobody gets a result that includes this device").await;
+    browser.says("dialog", "No query gets a new result that includes this device").await;
     let inside = "return document.querySelector('dialog').contains(document.activeElement)";
     assert_eq!(browser.finds(inside).await, true, "the dialog has the focus");
     browser.is_for_everybody("owner-pause").await;
@@ -68,6 +68,7 @@ async fn pauses_and_resumes(browser: &Browser, running: &Running) {
 async fn changes_the_choice(browser: &Browser, running: &Running) {
     let allowed = running.place.ask(&running.server, LITRES);
     assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
+    signs_only_what_it_showed(browser, running).await;
     let versions = running.owner(0, "log").matches("you changed your policy").count();
     browser.decides("article", "Change what is shared").await;
     browser.says("dialog", "Only as part of a crowd, and blurred with noise").await;
@@ -82,6 +83,25 @@ async fn changes_the_choice(browser: &Browser, running: &Running) {
         let asked = running.place.ask(&running.server, LITRES);
         (asked.status.code() == Some(3)).then_some(())
     });
+}
+
+/// The owner chooses elsewhere while a dialog is open.
+async fn signs_only_what_it_showed(browser: &Browser, running: &Running) {
+    let version = "return document.querySelector('article').dataset.version";
+    let shown = browser.finds(version).await.as_str().unwrap().to_owned();
+    browser.decides("article", "Change what is shared").await;
+    browser.says("dialog", "Only as part of a crowd").await;
+    running.owner_with(0, "choose", &["--schema", "schema.yaml", "--policies", "policies.yaml"]);
+    let versions = || running.owner(0, "log").matches("you changed your policy").count();
+    let before = versions();
+    browser.decides("dialog", "Sign and save").await;
+    browser.says("dialog [role=alert]", "has changed since the page showed it").await;
+    assert_eq!(versions(), before, "something was signed that the page did not show");
+    browser.decides("dialog", "Cancel").await;
+    // The page looks again every few seconds.
+    let script =
+        format!("return document.querySelector('article').dataset.version !== '{shown}' || null");
+    until_found(browser, &script).await;
 }
 
 async fn gives_and_ends_access(browser: &Browser, running: &Running) {
@@ -99,6 +119,7 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     browser
         .says("article .note.warn", "analyst may read the sums and counts of every second")
         .await;
+    browser.says("article .note.warn", "the name on its certificate").await;
     assert!(
         running
             .owner(0, "log")
@@ -108,6 +129,36 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     browser.decides("dialog", "End access").await;
     browser.says("article", "You ended the access of analyst.").await;
     assert!(running.owner(0, "log").contains("you ended the access of `analyst`"));
+    a_pause_says_who_can_still_read(browser, certificate.trim()).await;
+}
+
+/// A pause ends no access by itself. The page says so, and ends it if the owner leaves that ticked.
+async fn a_pause_says_who_can_still_read(browser: &Browser, certificate: &str) {
+    browser.decides("article", "Let somebody read").await;
+    browser.writes("#certificate", certificate).await;
+    browser.says("#reader", "This is analyst, certified").await;
+    browser.ticks("#sure").await;
+    browser.decides("dialog", "Sign and give").await;
+    browser.says("article .note.warn", "A pause does not change that.").await;
+    for ends in [false, true] {
+        browser.decides("article", "Pause").await;
+        browser
+            .says("dialog", "A pause does not hold back keys: analyst may read everything")
+            .await;
+        if !ends {
+            browser.is_for_everybody("owner-pause-readers").await;
+            browser.ticks("#end").await;
+        }
+        browser.decides("dialog", "Pause").await;
+        let said = match ends {
+            false => "Analyst can still read everything.",
+            true => "You ended the access of analyst.",
+        };
+        browser.says("article", said).await;
+        browser.decides("article", "Share again").await;
+        browser.decides("dialog", "Sign and share").await;
+        browser.says("article .pill", "Sharing").await;
+    }
 }
 
 async fn revokes_and_erases(browser: &Browser, running: &Running) {

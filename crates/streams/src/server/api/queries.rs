@@ -258,12 +258,14 @@ pub(super) async fn results(
 ) -> Result<Json<Rows>, ApiError> {
     let consumer = caller(&peer, &[Role::Consumer])?.name;
     let asked = name.clone();
-    let theirs = move |engine: &mut Engine| engine.manager.owner_of(&asked) == Some(&*consumer);
-    if !api.engine.ask(theirs).await? {
-        return Err(ApiError::missing(format!("you have no query named `{name}`")));
-    }
+    let begin = move |engine: &mut Engine| {
+        let is_theirs = engine.manager.owner_of(&asked) == Some(&*consumer);
+        is_theirs.then(|| engine.manager.rows_of(&asked).0)
+    };
+    let missing = || ApiError::missing(format!("you have no query named `{name}`"));
+    let first = api.engine.ask(begin).await?.ok_or_else(missing)?;
     let deadline = Instant::now() + Duration::from_secs(from.wait.min(MAX_WAIT));
-    let (mut news, mut after) = (api.rows.clone(), from.after);
+    let (mut news, mut after) = (api.rows.clone(), from.after.max(first));
     loop {
         news.mark_unchanged();
         let (store, topics, name) = (api.store.clone(), api.topics.clone(), name.clone());

@@ -1,0 +1,146 @@
+//! The checks of a row.
+
+use super::Evidence;
+use super::meaning::meaning;
+use super::withheld::{Gap, Run, gaps};
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revoked::Revoked;
+use alpheus_policy::ids::PlanId;
+use alpheus_streams::deployment;
+use alpheus_streams::query::lists::SeenLists;
+use alpheus_streams::query::receipts::{
+    RefusedRowError, check_all, check_without_result, has_result, is_in_group, listed_plan,
+    open_plan, stated, window_of,
+};
+use alpheus_streams::query::sealed::{is_asked_for, noted};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Plans that were checked, and receipts by what they say they are of.
+pub(super) struct Verifier<'a> {
+    evidence: &'a Evidence,
+    /// What the consumer has asked for, if its folder says so.
+    statement: Option<String>,
+    plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
+    receipts: HashMap<(PlanId, u64), &'a Receipt>,
+    revoked: Option<&'a Revoked>,
+    /// By epochs: which list has signed each window.
+    lists: SeenLists,
+    /// Rows of windows that were seen.
+    seen: HashSet<(PlanId, u64)>,
+    /// The meaning that was printed last.
+    said: Option<String>,
+}
+
+impl<'a> Verifier<'a> {
+    pub(super) fn new(
+        evidence: &'a Evidence,
+        identity: &'a IdentityFolder,
+    ) -> Result<Self, Failure> {
+        let deployment = deployment::of(identity)?;
+        let statement = noted(identity, &evidence.query).blame(Category::Check)?;
+        let mut plans = HashMap::new();
+        for announcement in &evidence.plans {
+            let announced = open_plan(announcement, &deployment).blame(Category::Check)?;
+            plans.insert(announced.id(), announced);
+        }
+        let mut receipts = HashMap::new();
+        for receipt in &evidence.receipts {
+            if let Some(listed) = listed_plan(receipt, &deployment) {
+                let announced = listed.blame(Category::Check)?;
+                plans.insert(announced.id(), announced);
+            }
+            // Only to find it: verification checks the signature.
+            if let Some(membership) = receipt.membership.dangerous_unverified() {
+                receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
+            }
+        }
+        Ok(Self {
+            evidence,
+            statement,
+            plans,
+            receipts,
+            revoked: identity.revoked(),
+            lists: SeenLists::default(),
+            seen: HashSet::new(),
+            said: None,
+        })
+    }
+
+    /// What a row's receipt shows; nothing of a row without a result.
+    pub(super) fn verify(
+        &mut self,
+        row: &Map<String, Value>,
+    ) -> Result<Option<String>, RefusedRowError> {
+        let key = stated(row).ok_or(RefusedRowError::Plain)?;
+        let announced = self.plans.get(&key.0);
+        announced.map_or(Ok(()), |announced| self.is_asked_for(announced))?;
+        if !has_result(row) {
+            return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
+        }
+        let announced = announced.ok_or(RefusedRowError::NoReceipt)?;
+        let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
+        let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
+        let seen = (self.revoked, &mut self.lists);
+        let holds = check_all(row, &self.evidence.query, announced, (window, receipt), seen)?;
+        if self.seen.insert(key) { Ok(Some(holds)) } else { Err(RefusedRowError::SecondRow) }
+    }
+
+    /// Whether a plan is what the consumer's own statement asks for.
+    fn is_asked_for(&self, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
+        let Some(sql) = &self.statement else { return Ok(()) };
+        let schema = self.evidence.schema.as_ref().ok_or(RefusedRowError::NoSchema)?;
+        is_asked_for(sql, schema, announced)
+    }
+
+    /// Without a statement: what a row that holds says, if it is not what the row before it says.
+    pub(super) fn new_meaning(&mut self, row: &Map<String, Value>) -> Option<String> {
+        if self.statement.is_some() {
+            return None;
+        }
+        let announced = self.plans.get(&stated(row)?.0)?;
+        let words = meaning(announced.plan(), self.evidence.schema.as_ref());
+        let is_new = self.said.as_ref() != Some(&words);
+        is_new.then(|| self.said.insert(words).clone())
+    }
+
+    /// Windows of which the service shows no row, and must.
+    pub(super) fn withheld(&self) -> Vec<Gap> {
+        let mut runs: BTreeMap<PlanId, Run> = BTreeMap::new();
+        let theirs = |plan: &PlanId| {
+            let announced = self.plans.get(plan)?;
+            let is_ours = announced.plan().name == self.evidence.query;
+            (is_ours && self.is_asked_for(announced).is_ok()).then_some(announced)
+        };
+        let mut loose = Vec::new();
+        for row in &self.evidence.rows {
+            match stated(row) {
+                Some((plan, start)) if self.plans.contains_key(&plan) => {
+                    let Some(announced) = theirs(&plan) else { continue };
+                    runs.entry(announced.plan().family())
+                        .or_insert_with(|| Run::of(announced))
+                        .row(start);
+                }
+                _ => loose.push(row),
+            }
+        }
+        for (plan, start) in self.receipts.keys() {
+            let Some(announced) = theirs(plan) else { continue };
+            runs.entry(announced.plan().family())
+                .or_insert_with(|| Run::of(announced))
+                .receipt(*start);
+        }
+        // By epochs the plan of a window that did not open is known to nobody.
+        for row in loose {
+            let Some(start) = row.get("window_start").and_then(Value::as_u64) else { continue };
+            let of_group = runs.values_mut().filter(|run| is_in_group(row, run.plan()));
+            of_group.for_each(|run| run.may_have(start));
+        }
+        let shown = runs.values().filter(|run| self.statement.is_some() || run.has_rows());
+        shown.flat_map(|run| gaps(run, self.evidence.read, self.evidence.running)).collect()
+    }
+}

@@ -1,0 +1,243 @@
+//! Windows of which the service shows nothing.
+//!
+//! A plan has a row for each window, whether it opened or not. So a window between others that has no
+//! row was withheld, or the service has lost it. The first rows of a plan may be deleted because of
+//! their age, and the last ones may still come: see [`gaps`].
+
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_policy::plan::Plan;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// For how long a service keeps rows at least, in milliseconds.
+const KEPT: u64 = 86_400_000;
+/// After its grace period a window has a row in much less than this, in milliseconds.
+const PATIENCE: u64 = 600_000;
+
+/// What is shown of a plan, or by epochs of all plans of one statement.
+pub(super) struct Run {
+    announced: Arc<AnnouncedPlan>,
+    /// Starts of windows in milliseconds.
+    rows: BTreeSet<u64>,
+    receipts: BTreeSet<u64>,
+    /// Of rows that are perhaps of this plan.
+    possible: BTreeSet<u64>,
+}
+
+impl Run {
+    pub(super) fn of(announced: &Arc<AnnouncedPlan>) -> Self {
+        let (rows, receipts, possible) = Default::default();
+        Self { announced: Arc::clone(announced), rows, receipts, possible }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.announced.plan()
+    }
+
+    /// Receipts of an earlier statement of the same name have none.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    pub(super) fn row(&mut self, start: u64) {
+        self.rows.insert(start);
+    }
+
+    pub(super) fn receipt(&mut self, start: u64) {
+        self.receipts.insert(start);
+    }
+
+    pub(super) fn may_have(&mut self, start: u64) {
+        self.possible.insert(start);
+    }
+}
+
+/// Windows one after the other without a row.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    start: u64,
+    end: u64,
+    length: u64,
+    group: Vec<(String, String)>,
+    has_receipt: bool,
+}
+
+impl Gap {
+    /// How many windows it has.
+    pub(super) fn windows(&self) -> u64 {
+        (self.end - self.start) / self.length
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} – {}", self.start, self.end)?;
+        for (name, value) in &self.group {
+            write!(f, ", {name} {value}")?;
+        }
+        let of = match self.windows() {
+            1 => "this window".to_owned(),
+            many => format!("these {many} windows"),
+        };
+        match self.has_receipt {
+            true => {
+                write!(f, ": withheld: controllers have signed {of}, and the service shows no row")
+            }
+            false => write!(
+                f,
+                ": withheld: the service shows neither row nor receipt of {of}, or has lost it"
+            ),
+        }
+    }
+}
+
+/// The windows of a plan that have no row and must. `read` is when the service was asked, in milliseconds.
+///
+/// Windows before the first that is shown count if they are of the last day: rows are kept longer.
+/// Windows after the last count if the query is running and they ended long ago.
+pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
+    let plan = run.plan();
+    let length = plan.window.0 / 1000;
+    let times = Times { length, grace: plan.grace.0 / 1000, from: plan.from.0 / 1000 };
+    // The first window of an epoch says nothing of the statement's.
+    let is_fixed = plan.epoch.is_none() && !plan.is_terms();
+    let read = read.map(|read| (read, is_fixed, running));
+    let missing = missing(&times, (&run.rows, &run.receipts, &run.possible), read);
+    let gap = |(start, end, has_receipt)| Gap {
+        start,
+        end,
+        length,
+        group: plan.group.clone(),
+        has_receipt,
+    };
+    missing.into_iter().map(gap).collect()
+}
+
+/// Lengths of a plan's windows and when they begin, in milliseconds.
+struct Times {
+    length: u64,
+    grace: u64,
+    from: u64,
+}
+
+/// Ranges of windows without a row, and whether each window of them has a receipt.
+fn missing(
+    times: &Times,
+    (rows, receipts, possible): (&BTreeSet<u64>, &BTreeSet<u64>, &BTreeSet<u64>),
+    read: Option<(u64, bool, bool)>,
+) -> Vec<(u64, u64, bool)> {
+    let length = times.length.max(1);
+    let known: BTreeSet<u64> = rows.union(receipts).copied().collect();
+    let (Some(first), Some(last)) = (known.first().copied(), known.last().copied()) else {
+        return Vec::new();
+    };
+    let (mut next, mut until) = (first, last + length);
+    if let Some((read, is_fixed, running)) = read {
+        let kept = read.saturating_sub(KEPT).next_multiple_of(length);
+        // Windows are counted from where they begin.
+        let kept = kept.max(times.from) / length * length + times.from % length;
+        if is_fixed && kept < first {
+            next = kept;
+        }
+        let due = read.saturating_sub(times.grace + PATIENCE.max(2 * length));
+        if running && due > until {
+            until += (due - until) / length * length;
+        }
+    }
+    let mut found = Vec::new();
+    let shown = |start: &u64| rows.contains(start) || possible.contains(start);
+    let stops: BTreeSet<u64> = known.iter().chain(possible).copied().chain([until]).collect();
+    for stop in stops.range(next..=until) {
+        if *stop > next {
+            found.push((next, *stop, false));
+        }
+        if receipts.contains(stop) && !shown(stop) && *stop < until {
+            found.push((*stop, stop + length, true));
+        }
+        next = stop + length;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: u64 = 10;
+
+    fn set(starts: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
+        starts.into_iter().collect()
+    }
+
+    fn found(
+        rows: &[u64],
+        receipts: &[u64],
+        possible: &[u64],
+        read: Option<(u64, bool, bool)>,
+    ) -> Vec<(u64, u64, bool)> {
+        let of = |starts: &[u64]| set(starts.iter().copied());
+        let times = Times { length: LENGTH, grace: 5, from: 100_000_000 };
+        missing(&times, (&of(rows), &of(receipts), &of(possible)), read)
+    }
+
+    #[test]
+    fn windows_between_others_that_have_no_row_are_found() {
+        let at = |window: u64| 100_000_000 + window * LENGTH;
+        let all = [at(0), at(1), at(2), at(3)];
+        assert_eq!(found(&all, &[at(1)], &[], None), []);
+        assert_eq!(found(&[], &[], &[], None), []);
+        let some = [at(0), at(3), at(7)];
+        assert_eq!(found(&some, &[], &[], None), [(at(1), at(3), false), (at(4), at(7), false)]);
+        // A row that may be of this plan counts.
+        assert_eq!(
+            found(&some, &[], &[at(1), at(2), at(5)], None),
+            [(at(4), at(5), false), (at(6), at(7), false)]
+        );
+    }
+
+    #[test]
+    fn a_receipt_without_a_row_shows_that_the_window_opened() {
+        let at = |window: u64| 100_000_000 + window * LENGTH;
+        let receipts = [at(1), at(4)];
+        let expected = [(at(1), at(2), true), (at(3), at(4), false), (at(4), at(5), true)];
+        assert_eq!(found(&[at(0), at(2)], &receipts, &[], None), expected);
+    }
+
+    #[test]
+    fn the_first_windows_count_while_rows_are_kept_and_the_last_ones_once_they_are_late() {
+        let at = |window: u64| 100_000_000 + window * LENGTH;
+        let rows = [at(2), at(3)];
+        let soon = at(4) + 1;
+        assert_eq!(found(&rows, &[], &[], Some((soon, true, true))), [(at(0), at(2), false)]);
+        assert_eq!(found(&rows, &[], &[], Some((soon, false, true))), []);
+        // Long ago, so they may be deleted.
+        let late = at(0) + 2 * KEPT;
+        assert_eq!(found(&rows, &[], &[], Some((late, true, false))), []);
+        let later = at(4) + 5 + PATIENCE + 25;
+        let last = found(&rows, &[], &[], Some((later, false, true)));
+        assert_eq!(last, [(at(4), at(6), false)]);
+        assert_eq!(found(&rows, &[], &[], Some((later, false, false))), []);
+    }
+
+    #[test]
+    fn a_gap_says_which_windows_it_has() {
+        let gap = |end, has_receipt| Gap {
+            start: 20,
+            end,
+            length: LENGTH,
+            group: vec![("region".to_owned(), "North".to_owned())],
+            has_receipt,
+        };
+        let text = gap(50, false).to_string();
+        assert_eq!(
+            text,
+            "20 – 50, region North: withheld: the service shows neither row nor receipt of these 3 windows, or has lost it"
+        );
+        assert!(
+            gap(30, true)
+                .to_string()
+                .ends_with("controllers have signed this window, and the service shows no row")
+        );
+    }
+}
