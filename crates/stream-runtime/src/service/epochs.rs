@@ -440,9 +440,16 @@ impl Service {
         let listed = self.plane.epochs_mut()?.give_up(id, *window)?;
         let (excluded, refused) = (left_out(&listed), refused.clone());
         let (window, result) = (*window, Err(*reason));
-        let (unopened, opening_set) = (Vec::new(), None);
-        let outcome =
-            Outcome { window, result, excluded, unreported: None, refused, unopened, opening_set };
+        let outcome = Outcome {
+            window,
+            result,
+            excluded,
+            unreported: None,
+            refused,
+            unopened: Vec::new(),
+            opening_set: None,
+            faults: Vec::new(),
+        };
         self.counters.row(self.epochs.callers.get(id)?.terms(), &outcome, None)
     }
 }
