@@ -24,7 +24,10 @@ fn an_error_is_promised_for_the_crowd_that_windows_have() {
     let nearest = said.split("--error '").nth(1).unwrap().split('\'').next().unwrap();
     let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
     assert!(code == 0 && said.contains("in windows of 7 DAYS with at least"), "{nearest}: {said}");
-    assert!(said.contains("of 200 owners, at least 160 have data in half of the windows"), "{said}");
+    assert!(
+        said.contains("of 200 owners, at least 160 have data in half of the windows"),
+        "{said}"
+    );
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     let least = query.split("BETWEEN ").nth(1).unwrap().split(' ').next().unwrap();
     assert!((41..=160).contains(&least.parse::<u32>().unwrap()), "{query}");
