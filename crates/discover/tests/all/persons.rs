@@ -198,5 +198,5 @@ fn a_zone_shifts_no_dates() {
 fn what_noise_hides_is_not_overstated() {
     let written = files(&look(lab(|_, _| true)), "lab.csv", None);
     assert!(!written.policies.contains("next to nothing"), "{}", written.policies);
-    assert!(written.policies.contains("ε = 5") && written.policies.contains("no strong"));
+    assert!(written.policies.contains("ε = 5") && written.policies.contains("not a strong"));
 }

@@ -129,7 +129,7 @@ fn an_error_that_cannot_be_had_is_refused_with_the_smallest_that_can() {
     // Narrower bounds would do, if readings are small.
     let tail = "WITH (error = 1 %, typical = 100, values = 24)";
     let (refusal, _) = world.refuse(&ask("AVG(energy)", tail));
-    assert!(refusal.to_string().contains("; with `energy` between 0"), "{refusal}");
+    assert!(refusal.to_string().contains("; it is possible with `energy` between 0"), "{refusal}");
 }
 
 #[test]
