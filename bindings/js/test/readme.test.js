@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { copyFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { hasChromium, launch } from './support/browser.js';
-import { hasBinary, startService } from './support/service.js';
+import { freePort, hasBinary, startService } from './support/service.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -20,14 +19,6 @@ const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 const blocks = Object.fromEntries([...readme.matchAll(/```js\n\/\/ (\S+)\n([^]*?)```/g)].map(([, name, code]) => [name, code]));
 
 test('it has the code of all three', () => assert.deepEqual(Object.keys(blocks), ['node.mjs', 'relay.mjs', 'page.mjs']));
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 // A project that has installed the tarball: by npm itself if LONG is set, else with libraries from here, without a registry.
 async function project() {

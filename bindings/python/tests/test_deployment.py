@@ -22,7 +22,7 @@ WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters BETWEEN 2 A
 
 def gone(process):
     """Whether a process ends, within a while."""
-    for _ in range(200):
+    for _ in range(6000):
         try:
             os.kill(process, 0)
             if os.waitpid(process, os.WNOHANG)[0] == process:

@@ -1,5 +1,6 @@
 // A whole deployment as processes: a service, a controller, and an owner with a device for each name.
 import { execFile, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -39,12 +40,16 @@ const QUERY =
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+// A port that no connection draws, and hardly another test.
+export async function freePort() {
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const listens = await new Promise((resolve) => server.once('listening', () => resolve(true)).once('error', () => resolve(false)));
+    if (!listens) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 // Starts a deployment whose devices have these names. `frames` is a line of the schema.
@@ -54,7 +59,9 @@ export async function startService(names, { frames = '' } = {}) {
   const schema = frames === '' ? SCHEMA : SCHEMA.replace('anchor: 4s', frames);
   const done = async (...args) => (await run(BINARY, args, { cwd: folder })).stdout.trim();
   const start = async (...args) => {
-    const child = spawn(BINARY, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    // A window waits for a controller for as long as a busy machine may take.
+    const env = args[0] === 'server' ? { ...process.env, ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS: '60' } : process.env;
+    const child = spawn(BINARY, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     processes.push(child);
     let said = '';
     const serving = new Promise((resolve, reject) => {

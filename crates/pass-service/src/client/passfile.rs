@@ -209,7 +209,6 @@ mod tests {
     use alpheus_crypto::signed::Signed;
     use alpheus_node::clock;
     use std::process::Command;
-    use std::time::{Duration, Instant};
 
     fn card() -> Card {
         let key = IssuerKey::random(&mut entropy::rng().unwrap()).unwrap();
@@ -271,14 +270,17 @@ mod tests {
             let path = path.clone();
             move || PassFile::open(&path, &key).is_ok()
         });
-        let end = Instant::now() + Duration::from_secs(10);
-        while !beside(&path, "lock").exists() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(100));
-        let locked = lock(&path).is_err();
-        std::fs::write(&path, bytes).unwrap();
-        assert!(locked, "it reads before it locks");
+        // A writer of a named pipe waits for a reader.
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut pipe = OpenOptions::new().write(true).open(&path).unwrap();
+                let locked = lock(&path).is_err();
+                pipe.write_all(&bytes).unwrap();
+                locked
+            }
+        });
         assert!(reader.join().unwrap());
+        assert!(writer.join().unwrap(), "it reads before it locks");
     }
 }

@@ -54,6 +54,9 @@ fn an_upgrade_needs_two_headers() {
     assert_eq!(requested_upgrade(&headers).unwrap(), "websocket");
 }
 
+/// How long a loaded machine may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Counts live values.
 struct Counted(Arc<AtomicUsize>);
 
@@ -118,7 +121,7 @@ impl World {
     /// Sends a request's head. Returns the connection and the response's head.
     fn ask(&self, method: &str, path: &str, more: &str) -> (BufReader<TcpStream>, String) {
         let mut stream = TcpStream::connect(self.gateway).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\n{more}\r\n").unwrap();
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -135,7 +138,7 @@ impl World {
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(10));

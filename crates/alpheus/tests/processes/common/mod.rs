@@ -75,19 +75,20 @@ pub(crate) fn bash(folder: &Path) -> Command {
     command
 }
 
-/// Runs a script whose background jobs end with it, and so does all that they left in its folder; gives
-/// what it said and logged. If it fails, the last lines of its jobs' logs are among that.
+/// Runs a script with which all ends that it has started, and gives what it said and logged. If it fails,
+/// the last lines of its jobs' logs are among that.
 pub(crate) fn run_script(folder: &Path, script: &str) -> (String, String) {
     let script = format!(
         "set -eu\n\
          ended() {{\n\
            [ $1 = 0 ] || tail -n 9 -- *.log >&2 || true\n\
            kill $(jobs -p) 2> /dev/null || true\n\
-           for process in /proc/[0-9]*; do\n\
-             case ${{process#/proc/}} in $$ | $PPID) continue ;; esac\n\
-             [ ! $process/cwd -ef . ] || kill ${{process#/proc/}} 2> /dev/null || true\n\
+           for process in $(grep -lszx \"STARTED_BY=$$\" /proc/[0-9]*/environ); do\n\
+             process=${{process#/proc/}}\n\
+             kill ${{process%/environ}} 2> /dev/null || true\n\
            done\n\
          }}\n\
+         export STARTED_BY=$$\n\
          trap 'ended $?' EXIT\n\
          {script}"
     );

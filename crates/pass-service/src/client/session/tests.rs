@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::MutexGuard;
+use std::time::Instant;
 
 mod codes;
 mod resends;
@@ -260,23 +261,52 @@ async fn a_client_connects_only_to_the_session_of_its_own_login() {
     assert_eq!(state.connects, [state.logins[0].0]);
 }
 
+/// The longest time in which this process did not come to its tasks.
+async fn longest_stall(longest: Arc<Mutex<Duration>>) {
+    const STEP: Duration = Duration::from_millis(20);
+    loop {
+        let begun = Instant::now();
+        tokio::time::sleep(STEP).await;
+        let late = begun.elapsed().saturating_sub(STEP);
+        let mut longest = longest.lock().unwrap();
+        *longest = late.max(*longest);
+    }
+}
+
+/// Epochs last a second of the machine's clock. A process that stands still at a border loses its
+/// session, as it should, so such a run shows nothing.
 #[tokio::test]
 async fn all_clients_change_sessions_at_the_same_epochs() {
-    let folder = tempfile::tempdir().unwrap();
-    let (fake, file) = world(&folder, 1, Behaviour::default()).await;
-    let ended = drive(file, 2, Duration::from_millis(5_500)).await;
-    assert!(ended.is_none(), "{ended:?}");
-    let state = fake.state();
-    let (logins, sessions) = (&state.logins, state.statuses.len());
-    assert!((3..=4).contains(&sessions), "{logins:?}");
-    // The first session begins with the client, all others at even epochs.
-    assert!(logins[1..].iter().all(|(_, epoch)| epoch.0 % 2 == 0), "{logins:?}");
-    assert_eq!(state.connects.len(), sessions, "each was connected once");
-    // Each session has its own connections, from the login on.
-    for (session, address) in &state.peers {
-        let others = state.peers.iter().filter(|(_, other)| other == address);
-        assert!(others.into_iter().all(|(other, _)| other == session), "{:?}", state.peers);
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let (fake, file) = world(&folder, 1, Behaviour::default()).await;
+        let stall = Arc::new(Mutex::new(Duration::ZERO));
+        let watch = tokio::spawn(longest_stall(Arc::clone(&stall)));
+        let ended = drive(file, 2, Duration::from_millis(5_500)).await;
+        watch.abort();
+        assert!(ended.is_none(), "{ended:?}");
+        // Some stalls do no harm.
+        let changed = changes_at_even_epochs(&fake.state());
+        if changed.is_ok() || *stall.lock().unwrap() < Duration::from_millis(100) {
+            return changed.unwrap();
+        }
     }
+    panic!("five times too slow");
+}
+
+fn changes_at_even_epochs(state: &FakeState) -> Result<(), String> {
+    let (logins, sessions) = (&state.logins, state.statuses.len());
+    // The first session begins with the client, all others at even epochs, and each is connected once.
+    let even = logins[1..].iter().all(|(_, epoch)| epoch.0 % 2 == 0);
+    if !(3..=4).contains(&sessions) || !even || state.connects.len() != sessions {
+        return Err(format!("{logins:?}, {:?}", state.connects));
+    }
+    // Each session has its own connections, from the login on.
+    let others = |(session, address): &(SessionId, SocketAddr)| {
+        state.peers.iter().any(|(other, theirs)| theirs == address && other != session)
+    };
+    let shares = state.peers.iter().any(others);
+    (!shares).then_some(()).ok_or_else(|| format!("{:?}", state.peers))
 }
 
 /// It gets no message that could identify the client: no login, and no session's connection.
@@ -315,7 +345,7 @@ async fn a_gateway_restart_between_login_and_connection_costs_no_epoch() {
     let (_orders, ordered) = mpsc::channel(1);
     let driven = tokio::spawn(driver.run(ordered));
     let connected =
-        tokio::time::timeout(Duration::from_secs(10), current.wait_for(Option::is_some));
+        tokio::time::timeout(Duration::from_secs(60), current.wait_for(Option::is_some));
     assert!(connected.await.is_ok_and(|live| live.is_ok()));
     let state = fake.state();
     assert!(state.logins.windows(2).all(|pair| pair[0] == pair[1]), "one session");
@@ -375,7 +405,7 @@ async fn a_client_survives_a_service_that_is_down_for_a_while() {
     let another = |live: &Option<Arc<LiveSession>>| {
         live.as_ref().is_some_and(|live| !Arc::ptr_eq(live, &first))
     };
-    let again = tokio::time::timeout(Duration::from_secs(20), current.wait_for(another)).await;
+    let again = tokio::time::timeout(Duration::from_secs(60), current.wait_for(another)).await;
     assert!(again.is_ok_and(|live| live.is_ok()));
     driven.abort();
 }
@@ -394,6 +424,11 @@ async fn many_orders_to_reconnect_make_one_connection() {
     for _ in 0..16 {
         orders.send(Order::Reconnect(first.clone())).await.unwrap();
     }
+    let end = Instant::now() + Duration::from_secs(60);
+    while fake.state().connects.len() < 2 && Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // If there were more, they would come now.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(fake.state().connects.len(), 2, "the first, and one for all of them");
     driven.abort();

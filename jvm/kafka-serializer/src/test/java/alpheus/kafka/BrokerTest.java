@@ -19,11 +19,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.errors.ApiException;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -172,9 +174,11 @@ class BrokerTest {
             device.settings.put("bootstrap.servers", arguments[1]);
             EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings);
             for (int i = 0; true; i++) {
-                producer.send(new ProducerRecord<>(arguments[2], Map.of("power", 1)));
+                Future<RecordMetadata> event = producer.send(new ProducerRecord<>(arguments[2], Map.of("power", 1)));
                 Thread.sleep(5);
                 if (i == 2 * TICK_MILLIS / 5) {
+                    // What was sent before it has arrived too.
+                    event.get();
                     System.out.println("enough");
                 }
             }

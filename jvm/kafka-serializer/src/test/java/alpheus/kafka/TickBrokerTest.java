@@ -94,9 +94,11 @@ class TickBrokerTest {
             device.settings.put("bootstrap.servers", arguments[1]);
             EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings);
             for (int i = 0; true; i++) {
-                producer.send(new ProducerRecord<>(arguments[2], Map.of("power", 1)));
+                Future<RecordMetadata> event = producer.send(new ProducerRecord<>(arguments[2], Map.of("power", 1)));
                 Thread.sleep(5);
                 if (i == 2 * TICK_MILLIS / 5) {
+                    // What was sent before it has arrived too.
+                    event.get();
                     System.out.println("enough");
                 }
             }
