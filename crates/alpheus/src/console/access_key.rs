@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn only_the_page_with_a_session_may_make_requests() {
         let gate = AccessKey::new(ChaCha20Rng::seed_from_u64(1), |_| {});
-        let session = locked(&gate.0).open(&bearer(&gate.key())).unwrap();
+        let key = gate.key();
+        let session = locked(&gate.0).open(&bearer(&key)).unwrap();
         let asked = |of: &[(header::HeaderName, &str)]| locked(&gate.0).check(&fields(of)).is_ok();
         let shown = format!("Bearer {session}");
         let (host, key) = ((header::HOST, "127.0.0.1:5"), (header::AUTHORIZATION, &*shown));

@@ -65,7 +65,7 @@ pub(super) async fn pause(
     let nothing = ResolvedPolicy::private(&place.schema);
     let done = place.submit(&owner, nothing).await?;
     for reader in &pause.end {
-        place.end_grant(&owner, reader).await?;
+        place.end_grant(&owner, reader).await.map(drop)?;
     }
     Ok(done)
 }

@@ -135,7 +135,7 @@ impl Inner {
 /// Prints rows until the process ends.
 pub(super) fn follow(stage: &Stage, inputs: &Inputs) -> Result<Results, Failure> {
     let (client, opener) = stage.consumer()?;
-    let (name, results) = (inputs.create.name.to_string(), Results::of(inputs));
+    let (name, results) = (inputs.create.name.text.clone(), Results::of(inputs));
     let shared = results.clone();
     std::thread::spawn(move || {
         let mut after = 0;

@@ -1,8 +1,8 @@
 //! Windows of which the service shows nothing.
 //!
-//! A plan has a row for each window, whether it opened or not. So a window between others that has no
-//! row was withheld, or the service has lost it. The first rows of a plan may be deleted because of
-//! their age, and the last ones may still come: see [`gaps`].
+//! From its first one on, a plan has a row for each window, whether it opened or not. So a window between
+//! others that has no row was withheld, or the service has lost it. The first rows may be deleted because
+//! of their age, and the last ones may still come: see [`gaps`].
 
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_policy::plan::Plan;
@@ -10,8 +10,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// For how long a service keeps rows at least, in milliseconds.
-const KEPT: u64 = 86_400_000;
 /// After its grace period a window has a row in much less than this, in milliseconds.
 const PATIENCE: u64 = 600_000;
 
@@ -93,17 +91,14 @@ impl fmt::Display for Gap {
 }
 
 /// The windows of a plan that have no row and must. `read` is when the service was asked, in milliseconds.
-///
-/// Windows before the first that is shown count if they are of the last day: rows are kept longer.
-/// Windows after the last count if the query is running and they ended long ago.
+/// Windows after the last that is shown count if the query is running and they ended long ago. Those
+/// before the first do not: a plan's first windows have no rows until devices send.
 pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
     let plan = run.plan();
-    let length = plan.window.0 / 1000;
-    let times = Times { length, grace: plan.grace.0 / 1000, from: plan.from.0 / 1000 };
-    // The first window of an epoch says nothing of the statement's.
-    let is_fixed = plan.epoch.is_none() && !plan.is_terms();
-    let read = read.map(|read| (read, is_fixed, running));
-    let missing = missing(&times, (&run.rows, &run.receipts, &run.possible), read);
+    let length = (plan.window.0 / 1000).max(1);
+    let late = plan.grace.0 / 1000 + PATIENCE.max(2 * length);
+    let due = read.filter(|_| running).map(|read| read.saturating_sub(late));
+    let missing = missing(length, (&run.rows, &run.receipts, &run.possible), due);
     let gap = |(start, end, has_receipt)| Gap {
         start,
         end,
@@ -114,36 +109,20 @@ pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
     missing.into_iter().map(gap).collect()
 }
 
-/// Lengths of a plan's windows and when they begin, in milliseconds.
-struct Times {
-    length: u64,
-    grace: u64,
-    from: u64,
-}
-
-/// Ranges of windows without a row, and whether each window of them has a receipt.
+/// Ranges of windows without a row, and whether each window of them has a receipt. Windows that end before
+/// it is `due` must have one.
 fn missing(
-    times: &Times,
+    length: u64,
     (rows, receipts, possible): (&BTreeSet<u64>, &BTreeSet<u64>, &BTreeSet<u64>),
-    read: Option<(u64, bool, bool)>,
+    due: Option<u64>,
 ) -> Vec<(u64, u64, bool)> {
-    let length = times.length.max(1);
     let known: BTreeSet<u64> = rows.union(receipts).copied().collect();
     let (Some(first), Some(last)) = (known.first().copied(), known.last().copied()) else {
         return Vec::new();
     };
     let (mut next, mut until) = (first, last + length);
-    if let Some((read, is_fixed, running)) = read {
-        let kept = read.saturating_sub(KEPT).next_multiple_of(length);
-        // Windows are counted from where they begin.
-        let kept = kept.max(times.from) / length * length + times.from % length;
-        if is_fixed && kept < first {
-            next = kept;
-        }
-        let due = read.saturating_sub(times.grace + PATIENCE.max(2 * length));
-        if running && due > until {
-            until += (due - until) / length * length;
-        }
+    if let Some(due) = due.filter(|due| *due > until) {
+        until += (due - until) / length * length;
     }
     let mut found = Vec::new();
     let shown = |start: &u64| rows.contains(start) || possible.contains(start);
@@ -174,11 +153,10 @@ mod tests {
         rows: &[u64],
         receipts: &[u64],
         possible: &[u64],
-        read: Option<(u64, bool, bool)>,
+        due: Option<u64>,
     ) -> Vec<(u64, u64, bool)> {
         let of = |starts: &[u64]| set(starts.iter().copied());
-        let times = Times { length: LENGTH, grace: 5, from: 100_000_000 };
-        missing(&times, (&of(rows), &of(receipts), &of(possible)), read)
+        missing(LENGTH, (&of(rows), &of(receipts), &of(possible)), due)
     }
 
     #[test]
@@ -205,19 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_windows_count_while_rows_are_kept_and_the_last_ones_once_they_are_late() {
+    fn the_last_windows_count_once_they_are_late() {
         let at = |window: u64| 100_000_000 + window * LENGTH;
         let rows = [at(2), at(3)];
-        let soon = at(4) + 1;
-        assert_eq!(found(&rows, &[], &[], Some((soon, true, true))), [(at(0), at(2), false)]);
-        assert_eq!(found(&rows, &[], &[], Some((soon, false, true))), []);
-        // Long ago, so they may be deleted.
-        let late = at(0) + 2 * KEPT;
-        assert_eq!(found(&rows, &[], &[], Some((late, true, false))), []);
-        let later = at(4) + 5 + PATIENCE + 25;
-        let last = found(&rows, &[], &[], Some((later, false, true)));
-        assert_eq!(last, [(at(4), at(6), false)]);
-        assert_eq!(found(&rows, &[], &[], Some((later, false, false))), []);
+        assert_eq!(found(&rows, &[], &[], None), []);
+        assert_eq!(found(&rows, &[], &[], Some(at(4) + 5)), []);
+        assert_eq!(found(&rows, &[], &[], Some(at(4) + 25)), [(at(4), at(6), false)]);
+        assert_eq!(found(&rows, &[], &[at(4)], Some(at(4) + 25)), [(at(5), at(6), false)]);
     }
 
     #[test]

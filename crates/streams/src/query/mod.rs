@@ -139,7 +139,7 @@ fn answer(
             explained(create, *privacy, catalog, query, policies)
         }
         Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
-        Statement::Describe(name) => match describe(catalog, &name.to_string()) {
+        Statement::Describe(name) => match describe(catalog, &name.text) {
             Ok(tables) => Ok(Answer::Tables(tables)),
             Err(unknown) => Err(query
                 .failure(Category::Input, unknown.to_string())

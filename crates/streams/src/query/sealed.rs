@@ -82,7 +82,7 @@ pub struct Opener {
     deployment: Deployment,
     keys: Option<(Consumer, String)>,
     /// By query and plan, or why its rows cannot be read.
-    readers: Mutex<HashMap<(String, PlanId), Arc<Result<Reader, String>>>>,
+    readers: Mutex<HashMap<(String, PlanId), ReaderOfPlan>>,
     /// By query and plan, or why it does not check out.
     plans: Mutex<HashMap<(String, PlanId), Plan>>,
     /// By query.
@@ -98,6 +98,9 @@ pub struct Opener {
     /// As the service gave it last. It shows what the statements ask for.
     schema: Mutex<Option<Arc<Schema>>>,
 }
+
+/// What opens sealed rows of a plan, or why they cannot be read.
+type ReaderOfPlan = Arc<Result<Reader, String>>;
 
 /// What the service has said of queries.
 #[derive(Default)]

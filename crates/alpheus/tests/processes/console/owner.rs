@@ -128,6 +128,7 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     browser.decides("article", "End access").await;
     browser.decides("dialog", "End access").await;
     browser.says("article", "You ended the access of analyst.").await;
+    has_no_dialog(browser).await;
     assert!(running.owner(0, "log").contains("you ended the access of `analyst`"));
     a_pause_says_who_can_still_read(browser, certificate.trim()).await;
 }
@@ -140,6 +141,7 @@ async fn a_pause_says_who_can_still_read(browser: &Browser, certificate: &str) {
     browser.ticks("#sure").await;
     browser.decides("dialog", "Sign and give").await;
     browser.says("article .note.warn", "A pause does not change that.").await;
+    has_no_dialog(browser).await;
     for ends in [false, true] {
         browser.decides("article", "Pause").await;
         browser
@@ -155,10 +157,17 @@ async fn a_pause_says_who_can_still_read(browser: &Browser, certificate: &str) {
             true => "You ended the access of analyst.",
         };
         browser.says("article", said).await;
+        has_no_dialog(browser).await;
         browser.decides("article", "Share again").await;
         browser.decides("dialog", "Sign and share").await;
         browser.says("article .pill", "Sharing").await;
+        has_no_dialog(browser).await;
     }
+}
+
+/// A dialog closes once the page shows the new state. What is behind it cannot be used before.
+async fn has_no_dialog(browser: &Browser) {
+    until_found(browser, "return document.querySelector('dialog') ? null : true").await;
 }
 
 async fn revokes_and_erases(browser: &Browser, running: &Running) {

@@ -126,13 +126,13 @@ impl Engine {
                 Ok(Answer::Explanation(Box::new(explanation)))
             }
             Statement::Show(what) => Ok(Answer::Tables(vec![show(&self.manager.catalog, *what)])),
-            Statement::Describe(name) => describe(&self.manager.catalog, &name.to_string())
-                .map(Answer::Tables)
-                .map_err(|unknown| {
+            Statement::Describe(name) => {
+                describe(&self.manager.catalog, &name.text).map(Answer::Tables).map_err(|unknown| {
                     ApiError::missing(unknown.to_string()).with_id(ErrorId::QueryUnknownName)
-                }),
+                })
+            }
             Statement::Drop(name) => {
-                let name = name.to_string();
+                let name = name.text.clone();
                 if self.manager.owner_of(&name) != Some(consumer) {
                     return Err(ApiError::missing(format!("you have no query named `{name}`")));
                 }
