@@ -13,7 +13,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
-use alpheus_policy::plan::Plan;
+use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
@@ -38,6 +38,16 @@ pub(super) struct OpenedStream {
     pub(super) owner: OwnerId,
     pub(super) has_data: bool,
     pub(super) words: Zeroizing<Vec<u64>>,
+}
+
+impl OpenedStream {
+    pub(super) fn new(
+        position: u32,
+        planned: &PlannedStream,
+        (has_data, words): (bool, Zeroizing<Vec<u64>>),
+    ) -> Self {
+        Self { position, owner: planned.owner, has_data, words }
+    }
 }
 
 /// What one owner's accepted streams release together.

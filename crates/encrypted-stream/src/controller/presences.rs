@@ -158,8 +158,8 @@ impl Controller {
         let round = joined.rounds.entry(summons.window.start).or_default();
         (round.summoned, round.generation) = (Some(summoned), generation);
         round.summonses = round.summonses.saturating_add(1);
-        let (fresh, gone, forgotten) = (examined.fresh, examined.gone, examined.forgotten);
-        let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
+        let mut changes =
+            self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
@@ -210,10 +210,7 @@ impl Controller {
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));
         let Examined { spans, events, seen, sum } =
             state.examine(stream, summons.window, (&plan.attributes, sums, examined.whole), now)?;
-        let words = match joined.plan().integrity.is_bounded() {
-            true => Some(state.opened(&joined.plan().release, &spans, &sum)?),
-            false => None,
-        };
+        let words = state.opened(joined.plan(), &spans, &sum)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -239,9 +236,10 @@ impl Controller {
             examined.silent = examined.silent.saturating_add(1);
         }
         add(&mut examined.sums, &sum);
-        let (position, owner, has_data) = (stream.position, planned.owner, events > 0);
-        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
-        examined.opened.extend(opened);
+        let has_data = events > 0;
+        examined
+            .opened
+            .extend(words.map(|w| OpenedStream::new(stream.position, &planned, (has_data, w))));
         Ok(spans)
     }
 }

@@ -1,6 +1,7 @@
 //! Checks of a controller's message: most of the work that a message causes, without any
 //! change of state.
 
+use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
 
@@ -100,26 +101,7 @@ impl Coordinator {
             }
             ControllerMessage::Contribution(_)
             | ControllerMessage::BoundedOpening(_)
-            | ControllerMessage::Edges(_)
-                if !self.is_proven() =>
-            {
-                return Err(MessageError::Malformed);
-            }
-            ControllerMessage::Contribution(signed) => {
-                let given = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
-                Content::Contribution(given, signed.clone())
-            }
-            ControllerMessage::BoundedOpening(signed) => {
-                let given = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
-                Content::BoundedOpening(given, signed.clone())
-            }
-            ControllerMessage::Edges(signed) => {
-                let stated = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(stated.scope.plan.0), stated.controller, from)?;
-                Content::Edges(stated, signed.clone())
-            }
+            | ControllerMessage::Edges(_) => self.proven(from, message)?,
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed, in_receipts)?;
                 self.check_sender(token.plan, token.controller, from)?;
@@ -144,6 +126,31 @@ impl Coordinator {
             }
         };
         Ok(VerifiedMessage { plan: self.id(), from, content })
+    }
+
+    /// A message that there is in bounded plans alone. Others check its signature too.
+    fn proven(&self, from: u32, message: &ControllerMessage) -> Result<Content, MessageError> {
+        let alone = CheckedSignatures::default();
+        let sender =
+            |scope: &Scope, controller| self.check_sender(PlanId(scope.plan.0), controller, from);
+        match message {
+            ControllerMessage::Contribution(signed) if self.is_proven() => {
+                let given = self.open(from, signed, &alone)?;
+                sender(&given.scope, given.controller)?;
+                Ok(Content::Contribution(given, signed.clone()))
+            }
+            ControllerMessage::BoundedOpening(signed) if self.is_proven() => {
+                let given = self.open(from, signed, &alone)?;
+                sender(&given.scope, given.controller)?;
+                Ok(Content::BoundedOpening(given, signed.clone()))
+            }
+            ControllerMessage::Edges(signed) if self.is_proven() => {
+                let stated = self.open(from, signed, &alone)?;
+                sender(&stated.scope, stated.controller)?;
+                Ok(Content::Edges(stated, signed.clone()))
+            }
+            _ => Err(MessageError::Malformed),
+        }
     }
 
     fn open<T: Message>(
