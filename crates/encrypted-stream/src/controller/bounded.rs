@@ -40,16 +40,6 @@ pub(super) struct OpenedStream {
     pub(super) words: Zeroizing<Vec<u64>>,
 }
 
-impl OpenedStream {
-    pub(super) fn new(
-        position: u32,
-        planned: &PlannedStream,
-        (has_data, words): (bool, Zeroizing<Vec<u64>>),
-    ) -> Self {
-        Self { position, owner: planned.owner, has_data, words }
-    }
-}
-
 /// What one owner's accepted streams release together.
 struct OwnerWindow {
     words: Zeroizing<Vec<u64>>,
@@ -290,6 +280,19 @@ impl Controller {
 }
 
 impl Examination {
+    /// Notes what an accepted stream releases, in a bounded plan.
+    pub(super) fn open(
+        &mut self,
+        position: u32,
+        planned: &PlannedStream,
+        events: u64,
+        words: Option<Zeroizing<Vec<u64>>>,
+    ) {
+        let (owner, has_data) = (planned.owner, events > 0);
+        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
+        self.opened.extend(opened);
+    }
+
     /// Excludes all accepted streams of these owners.
     fn leave_out(&mut self, owners: &BTreeSet<OwnerId>) {
         for opened in self.opened.iter().filter(|opened| owners.contains(&opened.owner)) {

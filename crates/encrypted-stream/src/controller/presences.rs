@@ -155,9 +155,7 @@ impl Controller {
             charges,
             admitted,
         };
-        let round = joined.rounds.entry(summons.window.start).or_default();
-        (round.summoned, round.generation) = (Some(summoned), generation);
-        round.summonses = round.summonses.saturating_add(1);
+        joined.rounds.entry(summons.window.start).or_default().present(summoned, generation);
         let mut changes =
             self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
         changes.extend(self.forget(now, &summons.plan));
@@ -236,10 +234,7 @@ impl Controller {
             examined.silent = examined.silent.saturating_add(1);
         }
         add(&mut examined.sums, &sum);
-        let has_data = events > 0;
-        examined
-            .opened
-            .extend(words.map(|w| OpenedStream::new(stream.position, &planned, (has_data, w))));
+        examined.open(stream.position, &planned, events, words);
         Ok(spans)
     }
 }
