@@ -96,7 +96,7 @@ pub struct Failed<'a> {
     /// The members of S, in roster order.
     pub(crate) opened: &'a [Opened],
     pub(crate) sealed: bool,
-    /// Edges that both ends were told to leave out.
+    /// Edges that both ends leave out.
     pub(crate) left_out: BTreeSet<(u32, u32)>,
 }
 

@@ -65,18 +65,20 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
             proof: Proof { index: 1, size: 3, path: vec![DIGEST, DIGEST] },
             pickers: vec![0, 10],
         }),
-        bytes(&ServiceMessage::BoundedMembership {
-            membership: Signed::new(&membership(), &key),
-            proof: Proof { index: 0, size: 1, path: vec![] },
-            strikes: vec![Strike {
-                own: Signed::new(&edges(), &key),
-                other: Signed::new(&edges(), &key),
-            }],
-        }),
+        bytes(&with_strikes(&key)),
         bytes(&ServiceMessage::EdgeRequest(Signed::new(&edge_request(), &key))),
         bytes(&edge_request()),
         bytes(&ControllerMessage::Edges(Signed::new(&edges(), &key))),
     ]
+}
+
+fn with_strikes(key: &SigningKey) -> ServiceMessage {
+    let edges = || Signed::new(&edges(), key);
+    ServiceMessage::BoundedMembership {
+        membership: Signed::new(&membership(), key),
+        proof: Proof { index: 0, size: 1, path: vec![] },
+        strikes: vec![Strike { own: edges(), other: edges() }],
+    }
 }
 
 fn edge_request() -> EdgeRequest {

@@ -59,8 +59,8 @@ fn a_liar_that_covers_itself_loses_an_edge_each_time_and_is_named_after_t() {
     }
 }
 
-/// An edge that is struck covers nothing any more: who states it again, although it was told to leave it
-/// out, is named at once. Without that a liar would ruin every window with one edge.
+/// An edge that is struck covers nothing any more: who states it again, although it has the evidence, is
+/// named at once. Without that a liar would ruin every window with one edge.
 #[test]
 fn a_struck_edge_covers_a_liar_once() {
     let mut world = World::new(&one_cell(), 4, 44);

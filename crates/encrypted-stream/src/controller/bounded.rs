@@ -13,7 +13,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
-use alpheus_policy::plan::Plan;
+use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
@@ -280,6 +280,19 @@ impl Controller {
 }
 
 impl Examination {
+    /// Notes what an accepted stream releases, in a bounded plan.
+    pub(super) fn open(
+        &mut self,
+        position: u32,
+        planned: &PlannedStream,
+        events: u64,
+        words: Option<Zeroizing<Vec<u64>>>,
+    ) {
+        let (owner, has_data) = (planned.owner, events > 0);
+        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
+        self.opened.extend(opened);
+    }
+
     /// Excludes all accepted streams of these owners.
     fn leave_out(&mut self, owners: &BTreeSet<OwnerId>) {
         for opened in self.opened.iter().filter(|opened| owners.contains(&opened.owner)) {

@@ -99,6 +99,12 @@ pub(super) struct WindowState {
 }
 
 impl WindowState {
+    /// A summons is answered, with keys of this generation.
+    pub(super) fn present(&mut self, summoned: AnsweredSummons, generation: Option<u64>) {
+        (self.summoned, self.generation) = (Some(summoned), generation);
+        self.summonses = self.summonses.saturating_add(1);
+    }
+
     /// Drops everything except that the window is over.
     pub(super) fn close(&mut self) -> Option<SpentToken<Share>> {
         let spent = self.spent.take().map(|(spent, _)| spent);

@@ -155,11 +155,9 @@ impl Controller {
             charges,
             admitted,
         };
-        let round = joined.rounds.entry(summons.window.start).or_default();
-        (round.summoned, round.generation) = (Some(summoned), generation);
-        round.summonses = round.summonses.saturating_add(1);
-        let (fresh, gone, forgotten) = (examined.fresh, examined.gone, examined.forgotten);
-        let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
+        joined.rounds.entry(summons.window.start).or_default().present(summoned, generation);
+        let mut changes =
+            self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
@@ -210,10 +208,7 @@ impl Controller {
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));
         let Examined { spans, events, seen, sum } =
             state.examine(stream, summons.window, (&plan.attributes, sums, examined.whole), now)?;
-        let words = match joined.plan().integrity.is_bounded() {
-            true => Some(state.opened(&joined.plan().release, &spans, &sum)?),
-            false => None,
-        };
+        let words = state.opened(joined.plan(), &spans, &sum)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -239,9 +234,7 @@ impl Controller {
             examined.silent = examined.silent.saturating_add(1);
         }
         add(&mut examined.sums, &sum);
-        let (position, owner, has_data) = (stream.position, planned.owner, events > 0);
-        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
-        examined.opened.extend(opened);
+        examined.open(stream.position, &planned, events, words);
         Ok(spans)
     }
 }

@@ -1,6 +1,6 @@
 //! The checks that what the service has of a stream's window is what the producer made.
 
-use alpheus_policy::plan::Release;
+use alpheus_policy::plan::{Plan, Release};
 use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
@@ -265,16 +265,19 @@ impl StreamState {
         if opened == 0 { Ok(()) } else { Err(ExclusionError::CheckWord) }
     }
 
-    /// What a stream releases of a window, in the clear: its sum under its keys.
+    /// In a bounded plan: what a stream releases of a window, in the clear, which is its sum under its keys.
     pub(super) fn opened(
         &mut self,
-        release: &Release,
+        plan: &Plan,
         spans: &[KeySpan],
         sum: &[u64],
-    ) -> Result<Zeroizing<Vec<u64>>, ExclusionError> {
+    ) -> Result<Option<Zeroizing<Vec<u64>>>, ExclusionError> {
+        if !plan.integrity.is_bounded() {
+            return Ok(None);
+        }
         let mut words = Zeroizing::new(sum.to_vec());
-        let opens = self.add_keys(release, spans, &mut words);
-        if opens { Ok(words) } else { Err(ExclusionError::Revoked) }
+        let opens = self.add_keys(&plan.release, spans, &mut words);
+        if opens { Ok(Some(words)) } else { Err(ExclusionError::Revoked) }
     }
 
     /// Adds `R·(K(from) − K(to))` of each span to `token`. Returns false if there is no

@@ -9,7 +9,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;
-use super::bounded::{Held, MemberFault};
+use super::bounded::{MemberFaultError, SignedAnswer};
 use super::output::{Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
@@ -29,7 +29,7 @@ pub(super) struct Blaming {
     pub(super) request: Signed<EdgeRequest>,
     opened: Vec<OpenedShare>,
     /// By member: the first statement, and the first other one.
-    pub(super) statements: BTreeMap<u32, Vec<Held<EdgeStatement>>>,
+    pub(super) statements: BTreeMap<u32, Vec<SignedAnswer<EdgeStatement>>>,
 }
 
 impl Struck {
@@ -156,8 +156,8 @@ impl Coordinator {
     /// Notes who is named, and makes struck edges durable.
     fn note_judgement(&mut self, start: Timestamp, judgement: &Judgement) -> Vec<Change> {
         let Some(round) = self.rounds.get_mut(&start) else { return Vec::new() };
-        let named = judgement.named.iter().map(|(at, lie)| (*at, MemberFault::Lie(*lie)));
-        let silent = judgement.silent.iter().map(|at| (*at, MemberFault::Silent));
+        let named = judgement.named.iter().map(|(at, lie)| (*at, MemberFaultError::Lie(*lie)));
+        let silent = judgement.silent.iter().map(|at| (*at, MemberFaultError::Silent));
         round.committed.faults.extend(named.chain(silent));
         let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
         let Some(blaming) = &opens.blaming else { return Vec::new() };

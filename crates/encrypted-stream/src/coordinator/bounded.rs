@@ -27,7 +27,7 @@ use crate::receipt::{BoundedReceipt, BoundedShare};
 
 /// Why a member of a bounded window is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemberFault {
+pub enum MemberFaultError {
     /// Its commitments or its opening do not hold. Nobody who keeps to the protocol does that.
     #[error(transparent)]
     Fault(FaultError),
@@ -40,17 +40,17 @@ pub enum MemberFault {
 }
 
 /// A message as it was signed, and opened.
-pub(super) type Held<T> = (Verified<T>, Signed<T>);
+pub(super) type SignedAnswer<T> = (Verified<T>, Signed<T>);
 
 /// What the members of a bounded window have committed to so far.
 #[derive(Default)]
 pub(super) struct CommittedShares {
-    contributions: BTreeMap<u32, Held<Contribution>>,
-    openings: BTreeMap<u32, Held<BoundedOpening>>,
+    contributions: BTreeMap<u32, SignedAnswer<Contribution>>,
+    openings: BTreeMap<u32, SignedAnswer<BoundedOpening>>,
     /// Those whose proofs hold.
     bounded: BTreeMap<u32, Bounded>,
     /// Members whose messages do not hold.
-    pub(super) faults: Vec<(u32, MemberFault)>,
+    pub(super) faults: Vec<(u32, MemberFaultError)>,
 }
 
 /// The bounded side of a coordinator; nothing of it in any other plan.
@@ -65,7 +65,7 @@ pub(super) struct BoundedSide {
 
 impl CommittedShares {
     /// Keeps the first contribution of a member, unless it has opened another one.
-    fn take_contribution(&mut self, from: u32, held: Held<Contribution>) -> bool {
+    fn take_contribution(&mut self, from: u32, held: SignedAnswer<Contribution>) -> bool {
         let digest = held.0.digest();
         let known = self.contributions.get(&from).is_none_or(|(own, _)| own.digest() == digest);
         let opens = self.openings.get(&from).is_none_or(|(own, _)| own.contribution == digest);
@@ -76,7 +76,7 @@ impl CommittedShares {
     }
 
     /// Keeps the first opening of a member, unless it is of another contribution than is here.
-    fn take_opening(&mut self, from: u32, held: Held<BoundedOpening>) -> bool {
+    fn take_opening(&mut self, from: u32, held: SignedAnswer<BoundedOpening>) -> bool {
         let (own, digest) = (self.contributions.get(&from), held.0.digest());
         let known = self.openings.get(&from).is_none_or(|(own, _)| own.digest() == digest);
         let opens = own.is_none_or(|(own, _)| own.digest() == held.0.contribution);
@@ -87,7 +87,7 @@ impl CommittedShares {
     }
 
     fn note(&mut self, faulty: &[FaultyError]) {
-        let named = faulty.iter().map(|one| (one.controller, MemberFault::Fault(one.fault)));
+        let named = faulty.iter().map(|one| (one.controller, MemberFaultError::Fault(one.fault)));
         self.faults.extend(named);
     }
 }

@@ -1,6 +1,7 @@
 //! Checks of a controller's message: most of the work that a message causes, without any
 //! change of state.
 
+use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
 
@@ -75,10 +76,29 @@ impl Coordinator {
         message: &ControllerMessage,
         checked: &CheckedSignatures,
     ) -> Result<VerifiedMessage, MessageError> {
+        // In a bounded plan shares are committed to, and in no other.
+        let content = match message {
+            ControllerMessage::Contribution(_)
+            | ControllerMessage::BoundedOpening(_)
+            | ControllerMessage::Edges(_) => self.proven(from, message)?,
+            ControllerMessage::Token(_) | ControllerMessage::Opening(_) if self.is_proven() => {
+                return Err(MessageError::Malformed);
+            }
+            _ => self.content(from, message, checked)?,
+        };
+        Ok(VerifiedMessage { plan: self.id(), from, content })
+    }
+
+    fn content(
+        &self,
+        from: u32,
+        message: &ControllerMessage,
+        checked: &CheckedSignatures,
+    ) -> Result<Content, MessageError> {
         // Others check these too, one by one. A batch lets signatures pass that this does not.
         let alone = CheckedSignatures::default();
         let in_receipts = if self.is_verified() { &alone } else { checked };
-        let content = match message {
+        Ok(match message {
             ControllerMessage::Acceptance(signed) => {
                 let acceptance = self.open(from, signed, checked)?;
                 self.check_sender(acceptance.plan, acceptance.controller, from)?;
@@ -93,32 +113,6 @@ impl Coordinator {
                 let presence = self.open(from, signed, in_receipts)?;
                 self.check_sender(presence.plan, presence.controller, from)?;
                 Content::Presence(presence, self.is_verified().then(|| signed.clone()))
-            }
-            // In a bounded plan shares are committed to, and in no other.
-            ControllerMessage::Token(_) | ControllerMessage::Opening(_) if self.is_proven() => {
-                return Err(MessageError::Malformed);
-            }
-            ControllerMessage::Contribution(_)
-            | ControllerMessage::BoundedOpening(_)
-            | ControllerMessage::Edges(_)
-                if !self.is_proven() =>
-            {
-                return Err(MessageError::Malformed);
-            }
-            ControllerMessage::Contribution(signed) => {
-                let given = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
-                Content::Contribution(given, signed.clone())
-            }
-            ControllerMessage::BoundedOpening(signed) => {
-                let given = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(given.scope.plan.0), given.controller, from)?;
-                Content::BoundedOpening(given, signed.clone())
-            }
-            ControllerMessage::Edges(signed) => {
-                let stated = self.open(from, signed, in_receipts)?;
-                self.check_sender(PlanId(stated.scope.plan.0), stated.controller, from)?;
-                Content::Edges(stated, signed.clone())
             }
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed, in_receipts)?;
@@ -135,15 +129,39 @@ impl Coordinator {
                 self.check_sender(picks.plan, picks.controller, from)?;
                 Content::Picks(picks.picks.clone())
             }
-            // It answers a call, before there is a plan to coordinate.
-            ControllerMessage::Attendance(_) => return Err(MessageError::OtherPlan),
             ControllerMessage::WindowRefusal(signed) => {
                 let declined = self.open(from, signed, checked)?;
                 self.check_sender(declined.plan, from, from)?;
                 Content::WindowRefusal(declined)
             }
-        };
-        Ok(VerifiedMessage { plan: self.id(), from, content })
+            // An attendance answers a call, before there is a plan to coordinate.
+            _ => return Err(MessageError::OtherPlan),
+        })
+    }
+
+    /// A message that there is in bounded plans alone. Others check its signature too.
+    fn proven(&self, from: u32, message: &ControllerMessage) -> Result<Content, MessageError> {
+        let alone = CheckedSignatures::default();
+        let sender =
+            |scope: &Scope, controller| self.check_sender(PlanId(scope.plan.0), controller, from);
+        match message {
+            ControllerMessage::Contribution(signed) if self.is_proven() => {
+                let given = self.open(from, signed, &alone)?;
+                sender(&given.scope, given.controller)?;
+                Ok(Content::Contribution(given, signed.clone()))
+            }
+            ControllerMessage::BoundedOpening(signed) if self.is_proven() => {
+                let given = self.open(from, signed, &alone)?;
+                sender(&given.scope, given.controller)?;
+                Ok(Content::BoundedOpening(given, signed.clone()))
+            }
+            ControllerMessage::Edges(signed) if self.is_proven() => {
+                let stated = self.open(from, signed, &alone)?;
+                sender(&stated.scope, stated.controller)?;
+                Ok(Content::Edges(stated, signed.clone()))
+            }
+            _ => Err(MessageError::Malformed),
+        }
     }
 
     fn open<T: Message>(

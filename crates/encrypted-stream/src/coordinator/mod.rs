@@ -45,7 +45,7 @@ mod totals;
 mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
-pub use bounded::MemberFault;
+pub use bounded::MemberFaultError;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};

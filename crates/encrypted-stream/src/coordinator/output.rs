@@ -6,7 +6,7 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::{Span, Window};
 
 use super::adder::AdderMessage;
-use super::bounded::MemberFault;
+use super::bounded::MemberFaultError;
 use crate::consumer::SealedSum;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::Step;
@@ -159,7 +159,7 @@ pub struct Outcome {
     /// The opening set, if there was one and its members mask.
     pub opening_set: Option<RosterSet>,
     /// In a bounded plan: members whose messages do not hold, and why.
-    pub faults: Vec<(ControllerId, MemberFault)>,
+    pub faults: Vec<(ControllerId, MemberFaultError)>,
 }
 
 /// The result of a window.

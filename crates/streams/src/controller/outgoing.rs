@@ -97,5 +97,11 @@ impl Outgoing {
 
 /// Whether a message is a part of what opens a window.
 fn may_open(message: &ControllerMessage) -> bool {
-    matches!(message, ControllerMessage::Token(_) | ControllerMessage::Opening(_))
+    matches!(
+        message,
+        ControllerMessage::Token(_)
+            | ControllerMessage::Opening(_)
+            | ControllerMessage::Contribution(_)
+            | ControllerMessage::BoundedOpening(_)
+    )
 }

@@ -4,13 +4,13 @@ use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::check::FaultError;
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::coordinator::MemberFault;
+use alpheus_encrypted_stream::coordinator::MemberFaultError;
 use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage, Token};
 use alpheus_time::Span;
 
 use super::{
-    Sent, five, last, liar, lies_in_contribution, named, net, net_of, opened, truth, world,
+    Reading, five, last, liar, lies_in_contribution, named, net, net_of, opened, truth, world,
 };
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Lies, Net};
@@ -32,7 +32,7 @@ fn costs_its_member_the_window(expected: FaultError, change: impl Fn(&mut Contri
     let (outputs, cells) = opened(&net);
     let others = [0, 1, 2, 3, 6, 7, 8, 9];
     assert_eq!((cells, outputs.members), (truth(others, 0), 4), "{expected}");
-    assert_eq!(named(&net), [(LIAR, MemberFault::Fault(expected))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Fault(expected))]);
     assert!(last(&net).unopened.is_empty());
 }
 
@@ -95,7 +95,7 @@ fn anothers_commitments_and_old_ones_cost_their_member_the_window() {
         net.close(number);
         net.timeout(after(number).plus(Span::seconds(3)));
         assert_eq!(opened(&net).1, truth([0, 1, 3, 4], number), "window {number}");
-        assert_eq!(named(&net), [(LIAR, MemberFault::Fault(FaultError::Range))]);
+        assert_eq!(named(&net), [(LIAR, MemberFaultError::Fault(FaultError::Range))]);
     }
     // A whole message of another window is no answer to this one.
     let key = key_of(&net.world, LIAR);
@@ -117,7 +117,7 @@ fn names_in_one_round(lies: impl FnOnce(&Net) -> Lies) {
     net.lies = lies(&net);
     net.close(0);
     assert_eq!(last(&net).result, Err(ReleaseError::NotTheRow));
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Unbalanced))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Unbalanced))]);
     assert_eq!(last(&net).unopened, [net.world.plan.roster[LIAR as usize]]);
     // The next window opens without it.
     net.close(1);
@@ -175,10 +175,10 @@ fn openings_that_differ_are_named_in_one_round() {
     });
 }
 
-/// Noise beyond its range, without a proof, or where the plan has none, fails the window by name.
+/// Noise beyond its range, without a proof, or where the plan has none, fails the window and names its member.
 #[test]
 fn noise_without_a_proof_is_named() {
-    let sent = |stream: usize, _| vec![Sent::Value(i64::try_from(stream).unwrap())];
+    let sent = |stream: usize, _| vec![Reading::Value(i64::try_from(stream).unwrap())];
     let net_with_noise = || net_of(world(four(3, 3), sent));
     type Change = Box<dyn Fn(&mut BoundedOpening)>;
     let cases: [(Change, FaultError); 4] = [
@@ -198,7 +198,7 @@ fn noise_without_a_proof_is_named() {
         net.lies = lies_in_opening(&net, change);
         net.close(0);
         assert_eq!(last(&net).result, Err(ReleaseError::FaultyOpening));
-        assert_eq!(named(&net), [(LIAR, MemberFault::Fault(expected))]);
+        assert_eq!(named(&net), [(LIAR, MemberFaultError::Fault(expected))]);
         assert_eq!(last(&net).unopened, [net.world.plan.roster[LIAR as usize]]);
     }
 }

@@ -6,7 +6,7 @@ use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::coordinator::MemberFault;
+use alpheus_encrypted_stream::coordinator::MemberFaultError;
 use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement, ServiceMessage};
 use alpheus_time::Span;
@@ -43,7 +43,7 @@ fn covered(statement: &mut EdgeStatement, other: u32) {
     let sum = |known: &Element| Element::combine(&[(&by, &base)], &[known], &[]).unwrap();
     match edge {
         Some(edge) => edge.commitments.iter_mut().for_each(|cell| *cell = sum(cell)),
-        // An edge that it was told to leave out: it makes one up.
+        // An edge that it must leave out: it makes one up.
         None => {
             let made_up = Element::combine(&[(&by, &base)], &[], &[]).unwrap();
             statement.edges.push(Edge { other, commitments: vec![made_up; 2] });
@@ -68,17 +68,17 @@ fn a_liar_that_covers_itself_loses_an_edge_and_then_is_named() {
     lies_about(&mut net, 0, 0);
     assert!(named(&net).is_empty(), "{:?}", named(&net));
     assert!(last(&net).unopened.is_empty(), "nobody knows who of both lied");
-    // Both ends are told why, and the window opens with all.
+    // Both ends get the evidence, and the window opens with all.
     net.lies = Box::new(|_, answer| vec![answer]);
     net.close(1);
     assert_eq!((opened(&net).1, opened(&net).0.members), (truth(0..5, 1), 5));
-    let told = |to: u32| {
+    let reached = |to: u32| {
         let mut to_it = net.sent.iter().filter(|(at, _)| *at == to);
         to_it.any(|(_, sent)| matches!(sent, ServiceMessage::BoundedMembership { .. }))
     };
-    assert_eq!([0, 1, 2, 3, 4].map(told), [true, false, true, false, false]);
+    assert_eq!([0, 1, 2, 3, 4].map(reached), [true, false, true, false, false]);
     lies_about(&mut net, 4, 2);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Disagrees(2)))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Disagrees(2)))]);
 }
 
 /// An edge that is struck covers nothing any more: who makes it up again is named.
@@ -88,10 +88,10 @@ fn a_struck_edge_covers_a_liar_once() {
     lies_about(&mut net, 0, 0);
     assert!(named(&net).is_empty());
     lies_about(&mut net, 0, 1);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Malformed))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Malformed))]);
 }
 
-/// Struck edges outlive the service: after a restart both ends are told again, and the liar is named at
+/// Struck edges outlive the service: after a restart both ends get the evidence again, and the liar is named at
 /// the next one.
 #[test]
 fn struck_edges_outlive_a_restart_of_the_service() {
@@ -102,7 +102,7 @@ fn struck_edges_outlive_a_restart_of_the_service() {
     net.close(1);
     assert_eq!(opened(&net).1, truth(0..5, 1));
     lies_about(&mut net, 4, 2);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Disagrees(2)))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Disagrees(2)))]);
 }
 
 /// Who does not state its edges is not named as a liar, and is left out of the next window.
@@ -121,7 +121,7 @@ fn who_does_not_state_its_edges_is_left_out() {
     net.timeout(after(0).plus(Span::seconds(1)));
     net.timeout(after(0).plus(Span::seconds(3)));
     assert_eq!(last(&net).result, Err(ReleaseError::NotTheRow));
-    assert_eq!(named(&net), [(LIAR, MemberFault::Silent)]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Silent)]);
     net.close(1);
     assert_eq!(opened(&net).1, truth([0, 1, 3, 4], 1));
 }
@@ -141,11 +141,11 @@ fn two_statements_and_statements_of_a_wrong_form_name_their_signer() {
     // The other members answer later, so that both are heard.
     net.lies = both(skewed(&net), two);
     net.close(0);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::TwoStatements))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::TwoStatements))]);
     let mut net = self::net(five());
     net.lies = both(skewed(&net), says(&net, |statement| statement.edges.reverse()));
     net.close(0);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Malformed))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Malformed))]);
 }
 
 /// What is kept of a liar is shown to others, who take it only for this round. So a statement of another
@@ -164,7 +164,7 @@ fn statements_of_another_round_are_dropped() {
     });
     net.lies = both(skewed(&net), first);
     net.close(0);
-    assert_eq!(named(&net), [(LIAR, MemberFault::Lie(LieError::Unbalanced))]);
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Unbalanced))]);
     assert_eq!(net.dropped, [MessageError::Mismatched]);
 }
 
@@ -181,7 +181,7 @@ fn nobody_honest_is_named() {
                 own.share.values[cell] = own.share.values[cell].minus(&PublicScalar::of(7));
             });
             net.close(0);
-            assert_eq!(named(&net), [(liar, MemberFault::Lie(LieError::Unbalanced))]);
+            assert_eq!(named(&net), [(liar, MemberFaultError::Lie(LieError::Unbalanced))]);
         }
     }
     assert_eq!(counted.get(), 6);

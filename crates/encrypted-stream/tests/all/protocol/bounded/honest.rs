@@ -8,7 +8,9 @@ use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, Servic
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::Span;
 
-use super::{EVENTS, Sent, five, last, named, net, net_of, opened, plan_of, truth, values, world};
+use super::{
+    EVENTS, Reading, five, last, named, net, net_of, opened, plan_of, truth, values, world,
+};
 use crate::protocol::noise::four;
 use crate::protocol::sealed;
 use crate::protocol::world::{Setup, World, after};
@@ -54,7 +56,7 @@ fn an_absurd_value_costs_its_owner_the_window() {
     let most = (i64::MAX >> 8) as u64 * EVENTS;
     for absurd in [-1, i64::try_from(most).unwrap() + 1, i64::MIN, i64::MAX] {
         let sent = move |stream, number| match stream {
-            2 => vec![Sent::Absurd(absurd)],
+            2 => vec![Reading::Absurd(absurd)],
             _ => values(stream, number),
         };
         let mut net = net_of(world(Setup { streams_each: 2, ..Setup::new(3) }, sent));
@@ -75,7 +77,7 @@ fn an_absurd_value_costs_its_owner_the_window() {
 fn too_many_events_cost_the_owner_all_streams() {
     let setup = Setup { streams_each: 2, one_owner: true, ..Setup::new(3) };
     let sent = |stream, number| match stream {
-        2 => vec![Sent::Value(1); 7],
+        2 => vec![Reading::Value(1); 7],
         _ => values(stream, number),
     };
     let mut net = net_of(world(setup, sent));
@@ -88,7 +90,7 @@ fn too_many_events_cost_the_owner_all_streams() {
 /// With noise, the row is the truth and as much noise as members have proven to be in range.
 #[test]
 fn noise_is_proven_to_be_in_range() {
-    let sent = |stream: usize, _| vec![Sent::Value(i64::try_from(stream).unwrap())];
+    let sent = |stream: usize, _| vec![Reading::Value(i64::try_from(stream).unwrap())];
     let mut net = net_of(world(four(3, 3), sent));
     let mut rows = Vec::new();
     for number in 0..3 {

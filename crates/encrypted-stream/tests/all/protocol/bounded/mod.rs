@@ -1,4 +1,4 @@
-//! Bounded plans: windows in which members prove that each owner is in bounds, whoever lies.
+//! Bounded plans: windows in which members prove that each owner is in bounds, even if some lie.
 
 mod attacks;
 mod blame;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::terms_of;
-use alpheus_encrypted_stream::coordinator::{MemberFault, Opened, Outcome};
+use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, Outcome};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
 use alpheus_encrypted_stream::producer::EventVector;
@@ -29,7 +29,7 @@ use crate::protocol::world::{EPOCH, Setup, World, master, window};
 
 /// What a device sends in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum Reading {
     /// What an encoder makes of a value.
     Value(i64),
     /// What no encoder makes: this, added to the sum.
@@ -40,9 +40,9 @@ pub enum Sent {
 pub const EVENTS: u64 = 3;
 
 /// What the devices of these tests send: as many events as the stream's number, up to three.
-pub fn values(stream: usize, number: u64) -> Vec<Sent> {
+pub fn values(stream: usize, number: u64) -> Vec<Reading> {
     let value = |event: usize| {
-        Sent::Value(10 * i64::try_from(number).unwrap() + i64::try_from(stream + event).unwrap())
+        Reading::Value(10 * i64::try_from(number).unwrap() + i64::try_from(stream + event).unwrap())
     };
     (0..1 + stream % 3).map(value).collect()
 }
@@ -76,7 +76,7 @@ pub fn plan_of(world: &World) -> Plan {
 }
 
 /// A world whose devices send this in each window, and whose deployment serves bounded plans.
-pub fn world(setup: Setup, sent: impl Fn(usize, u64) -> Vec<Sent>) -> World {
+pub fn world(setup: Setup, sent: impl Fn(usize, u64) -> Vec<Reading>) -> World {
     let mut world = World::with_data(setup.verified(), |_, _| false);
     world.deployment = world.deployment.with_bounded_windows();
     world.frames.clear();
@@ -90,7 +90,7 @@ pub fn world(setup: Setup, sent: impl Fn(usize, u64) -> Vec<Sent>) -> World {
     world
 }
 
-fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Sent>) {
+fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Reading>) {
     let (stream, mut frames) = (world.plan.streams[number].stream, Vec::new());
     let encoder = Encoder::new(&world.schema, &world.layout).unwrap();
     let sums = world.layout.fields.iter().find(|f| f.statistic == FieldStatistic::Sum(0)).unwrap();
@@ -101,11 +101,11 @@ fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Sent
         for (at, one) in (1000..).zip(sent(number, w)) {
             let encode = |vector: &mut EventVector<'_>| {
                 match one {
-                    Sent::Value(value) => {
+                    Reading::Value(value) => {
                         let value = [Value::Number(value)];
                         encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
                     }
-                    Sent::Absurd(by) => {
+                    Reading::Absurd(by) => {
                         let value = [Value::Number(0)];
                         encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
                         vector.add(first, by.cast_unsigned());
@@ -143,7 +143,7 @@ pub fn net(setup: Setup) -> Net {
 pub fn truth(streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<i128> {
     let sent = streams.into_iter().flat_map(|stream| values(stream, number));
     let one = |sent| match sent {
-        Sent::Value(value) | Sent::Absurd(value) => i128::from(value),
+        Reading::Value(value) | Reading::Absurd(value) => i128::from(value),
     };
     let all: Vec<i128> = sent.map(one).collect();
     vec![i128::try_from(all.len()).unwrap(), all.iter().sum()]
@@ -170,7 +170,7 @@ pub fn opened(net: &Net) -> (&Opened, Vec<i128>) {
 }
 
 /// Who is named in the last window, and why.
-pub fn named(net: &Net) -> Vec<(u32, MemberFault)> {
+pub fn named(net: &Net) -> Vec<(u32, MemberFaultError)> {
     let position = |id| net.world.announced.position(id).unwrap();
     last(net).faults.iter().map(|(id, why)| (position(id), *why)).collect()
 }

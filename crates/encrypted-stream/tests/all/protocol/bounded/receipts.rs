@@ -76,7 +76,7 @@ fn what_a_service_changes_is_refused() {
 
 /// What a service and a colluding member make together: the commitments do not open to it.
 #[test]
-fn what_a_colluder_signs_anew_is_refused() {
+fn what_a_colluder_signs_again_is_refused() {
     let mut net = net(five());
     net.close(0);
     let first = receipt(&net, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alpheus_bounded_influence::blame::LieError;
 use alpheus_crypto::group::PublicScalar;
-use alpheus_encrypted_stream::coordinator::MemberFault;
+use alpheus_encrypted_stream::coordinator::MemberFaultError;
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_time::{Span, Timestamp};
@@ -76,7 +76,7 @@ fn a_service_that_crashes_during_blame_names_the_same() {
     net.lost = |_, _| false;
     net.restart_service(later(1));
     assert_eq!(last(&net).result, Err(ReleaseError::NotTheRow));
-    assert_eq!(named(&net), [(2, MemberFault::Lie(LieError::Unbalanced))]);
+    assert_eq!(named(&net), [(2, MemberFaultError::Lie(LieError::Unbalanced))]);
     check_said_once(&net);
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::coordinator::MemberFault;
+use alpheus_encrypted_stream::coordinator::MemberFaultError;
 use alpheus_encrypted_stream::messages::{
     BoundedOpening, Contribution, ControllerMessage, EdgeStatement, ServiceMessage,
 };
@@ -147,7 +147,7 @@ fn settle(net: &mut Net, from: Timestamp, number: u64) {
 
 fn check(net: &Net, liar: u32, number: u64, tally: &mut Tally) {
     let outcome = net.outcomes.last().unwrap();
-    let named = outcome.faults.iter().filter(|(_, why)| *why != MemberFault::Silent);
+    let named = outcome.faults.iter().filter(|(_, why)| *why != MemberFaultError::Silent);
     let named: BTreeSet<u32> =
         named.map(|(id, _)| net.world.announced.position(id).unwrap()).collect();
     assert!(named.iter().all(|at| *at == liar), "{named:?} are named, and {liar} lies");
