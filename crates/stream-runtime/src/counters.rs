@@ -237,6 +237,7 @@ mod tests {
             refused: BTreeMap::new(),
             unopened: Vec::new(),
             opening_set: None,
+            faults: Vec::new(),
         };
         let few = ReleaseError::PopulationTooSmall { counted: 3, needed: 10 };
         let opened = Opened {
@@ -248,6 +249,7 @@ mod tests {
             windows: 0,
             lost: 0,
             receipt: None,
+            bounded: None,
         };
         counters.window(&outcome(Err(few)), false);
         assert_eq!(counters.exclusions_of_opened, BTreeMap::new());

@@ -47,6 +47,8 @@ default:
 ";
 pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
+/// How long a window waits for controllers.
+const PATIENCE_OF_WINDOWS: &str = "ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS";
 pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
 
 /// A folder with a PKI and everybody's files.
@@ -126,13 +128,12 @@ impl Site {
 
     /// Whose windows wait for streams and controllers for as long as a busy machine may take.
     pub(crate) fn that_waits(self) -> Site {
-        Site { controllers: Some("60"), idle: "30", ..self }
+        Site { setting: Some((PATIENCE_OF_WINDOWS, "60")), idle: "30", ..self }
     }
 
     /// Whose windows wait so many seconds for controllers.
     pub(crate) fn with_patience(seconds: &'static str) -> Site {
-        let setting = ("ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS", seconds);
-        Site { setting: Some(setting), ..Site::new() }
+        Site { setting: Some((PATIENCE_OF_WINDOWS, seconds)), ..Site::new() }
     }
 
     /// Whose service takes so many megabytes of a stream in a day.
