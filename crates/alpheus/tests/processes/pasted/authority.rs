@@ -20,6 +20,9 @@ pub(super) const STEPS: &[Step] = &[
     Runs("alpheus ca certify pki alice/request.txt --name alice --renew"),
     Runs("alpheus ca renew pki pki/service pki/first"),
     Own("alpheus ca issue pki --role producer --name phone"),
+    Runs("alpheus ca rollover pki pki/service"),
+    Runs("alpheus ca renew pki pki/service pki/first pki/phone"),
+    Runs("alpheus ca rollover pki --finish"),
     Runs("alpheus ca revoke pki"),
     Runs("alpheus ca issue pki --role gateway --name gate"),
 ];
