@@ -365,7 +365,7 @@ mod tests {
         // What is there already, and what an earlier start of the process had.
         assert!(pin!(outbox.wait(7, 0)).poll(&mut context).is_ready());
         assert!(pin!(outbox.wait(6, 1)).poll(&mut context).is_ready());
-        // No timer fires meanwhile: this thread, which the runtime needs, does not let go.
+        // No timer fires meanwhile: the runtime needs this thread, which is busy.
         let mut next = pin!(outbox.wait(7, 1));
         assert!(next.as_mut().poll(&mut context).is_pending());
         assert!(!woken.0.load(Ordering::SeqCst));

@@ -48,7 +48,8 @@ class ClusterTest {
 
         @Override
         public byte[] map(byte[] element) throws Exception {
-            Thread.sleep(1);
+            // However long the first checkpoint takes, there is much to come after it.
+            Thread.sleep(saved || FAILED.get() ? 1 : 50);
             since += saved ? 1 : 0;
             if (since > 50 && FAILED.compareAndSet(false, true)) {
                 throw new IllegalStateException("a task manager is lost");

@@ -87,7 +87,7 @@ class BlockedBrokerTest {
         assertThrows(TimeoutException.class, () -> producer.send(event()));
         assertThrows(TimeoutException.class, producer::abortTransaction);
         kafka.open();
-        sendOnceTheTimerLetsGo(producer);
+        sendOnceTheTimerIsDone(producer);
         assertEquals(1, producer.counters().get(Count.SESSIONS), "the session goes on");
         clock.set(NOON + 3_100_000);
         producer.keeper().borders();
@@ -96,7 +96,7 @@ class BlockedBrokerTest {
     }
 
     /** The timer's thread still holds the session for as long as it takes to wake. */
-    private static void sendOnceTheTimerLetsGo(EncryptingProducer<String, Object> producer) {
+    private static void sendOnceTheTimerIsDone(EncryptingProducer<String, Object> producer) {
         while (true) {
             try {
                 producer.send(event());
