@@ -15,7 +15,7 @@
 #ifndef ALPHEUS_H
 #define ALPHEUS_H
 
-/* cbindgen makes this file of bindings/c/src/abi. Do not edit it. */
+/* cbindgen makes this file of bindings/c/src. Do not edit it. */
 
 #include <stddef.h>
 #include <stdint.h>

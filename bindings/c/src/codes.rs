@@ -1,7 +1,7 @@
 //! The codes of the interface. Those from 100 on are its own; all others are ids of the product's
 //! failures, which `alpheus errors ID` explains.
 
-use crate::abi::constants::*;
+use crate::constants::*;
 use std::ffi::CStr;
 
 macro_rules! codes {

@@ -7,6 +7,7 @@
 //! | module | what it has |
 //! | --- | --- |
 //! | [`abi`] | the functions and structures of `include/alpheus.h`, and the caller's memory |
+//! | [`constants`] | the numbers that C passes and gets |
 //! | [`codes`], [`refusal`] | how a call fails |
 //! | [`home`] | which process a handle belongs to |
 //! | [`randomness`] | where random numbers come from |
@@ -19,6 +20,7 @@ compile_error!("a panic must not cross into C: build with `panic = \"unwind\"`")
 
 pub mod abi;
 pub mod codes;
+pub mod constants;
 pub mod device;
 pub mod home;
 pub mod outbox;

@@ -72,7 +72,7 @@ enum RefusalReason {
 
 /// What a caller does after an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
+pub struct UploadOutcome {
     /// The frames are durable at the service, and wait no longer.
     pub taken: bool,
     /// The service does not know the stream yet: ask again, later.
@@ -170,7 +170,7 @@ impl Outbox {
     ///
     /// # Errors
     /// [`Code::ServerOtherVersion`] if it is no answer to an upload; then nothing has changed.
-    pub fn answer(&mut self, body: &[u8], rng: &mut Randomness) -> Result<Answered, Refusal> {
+    pub fn answer(&mut self, body: &[u8], rng: &mut Randomness) -> Result<UploadOutcome, Refusal> {
         let Some(count) = self.sending else {
             return Err(Refusal::argument("NoUpload", "no upload is on its way"));
         };
@@ -180,14 +180,14 @@ impl Outbox {
         let status = receipt.uploads.first().ok_or_else(other)?;
         let refused = u32::try_from(receipt.refused.len()).unwrap_or(u32::MAX);
         let reopen = receipt.refused.iter().any(|frame| frame.reason.heals());
-        let answered = Answered { refused, reopen, ..Answered::default() };
+        let answered = UploadOutcome { refused, reopen, ..UploadOutcome::default() };
         match status {
             // The service's state is an older copy. What waits is sent under a new name.
             UploadStatus::Before { last } if *last > self.number => self.rename(rng),
             UploadStatus::Missing { next } if *next != self.number => self.rename(rng),
-            UploadStatus::Withdrawn => return Ok(Answered { withdrawn: true, ..answered }),
+            UploadStatus::Withdrawn => return Ok(UploadOutcome { withdrawn: true, ..answered }),
             UploadStatus::NotYours | UploadStatus::Missing { .. } => {
-                return Ok(Answered { early: true, ..answered });
+                return Ok(UploadOutcome { early: true, ..answered });
             }
             UploadStatus::Taken | UploadStatus::Before { .. } | UploadStatus::Malformed => {
                 self.waiting.drain(..count.min(self.waiting.len()));
@@ -195,7 +195,7 @@ impl Outbox {
                 let malformed = matches!(status, UploadStatus::Malformed);
                 let lost = if malformed { u32::try_from(count).unwrap_or(u32::MAX) } else { 0 };
                 let refused = refused.saturating_add(lost);
-                return Ok(Answered { taken: !malformed, refused, ..answered });
+                return Ok(UploadOutcome { taken: !malformed, refused, ..answered });
             }
         }
         Ok(answered)

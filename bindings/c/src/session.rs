@@ -3,11 +3,11 @@
 use crate::codes::Code;
 use crate::device::Device;
 use crate::home::Home;
-use crate::outbox::{Answered, Outbox};
+use crate::outbox::{Outbox, UploadOutcome};
 use crate::randomness::Randomness;
 use crate::refusal::Refusal;
 use crate::shape::Shape;
-use crate::values::{Given, row};
+use crate::values::{InputValue, row};
 use alpheus_encrypted_stream::encode::EncodeError;
 use alpheus_encrypted_stream::producer::{
     CloseError, EventError, EventVector, MAX_SILENCE, OpenError, Producer, Session, Start,
@@ -265,7 +265,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Code::LineRefused`]; the event then leaves no trace, but borders before it may have been made.
-    pub fn event(&self, at: Timestamp, values: &[(&str, Given<'_>)]) -> Result<(), Refusal> {
+    pub fn event(&self, at: Timestamp, values: &[(&str, InputValue<'_>)]) -> Result<(), Refusal> {
         let mut inner = self.lock()?;
         let Inner { shape, running, rng, outbox } = &mut *inner;
         let (running, shape) = (running.as_mut().ok_or_else(closed)?, shape.as_ref());
@@ -371,7 +371,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Code::ServerOtherVersion`], or [`Code::ArgumentWrong`] if no upload is on its way.
-    pub fn answer(&self, body: &[u8]) -> Result<Answered, Refusal> {
+    pub fn answer(&self, body: &[u8]) -> Result<UploadOutcome, Refusal> {
         let mut inner = self.lock()?;
         let Inner { outbox, rng, .. } = &mut *inner;
         outbox.answer(body, rng)

@@ -8,7 +8,7 @@ use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
 
 /// A value as C gives it.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub enum InputValue<'a> {
     /// `units` × 10^-`decimals`.
     Decimal {
         /// The units.
@@ -29,7 +29,10 @@ pub enum Given<'a> {
 ///
 /// # Errors
 /// [`Code::LineRefused`].
-pub fn row<'a>(schema: &Schema, given: &[(&str, Given<'a>)]) -> Result<Vec<Value<'a>>, Refusal> {
+pub fn row<'a>(
+    schema: &Schema,
+    given: &[(&str, InputValue<'a>)],
+) -> Result<Vec<Value<'a>>, Refusal> {
     let mut row = vec![Value::Absent; schema.attributes.len()];
     for (name, value) in given {
         let position = schema.position(name).map(usize::from);
@@ -49,15 +52,23 @@ pub fn row<'a>(schema: &Schema, given: &[(&str, Given<'a>)]) -> Result<Vec<Value
 }
 
 /// Whether its type and bounds are those of the attribute, the encoder checks.
-fn converted<'a>(given: &Given<'a>, attribute: &Attribute) -> Result<Value<'a>, EncodeError> {
+fn converted<'a>(given: &InputValue<'a>, attribute: &Attribute) -> Result<Value<'a>, EncodeError> {
     match *given {
-        Given::Text(bytes) => Ok(Value::Text(bytes)),
-        Given::Boolean(truth) if attribute.kind.is_zero_or_one() => Ok(Value::Number(truth.into())),
-        Given::Boolean(truth) => Ok(Value::Boolean(truth)),
-        Given::Number(number) if number.is_finite() => number_of(&number.to_string(), attribute),
-        Given::Number(_) => Err(out_of_bounds(attribute)),
-        Given::Decimal { units, decimals: 0 } if scale(attribute) == 0 => Ok(Value::Number(units)),
-        Given::Decimal { units, decimals } => number_of(&format!("{units}e-{decimals}"), attribute),
+        InputValue::Text(bytes) => Ok(Value::Text(bytes)),
+        InputValue::Boolean(truth) if attribute.kind.is_zero_or_one() => {
+            Ok(Value::Number(truth.into()))
+        }
+        InputValue::Boolean(truth) => Ok(Value::Boolean(truth)),
+        InputValue::Number(number) if number.is_finite() => {
+            number_of(&number.to_string(), attribute)
+        }
+        InputValue::Number(_) => Err(out_of_bounds(attribute)),
+        InputValue::Decimal { units, decimals: 0 } if scale(attribute) == 0 => {
+            Ok(Value::Number(units))
+        }
+        InputValue::Decimal { units, decimals } => {
+            number_of(&format!("{units}e-{decimals}"), attribute)
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 
 #![expect(unsafe_code, reason = "C passes pointers, and finds functions by their names")]
 
-pub mod constants;
 pub mod memory;
 pub mod pass;
 pub mod schema;

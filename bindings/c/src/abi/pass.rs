@@ -1,8 +1,8 @@
 //! Passes: requests, logins, connections and stamps.
 
-use super::constants::*;
 use super::memory::{Buffer, Error, call, free, list, there, utf8};
 use crate::codes::Code;
+use crate::constants::*;
 use crate::pass::card::Card;
 use crate::pass::store::{Store, Write};
 use crate::pass::{self, Handle, NextStep, authorization};

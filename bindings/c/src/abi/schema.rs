@@ -1,10 +1,10 @@
 //! Schemas, and the files of devices.
 
-use super::constants::{
-    ALPHEUS_AVRO, ALPHEUS_KIND_BOOLEAN, ALPHEUS_KIND_DECIMAL, ALPHEUS_KIND_TEXT, ALPHEUS_YAML,
-};
 use super::memory::{Buffer, Error, call, free, there, utf8};
 use super::values::{Value, given};
+use crate::constants::{
+    ALPHEUS_AVRO, ALPHEUS_KIND_BOOLEAN, ALPHEUS_KIND_DECIMAL, ALPHEUS_KIND_TEXT, ALPHEUS_YAML,
+};
 use crate::device::{self, IdentityTexts};
 use crate::randomness::Randomness;
 use crate::refusal::Refusal;

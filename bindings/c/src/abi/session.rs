@@ -1,9 +1,9 @@
 //! Sessions: events become frames, and frames become uploads.
 
-use super::constants::{ALPHEUS_AGAIN, ALPHEUS_FIRST};
 use super::memory::{Buffer, Error, call, free, list, there};
 use super::schema::Device;
 use super::values::{Value, given};
+use crate::constants::{ALPHEUS_AGAIN, ALPHEUS_FIRST};
 use crate::refusal::Refusal;
 use crate::session::{Handle, Opening};
 use alpheus_time::Timestamp;

@@ -1,11 +1,11 @@
 //! An event's values.
 
-use super::constants::{
+use super::memory::{list, utf8};
+use crate::constants::{
     ALPHEUS_KIND_BOOLEAN, ALPHEUS_KIND_DECIMAL, ALPHEUS_KIND_NUMBER, ALPHEUS_KIND_TEXT,
 };
-use super::memory::{list, utf8};
 use crate::refusal::Refusal;
-use crate::values::Given;
+use crate::values::InputValue;
 use std::ffi::c_char;
 use std::ptr::null;
 
@@ -95,7 +95,7 @@ pub extern "C" fn alpheus_text(
 pub(super) unsafe fn given<'a>(
     values: *const Value,
     count: usize,
-) -> Result<Vec<(&'a str, Given<'a>)>, Refusal> {
+) -> Result<Vec<(&'a str, InputValue<'a>)>, Refusal> {
     // SAFETY: the caller answers for it.
     let values = unsafe { list(values, count, "values") }?;
     let one = |value: &Value| {
@@ -103,13 +103,13 @@ pub(super) unsafe fn given<'a>(
         let name = unsafe { utf8(value.name, value.name_length, "name") }?;
         let given = match value.kind {
             ALPHEUS_KIND_DECIMAL => {
-                Given::Decimal { units: value.integer, decimals: value.decimals }
+                InputValue::Decimal { units: value.integer, decimals: value.decimals }
             }
-            ALPHEUS_KIND_NUMBER => Given::Number(value.number),
-            ALPHEUS_KIND_BOOLEAN => Given::Boolean(value.integer != 0),
+            ALPHEUS_KIND_NUMBER => InputValue::Number(value.number),
+            ALPHEUS_KIND_BOOLEAN => InputValue::Boolean(value.integer != 0),
             ALPHEUS_KIND_TEXT => {
                 // SAFETY: the caller answers for it.
-                Given::Text(unsafe { utf8(value.text, value.text_length, "text") }?.as_bytes())
+                InputValue::Text(unsafe { utf8(value.text, value.text_length, "text") }?.as_bytes())
             }
             _ => return Err(Refusal::argument("Kind", "a value has no `ALPHEUS_KIND_…`")),
         };

@@ -5,14 +5,15 @@
 use std::path::Path;
 
 /// The modules that C sees, in the order of the header.
-const MODULES: [&str; 7] = ["constants", "memory", "mod", "values", "schema", "session", "pass"];
+const MODULES: [&str; 7] =
+    ["constants", "abi/memory", "abi/mod", "abi/values", "abi/schema", "abi/session", "abi/pass"];
 
 fn made() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let configuration = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut builder = cbindgen::Builder::new().with_config(configuration);
     for module in MODULES {
-        builder = builder.with_src(root.join("src/abi").join(format!("{module}.rs")));
+        builder = builder.with_src(root.join("src").join(format!("{module}.rs")));
     }
     let mut out = Vec::new();
     builder.generate().unwrap().write(&mut out);
