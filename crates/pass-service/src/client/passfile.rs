@@ -208,6 +208,7 @@ mod tests {
     use alpheus_crypto::sign::SigningKey;
     use alpheus_crypto::signed::Signed;
     use alpheus_node::clock;
+    use std::io::Write;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
