@@ -21,6 +21,8 @@ use crate::service::tls::TlsError;
 use crate::settings::SettingsError;
 use crate::settings::layers::ConfigError;
 use crate::slots::SlotError;
+use crate::start_clock::WrongClockError;
+use crate::state_owner::OtherStateError;
 use alpheus_transport::Error as StoreError;
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -36,6 +38,8 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         RequestError as error => request(error),
         ServiceError as error => service(error),
         ListenError as _ => ErrorId::AddressInUse,
+        WrongClockError as _ => ErrorId::ClockWrong,
+        OtherStateError as _ => ErrorId::StateOfOther,
         TlsError as _ => ErrorId::IdentityInvalid,
         IdentityError as error => match error {
             IdentityError::Name(_) => ErrorId::IdentityInvalid,
@@ -126,8 +130,6 @@ fn setting(error: &SettingsError) -> ErrorId {
 fn service(error: &ServiceError) -> ErrorId {
     match error {
         ServiceError::Listen(_) => ErrorId::AddressInUse,
-        ServiceError::Clock(_) => ErrorId::ClockWrong,
-        ServiceError::OtherState(_) => ErrorId::StateOfOther,
         ServiceError::Tls(_) => ErrorId::IdentityInvalid,
         ServiceError::Settings(error) => setting(error),
         ServiceError::Store(error) => store(error),

@@ -227,7 +227,7 @@ fn is_behind(fence: &Fence, known: &Fence) -> bool {
 }
 
 /// What the name of a fence's lock ends with.
-pub(crate) const LOCK: &str = ".lock";
+const LOCK: &str = ".lock";
 const MAGIC: &[u8; 8] = b"ALPHFNC3";
 const HEAD: usize = 24;
 const ENTRY: usize = 64;

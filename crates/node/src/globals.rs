@@ -1,7 +1,7 @@
 //! The options that every command understands.
 
 use crate::clock;
-use crate::failure::Failure;
+use crate::failure::{Blame, Category, Failure};
 use crate::files::check_private_folder;
 use crate::proxy::Proxy;
 use crate::service;
@@ -9,6 +9,8 @@ use crate::service::health::Health;
 use crate::service::metrics::Metrics;
 use crate::settings::layers::{ConfigError, Layers};
 use crate::settings::{Flags, Format, Settings, SettingsError};
+use crate::start_clock::{self, WrongClockError};
+use crate::state_owner;
 use alpheus_transport::Store;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -101,7 +103,10 @@ impl Globals {
     /// # Errors
     /// No store is set, or it cannot be opened.
     pub fn open_store(&self, settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
-        Ok(service::open_store(settings, &self.health, &self.metrics)?)
+        start_clock::check(settings).map_err(wrong_clock)?;
+        let store = service::open_store(settings, &self.health, &self.metrics)?;
+        check_owner(settings)?;
+        Ok(store)
     }
 
     /// Opens the durable store of a process that keeps secret how much it writes: in a folder
@@ -110,7 +115,9 @@ impl Globals {
     /// # Errors
     /// No folder is set, others can look into it, or the store cannot be opened.
     pub fn open_hidden_store(&self, settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+        start_clock::check(settings).map_err(wrong_clock)?;
         let store = service::open_hidden_store(settings, &self.health)?;
+        check_owner(settings)?;
         settings.state.as_deref().map_or(Ok(()), check_private_folder)?;
         Ok(store)
     }
@@ -133,4 +140,16 @@ impl Globals {
         let given = given.filter_map(|(key, value)| Some((key, value?)));
         Ok(given.fold(layers, |layers, (key, value)| layers.flag(key, value)))
     }
+}
+
+fn wrong_clock(error: WrongClockError) -> Failure {
+    let help = "set it (`timedatectl set-ntp true`), or renew the certificate if that is over, and start again";
+    Failure::new(Category::Io, error).with_help(help)
+}
+
+/// Checks that the state folder is this process's.
+fn check_owner(settings: &Settings) -> Result<(), Failure> {
+    let folder = settings.state.as_deref();
+    let checked = folder.map(|folder| state_owner::check(folder, settings.identity.as_deref()));
+    checked.unwrap_or(Ok(())).blame(Category::Input)
 }

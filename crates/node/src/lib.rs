@@ -16,6 +16,7 @@
 //! - [`network`]: who processes are, and how they reach each other,
 //! - [`local_time`]: times for people, and for programs,
 //! - [`retry`]: when a failed attempt is repeated,
+//! - [`start_clock`], [`state_owner`]: whether the clock can be right, and whose a state is, before a process touches it,
 //! - [`globals`]: the options that every command understands,
 //! - [`listeners`]: serves the routers of a process until it stops,
 //! - [`pki`]: a small certificate authority for trials and tests,
@@ -42,6 +43,8 @@ pub mod retry;
 pub mod service;
 pub mod settings;
 pub mod slots;
+pub mod start_clock;
+pub mod state_owner;
 
 /// This program, as processes of a deployment name it to each other and in backups.
 pub const BUILD: &str = concat!("alpheus/", env!("CARGO_PKG_VERSION"));

@@ -5,6 +5,7 @@
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
 //! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest_keys`]: the keys by which the service accepts frames of ticks,
+//! - [`quota`](mod@quota): how much of a stream is taken in a day,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
@@ -22,6 +23,7 @@ pub mod links;
 pub mod owner;
 pub mod produce;
 pub mod query;
+pub mod quota;
 pub mod read;
 pub mod replay;
 pub mod revocations;

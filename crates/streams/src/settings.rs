@@ -1,6 +1,6 @@
 //! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
 
-use crate::server::quota::Quota;
+use crate::quota::Quota;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_input::files::read_schema;

@@ -86,7 +86,6 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
     let said =
         restore(&running, &host, ("pki/host-c", "run/host-c"), &["--slots-from", "slots.backup"]);
     assert!(said.contains("controller host-c") && said.contains("alpheus owner choose"), "{said}");
-    // The backup without the key file is of no use, and both commands say so.
     assert!(said.contains("key file (`key-file`)") && said.contains("of no use"), "{said}");
     let state = running.place.path("run/host-c");
     assert!(state.join("fence.backup").exists() && !state.join("fence").exists());

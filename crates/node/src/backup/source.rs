@@ -6,7 +6,6 @@
 
 use super::archive::{Item, Origin};
 use crate::failure::{Blame, Category, Failure};
-use crate::fence;
 use alpheus_transport::{ExportEntry, Store, local};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -29,6 +28,8 @@ const MARKER: &str = "FORMAT";
 pub const FENCE: &str = "fence";
 /// What a fence that came out of a backup is named: it does not say which state is the latest.
 pub const FENCE_BACKUP: &str = "fence.backup";
+/// What the name of a fence's lock ends with.
+const FENCE_LOCK: &str = ".lock";
 /// The largest file that is backed up: a block of a table.
 const MAX_FILE: u64 = 120 << 20;
 
@@ -233,7 +234,7 @@ pub fn state_files(
         let is_slots = first == "slots" || first.ends_with(".slots");
         // A block that is being written.
         let is_coming = name.rsplit('/').next().is_some_and(|last| last.starts_with(".coming-"));
-        let is_fence = first == FENCE || first == FENCE_BACKUP || first.ends_with(fence::LOCK);
+        let is_fence = first == FENCE || first == FENCE_BACKUP || first.ends_with(FENCE_LOCK);
         !(LEFT_OUT.contains(&first) || is_slots || is_coming || is_fence)
     };
     let mut names = names_below(folder, &LEFT_OUT)?;

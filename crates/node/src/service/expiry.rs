@@ -78,7 +78,7 @@ impl Stage {
 }
 
 /// When a certificate's validity starts, and when it ends.
-pub(super) type Validity = (Duration, Duration);
+pub(crate) type Validity = (Duration, Duration);
 
 /// What the log has said of each file: of a certificate with which end, and how near.
 pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
@@ -137,7 +137,7 @@ pub fn seconds_left(path: &Path) -> Option<i64> {
 }
 
 /// When the first certificate's validity starts, and when it ends.
-pub(super) fn validity_of(path: &Path) -> Option<Validity> {
+pub(crate) fn validity_of(path: &Path) -> Option<Validity> {
     let der = CertificateDer::from_pem_file(path).ok()?;
     let certificate = Certificate::from_der(&der).ok()?;
     let validity = certificate.tbs_certificate().validity();

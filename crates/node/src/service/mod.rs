@@ -17,8 +17,6 @@ pub mod process;
 pub mod progress;
 pub mod reload;
 pub mod shutdown;
-pub mod start_clock;
-pub mod state_owner;
 pub mod tls;
 
 use crate::backup::source::serve_exports;
@@ -32,8 +30,6 @@ use log::LogError;
 use metrics::Metrics;
 use reload::Live;
 use shutdown::{Shutdown, Trigger};
-use start_clock::WrongClockError;
-use state_owner::OtherStateError;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
@@ -72,12 +68,6 @@ pub enum ServiceError {
     /// The store's growth is secret, and a cluster shows it.
     #[error("this process keeps how much it writes secret, and a Kafka cluster shows it")]
     SharedStore,
-    /// The machine's clock is wrong, and what is made under it would stay wrong.
-    #[error(transparent)]
-    Clock(#[from] WrongClockError),
-    /// The state folder is another process's.
-    #[error(transparent)]
-    OtherState(#[from] OtherStateError),
     /// The state folder cannot be created.
     #[error("{path}: cannot create the folder")]
     Folder {
@@ -101,7 +91,7 @@ impl From<ServiceError> for Failure {
             ServiceError::Log(_) | ServiceError::NoKafka | ServiceError::SharedStore => {
                 Category::Usage
             }
-            ServiceError::Tls(_) | ServiceError::OtherState(_) => Category::Input,
+            ServiceError::Tls(_) => Category::Input,
             _ => Category::Io,
         };
         let help = match &error {
@@ -112,9 +102,6 @@ impl From<ServiceError> for Failure {
             ServiceError::SharedStore => {
                 Some("remove `kafka` from its settings, and set `state` to a folder")
             }
-            ServiceError::Clock(_) => Some(
-                "set it (`timedatectl set-ntp true`), or renew the certificate if that is over, and start again",
-            ),
             ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
             _ => None,
         };
@@ -136,7 +123,6 @@ pub fn open_store(
     health: &Health,
     metrics: &Metrics,
 ) -> Result<Arc<dyn Store>, ServiceError> {
-    start_clock::check(settings)?;
     let part = health.part("store");
     let store = match (&settings.kafka, &settings.state) {
         (Some(kafka), folder) => {
@@ -146,9 +132,6 @@ pub fn open_store(
         (None, Some(path)) => local::open(path, &local::Options::default())?,
         (None, None) => return Err(SettingsError::Missing("state").into()),
     };
-    if let Some(folder) = &settings.state {
-        state_owner::check(folder, settings.identity.as_deref())?;
-    }
     metrics.watch_store(&store);
     metrics.watch_health(health);
     process::register(metrics);
@@ -175,11 +158,9 @@ pub fn open_hidden_store(
     if settings.kafka.is_some() {
         return Err(ServiceError::SharedStore);
     }
-    start_clock::check(settings)?;
     let path = settings.state.as_ref().ok_or(SettingsError::Missing("state"))?;
     let part = health.part("store");
     let store = local::open(path, &local::Options::default())?;
-    state_owner::check(path, settings.identity.as_deref())?;
     serve_exports(&store, path);
     part.set(State::Ready);
     Ok(store)

@@ -5,8 +5,8 @@
 //! answer was lost in a crash is not taken twice.
 
 use super::lost_state::LostState;
-use super::quota::{Quota, QuotaError};
 use super::service_clock::DeviceTimes;
+use crate::quota::{Quota, QuotaError};
 use crate::wire::{Upload, UploadStatus};
 use alpheus_encrypted_stream::frame::FrameView;
 use alpheus_encrypted_stream::tick::frame::TickFrame;

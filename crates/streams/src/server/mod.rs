@@ -10,7 +10,6 @@
 //! - [`signs`]: signs of faults, counted lately,
 //! - [`silent_hosts`]: controllers' hosts that nobody waits for,
 //! - [`outboxes`]: messages that wait for controllers,
-//! - [`quota`](mod@quota): how much of a stream is taken in a day,
 //! - [`registry`]: registered controllers and streams,
 //! - [`retention`](mod@retention): deletion of old events,
 //! - [`api`]: the requests.
@@ -22,7 +21,6 @@ pub mod intake;
 pub mod lost_state;
 pub mod outages;
 pub mod outboxes;
-pub mod quota;
 pub mod registry;
 pub mod retention;
 pub mod service_clock;

@@ -25,7 +25,7 @@ pub struct OtherStateError {
 ///
 /// # Errors
 /// It is another's. That it cannot be noted is logged.
-pub(super) fn check(state: &Path, identity: Option<&Path>) -> Result<(), OtherStateError> {
+pub(crate) fn check(state: &Path, identity: Option<&Path>) -> Result<(), OtherStateError> {
     let own = identity.map(|path| IdentityFolder::open_one_of(path, (Role::Server, &Role::ALL)));
     let Some(Ok(own)) = own else { return Ok(()) };
     let (own, file) = (own.name().to_string(), state.join(FILE));

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A stream may send what this many days have, in each.
 const DAYS: u64 = 8;
 /// What every stream may send in a day, unless set: recordings of ticks that are rare come at once.
-const LEAST: u64 = 64 << 20;
+const MIN_BYTES: u64 = 64 << 20;
 /// The same where each event is a frame, and no schema says how many there are.
 const OF_EVENTS: u64 = 1 << 30;
 /// Bytes that the log needs for a frame, beside the frame; and the store for the number of an upload.
@@ -51,7 +51,7 @@ impl Quota {
         }
         let ticks = Span::DAY.0 / shape.tick.0.max(1);
         let tick = shape.longest_frame() as u64 + RECORD;
-        Quota::of_bytes(ticks.saturating_mul(tick).saturating_mul(DAYS).max(LEAST))
+        Quota::of_bytes(ticks.saturating_mul(tick).saturating_mul(DAYS).max(MIN_BYTES))
     }
 
     /// Bytes that an upload of these frames takes on the disk.

@@ -5,10 +5,10 @@
 //! a process does not start then. Certificates know the time roughly. A clock that shows too early a
 //! time is waited for, since machines ask for the time while they start.
 
-use super::expiry::validity_of;
 use crate::local_time::iso_time;
 use crate::network::identity::{CERTIFICATE, IdentityFolder};
 use crate::network::role::Role;
+use crate::service::expiry::validity_of;
 use crate::settings::Settings;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -27,11 +27,11 @@ const LOOK: Duration = Duration::from_millis(500);
 #[error("the machine's clock shows {shown}, {why}")]
 pub struct WrongClockError {
     shown: String,
-    why: Why,
+    why: ReasonError,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum Why {
+enum ReasonError {
     #[error("which is before this program was made")]
     Early,
     #[error("and the certificate in {} is not valid before {at}", file.display())]
@@ -45,11 +45,13 @@ enum Why {
 ///
 /// # Errors
 /// [`WrongClockError`].
-pub(super) fn check(settings: &Settings) -> Result<(), WrongClockError> {
+pub(crate) fn check(settings: &Settings) -> Result<(), WrongClockError> {
     let (since, mut said) = (Instant::now(), false);
     loop {
         match check_now(settings) {
-            Err(wrong) if !matches!(wrong.why, Why::Over { .. }) && since.elapsed() < PATIENCE => {
+            Err(wrong)
+                if !matches!(wrong.why, ReasonError::Over { .. }) && since.elapsed() < PATIENCE =>
+            {
                 if !std::mem::replace(&mut said, true) {
                     tracing::error!(%wrong, "the process waits for the right time before it starts");
                 }
@@ -74,14 +76,14 @@ fn check_at(now: Duration, file: Option<&Path>, late: Duration) -> Result<(), Wr
     let text = |time: Duration| iso_time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let wrong = |why| Err(WrongClockError { shown: text(now), why });
     if now < EARLIEST {
-        return wrong(Why::Early);
+        return wrong(ReasonError::Early);
     }
     let Some((file, (start, end))) = file.and_then(|file| Some((file, validity_of(file)?))) else {
         return Ok(());
     };
     match file.to_owned() {
-        file if now < start => wrong(Why::Before { file, at: text(start) }),
-        file if now > end.saturating_add(late) => wrong(Why::Over { file, at: text(end) }),
+        file if now < start => wrong(ReasonError::Before { file, at: text(start) }),
+        file if now > end.saturating_add(late) => wrong(ReasonError::Over { file, at: text(end) }),
         _ => Ok(()),
     }
 }
