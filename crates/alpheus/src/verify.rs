@@ -276,7 +276,7 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
         ))
     };
     match (refused, missing, held) {
-        (0, 0, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
+        (0, _, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
         (0, 0, _) => Ok(()),
         (0, missing, _) => failure(UnverifiedRowsError::Withheld(missing)),
         (refused, _, held) => {

@@ -170,6 +170,33 @@ fn without_keys(running: &Running) {
 /// The service publishes rows of an honest one's window: plain numbers where sealed ones must be, and the
 /// sealed sum of another window.
 fn lies(running: &mut Running, honest: &Value) {
+    publish_lies(running, honest);
+    let rows = running.place.rows(&running.server).into_iter();
+    let of_window = rows.filter(|row| row["window_start"] == honest["window_start"]);
+    let [first, plain, empty, moved, closed] =
+        <[Value; 5]>::try_from(of_window.collect::<Vec<_>>()).unwrap();
+    assert_eq!(first["sum_reading"], "12");
+    for row in [&plain, &empty] {
+        assert!(
+            row["status"]
+                .as_str()
+                .unwrap()
+                .starts_with("refused: the service says that the row is not sealed"),
+            "{row}"
+        );
+    }
+    assert_eq!(
+        moved["status"],
+        "refused: the sealed result is of another window, group or query than the row"
+    );
+    assert_eq!(closed["status"], "late");
+    for row in [&plain, &empty, &moved, &closed] {
+        assert!(row["sum_reading"].is_null() && row["count_reading"].is_null(), "{row}");
+    }
+}
+
+/// Writes them into the stopped service's store.
+fn publish_lies(running: &mut Running, honest: &Value) {
     let api = running.server.trim_start_matches("https://").to_owned();
     running.service.kill();
     {
@@ -199,28 +226,6 @@ fn lies(running: &mut Running, honest: &Value) {
         store.commit(batch).unwrap();
     }
     running.service = running.place.server(&api);
-    let rows = running.place.rows(&running.server).into_iter();
-    let of_window = rows.filter(|row| row["window_start"] == honest["window_start"]);
-    let [first, plain, empty, moved, closed] =
-        <[Value; 5]>::try_from(of_window.collect::<Vec<_>>()).unwrap();
-    assert_eq!(first["sum_reading"], "12");
-    for row in [&plain, &empty] {
-        assert!(
-            row["status"]
-                .as_str()
-                .unwrap()
-                .starts_with("refused: the service says that the row is not sealed"),
-            "{row}"
-        );
-    }
-    assert_eq!(
-        moved["status"],
-        "refused: the sealed result is of another window, group or query than the row"
-    );
-    assert_eq!(closed["status"], "late");
-    for row in [&plain, &empty, &moved, &closed] {
-        assert!(row["sum_reading"].is_null() && row["count_reading"].is_null(), "{row}");
-    }
 }
 
 /// One process plays the consumer too, and gives the rows that it would give unsealed.
