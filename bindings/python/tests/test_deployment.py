@@ -74,7 +74,7 @@ def test_owner_producer_and_consumer(schema, tmp_path):
 
 
 def unsigned_rows_are_refused(here):
-    """Who wants verified rows gets no others, and is told if the statement asks for none."""
+    """Who wants verified rows gets no others, and an error if the statement asks for none."""
     again = alpheus.Consumer(here.server, identity=here.folder / "pki" / "analyst")
     rows = again.results("Power", verified=True).rows()
     assert len(rows) > 0 and not rows.opened

@@ -92,7 +92,7 @@ pub struct Manager {
     consumers: HashMap<ConsumerId, Signed<Certificate>>,
     /// The first consumer to use each name, who owns its results.
     owners: HashMap<String, String>,
-    /// By name: its last statement, and where its rows begin in the log.
+    /// For each name, its last statement, and where its rows begin in the log.
     begun: HashMap<String, (String, u64)>,
     /// How many queries of one consumer may run at a time.
     queries_per_consumer: u32,

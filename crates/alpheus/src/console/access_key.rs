@@ -2,7 +2,7 @@
 //! this program served.
 //!
 //! The key in an address opens one tab. The tab exchanges it for a session of its own, which is in no
-//! address, history or cookie. So whoever sees the address later can do nothing with it.
+//! address, history or cookie. So anyone who sees the address later can do nothing with it.
 
 use alpheus_node::network::answer::ApiError;
 use axum::extract::{Request, State};

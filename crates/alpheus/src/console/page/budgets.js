@@ -5,7 +5,7 @@ import { day, number, sentence } from "/words.js";
 
 /** A place for the gauges of one device; empty without budgets. */
 export function budgets() {
-  const [gauges, events] = [make("div"), make("p", { class: "small", hidden: true }, "Where a limit is for each event, it bounds what is told about a single reading of yours. About all of them together it says nothing.")];
+  const [gauges, events] = [make("div"), make("p", { class: "small", hidden: true }, "Where a limit is for each event, it bounds what results say about a single reading of yours. About all of them together it says nothing.")];
   const element = make("div", { hidden: true }, make("h3", {}, "Your privacy budget"), gauges,
     make("details", {}, make("summary", {}, "What is this?"),
       make("p", { class: "small" }, "Each noisy result tells a little about each person in it. ε measures how much at most: with ε = 1 in total, no conclusion about you is more than 2.7 times as likely as if you had not taken part. The budget is yours, as a person: what several of your devices release at the same controller counts together. Once it is used up, no noisy result includes you. Where a gauge has a δ, results may with that probability tell more."), events));

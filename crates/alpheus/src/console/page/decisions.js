@@ -100,7 +100,7 @@ export function eraseKey(view, place) {
   dialog({
     title: `Erase the data of ${view.device}?`,
     body: make("div", {}, means(
-      "Your controller destroys the key of this device's data, and signs that it has done so. Whoever has no copy of the key cannot read what was recorded: neither the service, nor you.",
+      "Your controller destroys the key of this device's data, and signs that it has done so. Anyone without a copy of the key cannot read what was recorded: neither the service, nor you.",
       view.state === "revoked" ? null : "Sharing ends for good.",
       "What others have learned already, they know. Days whose keys you handed out stay readable for their readers.",
       "The device has the key too. Remove its file there afterwards: shred -u FILE.")),

@@ -191,7 +191,7 @@ fn answered(place: &str, method: &str, path: &str, key: &str) -> (String, String
     (head.to_lowercase(), body.to_owned())
 }
 
-/// The address opens one tab. Whoever has it later learns nothing, and no answer may be kept, framed or
+/// The address opens one tab. Anyone who has it later learns nothing, and no answer may be kept, framed or
 /// run by another page.
 #[test]
 fn an_address_opens_one_tab_and_every_answer_is_protected() {
