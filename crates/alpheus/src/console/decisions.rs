@@ -30,15 +30,15 @@ type Done = Result<Json<EmptyAnswer>, ApiError>;
 /// What the page showed when the owner decided. What has changed since is not signed.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Seen {
+pub(super) struct View {
     /// The version of the choice in force.
     choice: Option<u32>,
     schema: SchemaId,
 }
 
-impl Seen {
-    pub(super) fn of(own: &OwnChoices, schema: &Schema) -> Seen {
-        Seen { choice: own.current().map(|current| current.version), schema: schema.id() }
+impl View {
+    pub(super) fn of(own: &OwnChoices, schema: &Schema) -> View {
+        View { choice: own.current().map(|current| current.version), schema: schema.id() }
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn pause(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Resumption {
-    seen: Seen,
+    seen: View,
     shown: Value,
 }
 
@@ -105,7 +105,7 @@ fn check_shown(schema: &Schema, policy: &ResolvedPolicy, shown: &Value) -> Resul
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewChoice {
-    seen: Seen,
+    seen: View,
     wish: Wish,
 }
 
@@ -138,8 +138,8 @@ impl Place {
     }
 
     /// That the owner saw what is in force.
-    fn check(&self, seen: &Seen) -> Result<(), ApiError> {
-        if *seen == Seen::of(&self.own, &self.schema) { Ok(()) } else { Err(changed()) }
+    fn check(&self, seen: &View) -> Result<(), ApiError> {
+        if *seen == View::of(&self.own, &self.schema) { Ok(()) } else { Err(changed()) }
     }
 
     async fn end_grant(&self, owner: &Owner, reader: &ConsumerId) -> Done {
@@ -331,6 +331,6 @@ streamPolicyOptions:
         assert_eq!(refused.status(), StatusCode::CONFLICT);
         let renamed = Schema::from_yaml(&SCHEMA.replace("version: 1", "version: 2")).unwrap();
         let none = OwnChoices::none();
-        assert!(Seen::of(&none, &schema) != Seen::of(&none, &renamed));
+        assert!(View::of(&none, &schema) != View::of(&none, &renamed));
     }
 }

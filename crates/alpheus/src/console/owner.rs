@@ -1,7 +1,7 @@
 //! The page's requests for an owner: what they see. What they decide is in `decisions`.
 
 use super::choices::{AttributeChoice, OwnChoices, attributes, is_private, unit};
-use super::decisions::{self, Seen, certified_name};
+use super::decisions::{self, View, certified_name};
 use super::failed;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::WindowOutcome;
@@ -95,7 +95,7 @@ struct Device {
     resumes: Option<Vec<AttributeChoice>>,
     grants: Vec<Grant>,
     /// What a decision refers to.
-    seen: Seen,
+    seen: View,
     /// What somebody with access reads.
     readable: String,
 }
@@ -128,7 +128,7 @@ async fn one(
         attributes: attributes(&schema, current),
         resumes: resumes.map(|last| attributes(&schema, &last.policy)),
         grants: view.grants.into_iter().map(|view| grant(&owner, view)).collect(),
-        seen: Seen::of(&own, &schema),
+        seen: View::of(&own, &schema),
         readable: readable(&schema),
     }))
 }

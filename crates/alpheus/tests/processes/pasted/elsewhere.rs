@@ -12,6 +12,10 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("alpheus worker --identity pki/service", "it needs Kafka; `worker.rs` runs it"),
     ("alpheus worker --config worker.toml", "it needs Kafka; `worker.rs` runs it"),
+    (
+        "alpheus private-copy",
+        "it copies what is mounted at /from in a container; its own tests copy such folders",
+    ),
     ("alpheus doctor", "`doctor` runs it on a deployment with one fault after the other"),
     ("alpheus backup", "`backups.rs` backs up processes that run, with work in progress"),
     ("alpheus restore", "`backups.rs` restores what it backed up, and has it go on"),
