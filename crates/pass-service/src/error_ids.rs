@@ -33,6 +33,7 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
             PassFileError::Locked => ErrorId::StateInUse,
             PassFileError::ShortKey => ErrorId::KeyWrong,
             PassFileError::Exists => ErrorId::FileExists,
+            PassFileError::NotWritten => ErrorId::IoFailed,
             _ => ErrorId::PassfileInvalid,
         },
         PassCardError as _ => ErrorId::CardInvalid,

@@ -50,6 +50,11 @@ pub enum PassFileError {
     /// A record is damaged.
     #[error("a record of the pass is damaged; fetch the next period's pass")]
     Damaged,
+    /// What was to be sent is not in the file, or may not be.
+    #[error(
+        "the pass file could not be written, so nothing is sent; free some space, then start again"
+    )]
+    NotWritten,
 }
 
 impl PassFile {
@@ -118,8 +123,9 @@ impl PassFile {
     /// The pass of a period, if there is one.
     ///
     /// # Errors
-    /// If its records are damaged.
+    /// If its records are damaged, or the last change could not be written.
     pub fn holder(&self, pinned: &Pinned, period: Period) -> Result<Option<Holder>, Failure> {
+        self.check_written()?;
         Holder::restore(pinned.clone(), period, &self.contents.records)
             .map_err(|_| PassFileError::Damaged)
             .blame_input(&self.path)
@@ -128,15 +134,22 @@ impl PassFile {
     /// The request for a period's pass that has no answer yet, if there is one.
     ///
     /// # Errors
-    /// If its records are damaged.
+    /// As [`PassFile::holder`].
     pub fn pending_request(
         &self,
         pinned: &Pinned,
         period: Period,
     ) -> Result<Option<PendingRequest>, Failure> {
+        self.check_written()?;
         PendingRequest::restore(pinned.clone(), period, &self.contents.records)
             .map_err(|_| PassFileError::Damaged)
             .blame_input(&self.path)
+    }
+
+    /// Memory is ahead of the file after a failed change, and its records must not be sent.
+    fn check_written(&self) -> Result<(), Failure> {
+        let written = if self.failed { Err(PassFileError::NotWritten) } else { Ok(()) };
+        written.blame_io(&self.path)
     }
 
     /// Deletes records of past periods, so that a thief of the file does not find them.
@@ -254,6 +267,23 @@ mod tests {
         assert!(message(create().err()).contains("the pass file exists"));
         let file = PassFile::open(&path, &key).unwrap();
         assert!(matches!(file.account(), ("ada", Evidence::Secret(secret)) if secret == "secret"));
+    }
+
+    #[test]
+    fn nothing_comes_out_of_a_file_that_could_not_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        let (path, key) = (inner.join("pass"), key_file(folder.path()));
+        let mut file = PassFile::create(&path, &key, &card(), "ada", Evidence::default()).unwrap();
+        let pinned = file.card().unwrap().pinned;
+        assert!(file.pending_request(&pinned, Period(0)).unwrap().is_none());
+        std::fs::remove_dir_all(&inner).unwrap();
+        let change = Change::put(b"key".to_vec(), b"value".to_vec());
+        assert!(file.commit(&[change]).is_err());
+        let refused = file.pending_request(&pinned, Period(0)).err().unwrap().to_string();
+        assert!(refused.contains("could not be written"), "{refused}");
+        assert!(file.holder(&pinned, Period(0)).is_err());
     }
 
     /// Content that is read before the lock is held may be outdated.
