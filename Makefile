@@ -19,7 +19,7 @@ MUTANTS := 27.1.0
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
 # and beside both all others, of two test programs at a time.
 TEST_THREADS ?= 4
-WAITING_THREADS ?= 6
+WAITING_THREADS ?= 4
 OTHER_THREADS ?= 1
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
 YIELDING := nice -n 10

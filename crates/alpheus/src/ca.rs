@@ -125,7 +125,7 @@ enum Command {
         /// The authority's folder
         folder: PathBuf,
         /// Identity folders, whose `ca.pem` is replaced
-        #[arg(value_name = "FOLDER")]
+        #[arg(required = true, value_name = "FOLDER")]
         identities: Vec<PathBuf>,
         /// Every certificate is renewed: the old authority counts no more
         #[arg(long)]
@@ -194,10 +194,16 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), Failure> {
     let authority = Folder::existing(folder);
     let _alone = lock_folder(folder)?;
+    // Before anything is written.
+    for identity in identities {
+        pki::read_certificate(&identity.join(CERTIFICATE))?;
+    }
     if finish {
         pki::finish_rollover(&authority, identities)?;
-    } else {
-        pki::begin_rollover(&authority)?;
+    } else if !pki::begin_rollover(&authority)? {
+        eprintln!(
+            "the authority is being replaced already: its file of authorities is copied again"
+        );
     }
     for identity in identities {
         println!("{}", pki::trust(&authority, identity)?.display());
@@ -233,21 +239,23 @@ fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
     let (key, path) = (authority_key(&authority)?, authority.path(REVOKED));
     let _alone = lock_folder(folder)?;
     let known = revocations::list_of(&path, &key.verifying_key())?;
-    let digests = certificates.iter().map(|path| certificate_digest(path));
-    let list = known.with(digests.collect::<Result<Vec<_>, _>>()?);
+    let digests = certificates.iter().map(|path| certificate_digests(path));
+    let list = known.with(digests.collect::<Result<Vec<_>, _>>()?.concat());
     let text = revocations::to_text(&Signed::new(&list, &key));
     replace(&path, text, Readers::Everybody).blame_io(&path)?;
     println!("{}", path.display());
     Ok(())
 }
 
-/// What names a certificate in the list: a TLS certificate by its key, or one of the protocol.
-fn certificate_digest(path: &Path) -> Result<Digest, Failure> {
+/// What names a certificate in the list. That of TLS is named by its key, and by itself for builds that do
+/// not know keys.
+fn certificate_digests(path: &Path) -> Result<Vec<Digest>, Failure> {
     let text = read_text(path)?;
-    match deployment::from_hex(&text) {
-        Some(certificate) => Ok(certificate.digest()),
-        None => key_digest(&pki::read_certificate(path)?, path),
+    if let Some(certificate) = deployment::from_hex(&text) {
+        return Ok(vec![certificate.digest()]);
     }
+    let certificate = pki::read_certificate(path)?;
+    Ok(vec![tls_digest(&certificate), key_digest(&certificate, path)?])
 }
 
 /// What names the key of a TLS certificate in the list.

@@ -49,8 +49,8 @@ Rows of a query with `integrity = 'verified'` are signed by the controllers of t
 that holds is what these controllers have signed; any of them could have changed it. The identity
 folder says whom to trust: it has the authority's and the service's keys. If it also has a note of
 your statement (`verified.known`), each row must be one of that statement. Else the meaning of the
-rows is printed, for you to compare. If a row does not hold, a window has neither a row nor a
-receipt, or no row has a result, the exit code is not 0.";
+rows is printed, for you to compare. If a row does not hold, a window has a receipt and no row, or
+no row has a result, the exit code is not 0. Windows with neither are named.";
 
 /// Arguments of `alpheus verify`.
 #[derive(Debug, clap::Args)]
@@ -172,6 +172,9 @@ fn read(file: &Path) -> Result<Evidence, Failure> {
     let text = std::fs::read_to_string(file).blame_io(file)?;
     let evidence: Evidence = serde_json::from_str(&text).blame_input(file)?;
     if [FORMAT, BARE_FORMAT].contains(&evidence.format) {
+        if evidence.schema.is_none() {
+            eprintln!("the file has no schema, so its rows are not compared with your statement");
+        }
         return Ok(evidence);
     }
     let known = format!("the file has format {}, not {FORMAT}", evidence.format);
@@ -265,7 +268,7 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
     }
     let (mut missing, withheld) = (0, verifier.withheld());
     for gap in &withheld {
-        missing += gap.windows();
+        missing += gap.withheld();
         if printed(writeln!(out, "{gap}"))?.is_break() {
             break;
         }

@@ -133,7 +133,7 @@ impl VaultKey {
 }
 
 /// Whether a secret is the base64 of 32 bytes that look drawn. Text and patterns do not: of random bytes
-/// fewer than one in 10^13 would be taken for them.
+/// fewer than one in 10^9 would be taken for them.
 fn is_random(secret: &[u8]) -> bool {
     let Ok(bytes) = BASE64.decode(secret.trim_ascii_end()).map(Zeroizing::new) else {
         return false;

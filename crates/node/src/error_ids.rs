@@ -113,7 +113,9 @@ fn refusal(problem: &Problem) -> ErrorId {
         ("missing", _) => ErrorId::NotFound,
         ("taken", _) => ErrorId::QueryNameTaken,
         ("malformed", _) => ErrorId::ServerOtherVersion,
-        ("stopping" | "busy" | "unreachable", _) | (_, 429 | 502..=504) => ErrorId::ServerBusy,
+        ("stopping" | "busy" | "unreachable", _) | (_, 408 | 429 | 502..=504) => {
+            ErrorId::ServerBusy
+        }
         (_, 500..) => ErrorId::ServerFailed,
         _ => ErrorId::RequestRefused,
     }

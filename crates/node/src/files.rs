@@ -39,8 +39,8 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Resu
     file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).blame_io(path)
 }
 
-/// Replaces a file as a whole, durably: after a crash there is the old one or the new one. Mode
-/// and owner stay. Nothing is written where a link leads to.
+/// Replaces a file as a whole, durably: after a crash there is the old one or the new one. Its mode
+/// stays, and its owner if this user may give files away. Nothing is written where a link leads to.
 ///
 /// # Errors
 /// The system's error; the old file is still there then.
@@ -67,7 +67,13 @@ fn write_like(path: &Path, (new, readers): (&Path, Readers), bytes: &[u8]) -> io
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(readers.mode().bits()).open(new)?;
     if let Ok(before) = fs::metadata(path) {
-        fchown(&file, Some(before.uid()), Some(before.gid()))?;
+        let new = file.metadata()?;
+        if (before.uid(), before.gid()) != (new.uid(), new.gid()) {
+            match fchown(&file, Some(before.uid()), Some(before.gid())) {
+                Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+                _ => {}
+            }
+        }
         file.set_permissions(before.permissions())?;
     }
     file.write_all(bytes)?;

@@ -144,19 +144,33 @@ pub fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
 /// If its files exist or cannot be written.
 pub fn make_authority(folder: &Folder) -> Result<(), Failure> {
     let key = KeyPair::generate().blame(Category::Io)?;
-    let certificate = authority_params().self_signed(&key).blame(Category::Io)?;
+    let certificate = new_authority(&key).self_signed(&key).blame(Category::Io)?;
     folder.write(identity::AUTHORITY, &certificate.pem())?;
     folder.write_private(AUTHORITY_KEY, &Zeroizing::new(key.serialize_pem()))
 }
 
-fn authority_params() -> CertificateParams {
+/// Another authority. Its name has a part of its key: some libraries choose among authorities by name alone.
+fn new_authority(key: &KeyPair) -> CertificateParams {
+    // Behind the byte that says how the point is written.
+    let own = HEXLOWER.encode(key.der_bytes().get(1..5).unwrap_or_default());
+    authority_params(&format!("Alpheus authority {own}"))
+}
+
+fn authority_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "Alpheus test authority");
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     (params.not_before, params.not_after) = validity(3650);
     params
+}
+
+/// Who issues: the authority whose key is in the folder, under its name.
+fn issuer(authority: &Folder) -> Result<Issuer<'static, KeyPair>, Failure> {
+    let path = authority.path(AUTHORITY_KEY);
+    let key = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
+    Ok(Issuer::new(authority_params(&rollover::name_of(authority, &key)?), key))
 }
 
 /// Issues an identity: a certificate for a role and a name, its key, and the authority's certificate.
@@ -170,9 +184,7 @@ pub fn issue(
     hosts: &[String],
     days: u32,
 ) -> Result<(), Failure> {
-    let path = authority.path(AUTHORITY_KEY);
-    let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
-    let issuer = Issuer::new(authority_params(), issuer);
+    let issuer = issuer(authority)?;
     let key = KeyPair::generate().blame(Category::Io)?;
     let certificate = leaf(name, hosts, days)?.signed_by(&key, &issuer).blame(Category::Io)?;
     identity_folder.write(identity::CERTIFICATE, &certificate.pem())?;
@@ -187,14 +199,11 @@ pub fn issue(
 /// If the authority's files or the certificate cannot be read, the authority has not issued it, or
 /// the file cannot be replaced.
 pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Failure> {
-    let path = authority.path(AUTHORITY_KEY);
-    let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
     let der = read_certificate(certificate)?;
     let name = Name::of_certificate(&der).blame_input(certificate)?;
     let authorities = rollover::keys(authority)?;
     let known = IssuedCertificate::open(&der, &authorities).blame_input(certificate)?;
-    let issuer = Issuer::new(authority_params(), issuer);
-    let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer);
+    let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer(authority)?);
     replace(certificate, renewed.blame(Category::Io)?.pem(), Readers::Everybody)
         .blame_io(certificate)
 }

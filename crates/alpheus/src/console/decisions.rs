@@ -64,10 +64,15 @@ pub(super) async fn pause(
     let place = Place::of(&owner, &stream).await?;
     let nothing = ResolvedPolicy::private(&place.schema);
     let done = place.submit(&owner, nothing).await?;
+    let mut failed = None;
     for reader in &pause.end {
-        place.end_grant(&owner, reader).await.map(drop)?;
+        // One whose access cannot be ended does not keep it for the others.
+        if let Err(error) = place.end_grant(&owner, reader).await {
+            failed = Some(error);
+        }
     }
-    Ok(done)
+    let said = "the device is paused; look at the readers, since access of one could not be ended";
+    failed.map_or(Ok(done), |error| Err(error.with_help(said)))
 }
 
 /// What is allowed again, as the page showed it.

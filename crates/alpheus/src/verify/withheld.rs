@@ -1,8 +1,9 @@
 //! Windows of which the service shows nothing.
 //!
-//! From its first one on, a plan has a row for each window, whether it opened or not. So a window between
-//! others that has no row was withheld, or the service has lost it. The first rows may be deleted because
-//! of their age, and the last ones may still come: see [`gaps`].
+//! A window with a receipt has a row, so one without was withheld, or the service has lost it. Windows in
+//! which none of a query's devices was online have neither. Nobody can tell them from windows that the
+//! service withholds whole, so they are named and hold nothing against it. The first rows may be deleted
+//! because of their age, and the last ones may still come: see [`gaps`].
 
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_policy::plan::Plan;
@@ -63,8 +64,13 @@ pub(super) struct Gap {
 
 impl Gap {
     /// How many windows it has.
-    pub(super) fn windows(&self) -> u64 {
+    fn windows(&self) -> u64 {
         (self.end - self.start) / self.length
+    }
+
+    /// How many of its windows had results.
+    pub(super) fn withheld(&self) -> u64 {
+        if self.has_receipt { self.windows() } else { 0 }
     }
 }
 
@@ -80,17 +86,17 @@ impl fmt::Display for Gap {
         };
         match self.has_receipt {
             true => {
-                write!(f, ": withheld: controllers have signed {of}, and the service shows no row")
+                write!(f, ": withheld: there is a receipt of {of}, and the service shows no row")
             }
             false => write!(
                 f,
-                ": withheld: the service shows neither row nor receipt of {of}, or has lost it"
+                ": neither row nor receipt of {of}: no device was online, or the service withholds it"
             ),
         }
     }
 }
 
-/// The windows of a plan that have no row and must. `read` is when the service was asked, in milliseconds.
+/// The windows of a plan that have no row. `read` is when the service was asked, in milliseconds.
 /// Windows after the last that is shown count if the query is running and they ended long ago. Those
 /// before the first do not: a plan's first windows have no rows until devices send.
 pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
@@ -116,10 +122,10 @@ fn missing(
     (rows, receipts, possible): (&BTreeSet<u64>, &BTreeSet<u64>, &BTreeSet<u64>),
     due: Option<u64>,
 ) -> Vec<(u64, u64, bool)> {
-    let known: BTreeSet<u64> = rows.union(receipts).copied().collect();
-    let (Some(first), Some(last)) = (known.first().copied(), known.last().copied()) else {
-        return Vec::new();
-    };
+    // Receipts may be kept for longer than rows.
+    let Some(first) = rows.first().copied() else { return Vec::new() };
+    let known: BTreeSet<u64> = rows.union(receipts).copied().filter(|at| *at >= first).collect();
+    let last = known.last().copied().unwrap_or(first);
     let (mut next, mut until) = (first, last + length);
     if let Some(due) = due.filter(|due| *due > until) {
         until += (due - until) / length * length;
@@ -180,6 +186,9 @@ mod tests {
         let receipts = [at(1), at(4)];
         let expected = [(at(1), at(2), true), (at(3), at(4), false), (at(4), at(5), true)];
         assert_eq!(found(&[at(0), at(2)], &receipts, &[], None), expected);
+        // Rows before the first one were deleted because of their age.
+        assert_eq!(found(&[at(2)], &receipts, &[], None), expected[1..]);
+        assert_eq!(found(&[], &receipts, &[], None), []);
     }
 
     #[test]
@@ -204,12 +213,12 @@ mod tests {
         let text = gap(50, false).to_string();
         assert_eq!(
             text,
-            "20 – 50, region North: withheld: the service shows neither row nor receipt of these 3 windows, or has lost it"
+            "20 – 50, region North: neither row nor receipt of these 3 windows: no device was online, or the service withholds it"
         );
         assert!(
             gap(30, true)
                 .to_string()
-                .ends_with("controllers have signed this window, and the service shows no row")
+                .ends_with("there is a receipt of this window, and the service shows no row")
         );
     }
 }

@@ -115,8 +115,8 @@ impl RequestError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            // 429: this client has asked too much at once.
-            Self::Refused(problem) => problem.status >= 500 || problem.status == 429,
+            // 408: the request came too slowly. 429: this client has asked too much at once.
+            Self::Refused(problem) => problem.status >= 500 || matches!(problem.status, 408 | 429),
             Self::Malformed { .. } | Self::InsideRuntime => false,
         }
     }

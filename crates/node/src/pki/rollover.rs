@@ -5,7 +5,7 @@
 //! either authority in use, and both of them known.
 
 use super::issued::{IssuedCertificate, PublicKey};
-use super::{AUTHORITY_KEY, Folder, authority_params};
+use super::{AUTHORITY_KEY, Folder, new_authority};
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{Readers, replace};
 use crate::network::identity::{AUTHORITY, CERTIFICATE};
@@ -20,12 +20,11 @@ use zeroize::Zeroizing;
 /// Why an authority is not replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RolloverError {
-    /// Another one is under way.
-    #[error("the authority is being replaced already")]
-    UnderWay,
-    /// None is under way.
-    #[error("the authority is not being replaced")]
-    NotUnderWay,
+    /// The command that began ended between two files.
+    #[error(
+        "the command that began to replace the authority was cut off, and the old one still issues"
+    )]
+    CutOff,
     /// A process would be refused everywhere.
     #[error("the certificate is still of the authority that is replaced")]
     NotRenewed,
@@ -35,35 +34,43 @@ pub enum RolloverError {
 }
 
 /// Creates the authority that takes the place of the one in use. From now on it issues certificates, and
-/// both are in the folder's file of authorities.
+/// both are in the folder's file of authorities. Returns whether it did: if one is being replaced already,
+/// nothing changes.
 ///
 /// # Errors
-/// If one is being replaced already, or a file cannot be read or written.
-pub fn begin(authority: &Folder) -> Result<(), Failure> {
-    let known = known(authority)?;
-    if known.len() > 1 {
-        let help = "finish it first: `alpheus ca rollover FOLDER --finish`";
-        return refused(authority, RolloverError::UnderWay, help);
+/// If a file cannot be read or written.
+pub fn begin(authority: &Folder) -> Result<bool, Failure> {
+    let (known, own) = (known(authority)?, own_key(authority)?);
+    let of_own = |known: &&Certificate| PublicKey::of(known).is_some_and(|key| key == own);
+    let path = authority.path(AUTHORITY);
+    if known.len() > 1 && known.first().is_some_and(|first| of_own(&first)) {
+        return Ok(false);
     }
+    // Without its key, an authority that an earlier command has left there issued nothing.
+    let old = known.iter().find(of_own).ok_or(RolloverError::Unknown).blame_input(&path)?;
+    let old = old.to_pem(LineEnding::LF).blame(Category::Io)?;
     let key = KeyPair::generate().blame(Category::Io)?;
-    let new = authority_params().self_signed(&key).blame(Category::Io)?.pem();
-    let old = fs::read_to_string(authority.path(AUTHORITY)).blame_io(&authority.path(AUTHORITY))?;
+    let new = new_authority(&key).self_signed(&key).blame(Category::Io)?.pem();
     write(authority, AUTHORITY, &(new + &old), Readers::Everybody)?;
     let key = Zeroizing::new(key.serialize_pem());
-    write(authority, AUTHORITY_KEY, &key, Readers::Owner)
+    write(authority, AUTHORITY_KEY, &key, Readers::Owner)?;
+    Ok(true)
 }
 
 /// Forgets the authority that was replaced, if these identities' certificates are all of the one in use.
+/// If none was, nothing changes.
 ///
 /// # Errors
-/// If none is being replaced, a certificate is not renewed yet, or a file cannot be read or written.
+/// If a certificate is not renewed yet, or a file cannot be read or written.
 pub fn finish(authority: &Folder, identities: &[PathBuf]) -> Result<(), Failure> {
-    let known = known(authority)?;
-    if known.len() < 2 {
-        let help = "`alpheus ca rollover FOLDER` begins";
-        return refused(authority, RolloverError::NotUnderWay, help);
+    let (known, own, path) = (known(authority)?, own_key(authority)?, authority.path(AUTHORITY));
+    let first = known.first().ok_or(RolloverError::Unknown).blame_input(&path)?;
+    if PublicKey::of(first).is_none_or(|key| key != own) {
+        let failure = Err(RolloverError::CutOff).blame(Category::Check);
+        let help = "begin again: `alpheus ca rollover FOLDER`, and renew all certificates after it";
+        return failure
+            .map_err(|failure: Failure| failure.at(path.display().to_string()).with_help(help));
     }
-    let own = own_key(authority)?;
     for identity in identities {
         let file = identity.join(CERTIFICATE);
         let der = super::read_certificate(&file)?;
@@ -76,11 +83,7 @@ pub fn finish(authority: &Folder, identities: &[PathBuf]) -> Result<(), Failure>
             });
         }
     }
-    let mut in_use =
-        known.iter().filter(|known| PublicKey::of(known).is_some_and(|key| key == own));
-    let in_use =
-        in_use.next().ok_or(RolloverError::Unknown).blame_input(&authority.path(AUTHORITY))?;
-    let text = in_use.to_pem(LineEnding::LF).blame(Category::Io)?;
+    let text = first.to_pem(LineEnding::LF).blame(Category::Io)?;
     write(authority, AUTHORITY, &text, Readers::Everybody)
 }
 
@@ -102,6 +105,15 @@ pub(super) fn keys(authority: &Folder) -> Result<Vec<PublicKey>, Failure> {
     Ok(keys)
 }
 
+/// The name of the authority that has this key.
+pub(super) fn name_of(authority: &Folder, key: &KeyPair) -> Result<String, Failure> {
+    let (known, own) = (known(authority)?, PublicKey::from(key));
+    let in_use = known.iter().find(|known| PublicKey::of(known).is_some_and(|key| key == own));
+    let in_use = in_use.ok_or(RolloverError::Unknown).blame_input(&authority.path(AUTHORITY))?;
+    let name = in_use.tbs_certificate().subject().to_string();
+    Ok(name.strip_prefix("CN=").unwrap_or(&name).to_owned())
+}
+
 fn known(authority: &Folder) -> Result<Vec<Certificate>, Failure> {
     let path = authority.path(AUTHORITY);
     let pem = fs::read(&path).blame_io(&path)?;
@@ -118,13 +130,6 @@ fn own_key(authority: &Folder) -> Result<PublicKey, Failure> {
 fn write(folder: &Folder, file: &str, text: &str, readers: Readers) -> Result<(), Failure> {
     let path = folder.path(file);
     replace(&path, text, readers).blame_io(&path)
-}
-
-fn refused<T>(folder: &Folder, error: RolloverError, help: &'static str) -> Result<T, Failure> {
-    let failure = Err(error).blame(Category::Check);
-    failure.map_err(|failure: Failure| {
-        failure.at(folder.path(AUTHORITY).display().to_string()).with_help(help)
-    })
 }
 
 #[cfg(test)]
@@ -165,10 +170,10 @@ mod tests {
         let place = Place::new();
         let (authority, service) = (&place.authority, place.identity("service"));
         let first = keys(authority).unwrap();
-        begin(authority).unwrap();
+        assert!(begin(authority).unwrap());
         let [new, old] = &keys(authority).unwrap()[..] else { panic!("two count") };
         assert!(*old == first[0] && *new != *old);
-        assert!(begin(authority).unwrap_err().to_string().contains("already"));
+        assert!(!begin(authority).unwrap() && keys(authority).unwrap().len() == 2, "again");
         assert!(is_of(&service, &first));
         let refused = finish(authority, std::slice::from_ref(&service)).unwrap_err();
         assert!(refused.to_string().contains("still of the authority"), "{refused}");
@@ -181,20 +186,25 @@ mod tests {
         assert_eq!(text(&service), text(&authority.path("")));
         finish(authority, std::slice::from_ref(&service)).unwrap();
         assert!(keys(authority).unwrap() == std::slice::from_ref(new));
-        assert!(finish(authority, &[]).unwrap_err().to_string().contains("not being replaced"));
+        finish(authority, std::slice::from_ref(&service)).unwrap();
+        assert!(keys(authority).unwrap() == std::slice::from_ref(new), "again");
     }
 
     /// Between the two files that a beginning writes.
     #[test]
-    fn after_a_crash_the_authority_in_use_is_the_one_whose_key_is_there() {
+    fn after_a_crash_nobody_takes_the_old_authority_for_the_new_one() {
         let place = Place::new();
         let authority = &place.authority;
         let (first, key) = (keys(authority).unwrap(), authority.path(AUTHORITY_KEY));
         let old = fs::read(&key).unwrap();
-        begin(authority).unwrap();
+        assert!(begin(authority).unwrap());
+        let lost = keys(authority).unwrap().remove(0);
         fs::write(&key, old).unwrap();
         assert!(is_of(&place.identity("service"), &first));
-        finish(authority, &[]).unwrap();
-        assert!(keys(authority).unwrap() == first);
+        assert!(finish(authority, &[]).unwrap_err().to_string().contains("cut off"));
+        assert!(begin(authority).unwrap());
+        let now = keys(authority).unwrap();
+        assert!(now.len() == 2 && now[1] == first[0] && !now.contains(&lost));
+        assert!(!is_of(&place.identity("another"), &first));
     }
 }

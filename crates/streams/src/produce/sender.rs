@@ -223,7 +223,7 @@ impl<C: UploadClient> Carrier<C> {
         self.bytes = (self.bytes / 2).max(BYTES.1);
         if !too_large {
             self.part.set(State::Starting);
-            tracing::warn!(%error, "the service was not reached; frames wait");
+            tracing::warn!(%error, "the service has not taken frames; they wait");
             self.pause()?;
         }
         Ok(())

@@ -192,9 +192,12 @@ impl AskedVerified {
     pub(super) fn has(&self, query: &str) -> bool {
         match std::fs::read_to_string(&self.path) {
             Ok(text) if !is_plain_name(query) => {
-                let verified =
-                    |line| serde_json::from_str::<Line>(line).map_or(true, |line| line.verified);
-                text.lines().any(verified)
+                let mut last = HashMap::new();
+                for line in text.lines() {
+                    let Ok(line) = serde_json::from_str::<Line>(line) else { return true };
+                    last.insert(line.query, line.verified);
+                }
+                last.into_values().any(|verified| verified)
             }
             Ok(text) => says(&text, query),
             Err(error) => error.kind() != ErrorKind::NotFound,

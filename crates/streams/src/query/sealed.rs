@@ -202,7 +202,9 @@ impl Opener {
         answer: Result<T, RequestError>,
     ) -> Result<T, RequestError> {
         if let Err(RequestError::Refused(problem)) = &answer
+            // An answer that says nothing of the statement leaves the note: the query may run.
             && problem.status < 500
+            && !matches!(problem.status, 408 | 409 | 429)
         {
             self.asked.refused(sql);
         }

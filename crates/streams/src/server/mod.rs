@@ -149,7 +149,7 @@ pub struct Args {
     queries_per_consumer: Option<u32>,
     /// How much of a stream is taken in a day [default: what eight days have, and at least 64; 1024
     /// with `frames: events`]
-    #[arg(long, value_name = "MEGABYTES")]
+    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
     stream_megabytes: Option<u32>,
 }
 

@@ -136,7 +136,8 @@ fn refused(why: &RefusedRowError) -> String {
 /// A window over nobody has no sum, and so no columns.
 fn without_data(row: &Row) -> Result<Vec<(String, Value)>, String> {
     let nobody = row.get("population").and_then(Value::as_u64) == Some(0);
-    let is_empty = row.iter().all(|(name, value)| !value.is_number() || is_in_every_row(name));
+    let is_beside = |name: &str| is_in_every_row(name) || BESIDE.contains(&name);
+    let is_empty = row.iter().all(|(name, value)| !value.is_number() || is_beside(name));
     if nobody && is_empty { Ok(Vec::new()) } else { Err(refused(&RefusedRowError::NotSealed)) }
 }
 
