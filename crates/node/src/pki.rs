@@ -16,7 +16,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use issued::IssuedCertificate;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, SanType,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
 pub use rollover::{RolloverError, begin as begin_rollover, finish as finish_rollover, trust};
 use rustls::pki_types::CertificateDer;

@@ -3,7 +3,7 @@
 //!
 //! - [`evidence`]: what it states for an impact assessment,
 //! - [`engine`]: policy manager and transformer, on their own thread,
-//! - [`intake`]: frames of devices, into the log,
+//! - [`mod@intake`]: frames of devices, into the log,
 //! - [`lost_state`]: signs that the state is older than what others have seen,
 //! - [`outages`]: who is waited for after the service was away,
 //! - [`service_clock`]: the time, also when the machine's clock jumps,
