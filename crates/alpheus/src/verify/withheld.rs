@@ -52,6 +52,17 @@ impl Run {
     }
 }
 
+/// What there is of windows without a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// Nothing.
+    Nothing,
+    /// A receipt.
+    Receipt,
+    /// A receipt, and all rows are later: they may be kept for a shorter time.
+    OldReceipt,
+}
+
 /// Windows one after the other without a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Gap {
@@ -59,7 +70,7 @@ pub(super) struct Gap {
     end: u64,
     length: u64,
     group: Vec<(String, String)>,
-    has_receipt: bool,
+    rest: Rest,
 }
 
 impl Gap {
@@ -70,7 +81,7 @@ impl Gap {
 
     /// How many of its windows had results.
     pub(super) fn withheld(&self) -> u64 {
-        if self.has_receipt { self.windows() } else { 0 }
+        if self.rest == Rest::Receipt { self.windows() } else { 0 }
     }
 }
 
@@ -84,11 +95,15 @@ impl fmt::Display for Gap {
             1 => "this window".to_owned(),
             many => format!("these {many} windows"),
         };
-        match self.has_receipt {
-            true => {
+        match self.rest {
+            Rest::Receipt => {
                 write!(f, ": withheld: there is a receipt of {of}, and the service shows no row")
             }
-            false => write!(
+            Rest::OldReceipt => write!(
+                f,
+                ": there is a receipt of {of}, and no row: it was deleted because of its age, or is withheld"
+            ),
+            Rest::Nothing => write!(
                 f,
                 ": neither row nor receipt of {of}: no device was online, or the service withholds it"
             ),
@@ -105,40 +120,35 @@ pub(super) fn gaps(run: &Run, read: Option<u64>, running: bool) -> Vec<Gap> {
     let late = plan.grace.0 / 1000 + PATIENCE.max(2 * length);
     let due = read.filter(|_| running).map(|read| read.saturating_sub(late));
     let missing = missing(length, (&run.rows, &run.receipts, &run.possible), due);
-    let gap = |(start, end, has_receipt)| Gap {
-        start,
-        end,
-        length,
-        group: plan.group.clone(),
-        has_receipt,
-    };
+    let gap = |(start, end, rest)| Gap { start, end, length, group: plan.group.clone(), rest };
     missing.into_iter().map(gap).collect()
 }
 
-/// Ranges of windows without a row, and whether each window of them has a receipt. Windows that end before
+/// Ranges of windows without a row, and what there is of each window of them. Windows that end before
 /// it is `due` must have one.
 fn missing(
     length: u64,
     (rows, receipts, possible): (&BTreeSet<u64>, &BTreeSet<u64>, &BTreeSet<u64>),
     due: Option<u64>,
-) -> Vec<(u64, u64, bool)> {
-    // Receipts may be kept for longer than rows.
-    let Some(first) = rows.first().copied() else { return Vec::new() };
+) -> Vec<(u64, u64, Rest)> {
+    let start = rows.first().copied().unwrap_or(u64::MAX);
+    let old = receipts.range(..start).filter(|at| !possible.contains(*at));
+    let mut found: Vec<_> = old.map(|at| (*at, at + length, Rest::OldReceipt)).collect();
+    let Some(first) = rows.first().copied() else { return found };
     let known: BTreeSet<u64> = rows.union(receipts).copied().filter(|at| *at >= first).collect();
     let last = known.last().copied().unwrap_or(first);
     let (mut next, mut until) = (first, last + length);
     if let Some(due) = due.filter(|due| *due > until) {
         until += (due - until) / length * length;
     }
-    let mut found = Vec::new();
     let shown = |start: &u64| rows.contains(start) || possible.contains(start);
     let stops: BTreeSet<u64> = known.iter().chain(possible).copied().chain([until]).collect();
     for stop in stops.range(next..=until) {
         if *stop > next {
-            found.push((next, *stop, false));
+            found.push((next, *stop, Rest::Nothing));
         }
         if receipts.contains(stop) && !shown(stop) && *stop < until {
-            found.push((*stop, stop + length, true));
+            found.push((*stop, stop + length, Rest::Receipt));
         }
         next = stop + length;
     }
@@ -160,7 +170,7 @@ mod tests {
         receipts: &[u64],
         possible: &[u64],
         due: Option<u64>,
-    ) -> Vec<(u64, u64, bool)> {
+    ) -> Vec<(u64, u64, Rest)> {
         let of = |starts: &[u64]| set(starts.iter().copied());
         missing(LENGTH, (&of(rows), &of(receipts), &of(possible)), due)
     }
@@ -172,11 +182,14 @@ mod tests {
         assert_eq!(found(&all, &[at(1)], &[], None), []);
         assert_eq!(found(&[], &[], &[], None), []);
         let some = [at(0), at(3), at(7)];
-        assert_eq!(found(&some, &[], &[], None), [(at(1), at(3), false), (at(4), at(7), false)]);
+        assert_eq!(
+            found(&some, &[], &[], None),
+            [(at(1), at(3), Rest::Nothing), (at(4), at(7), Rest::Nothing)]
+        );
         // A row that may be of this plan counts.
         assert_eq!(
             found(&some, &[], &[at(1), at(2), at(5)], None),
-            [(at(4), at(5), false), (at(6), at(7), false)]
+            [(at(4), at(5), Rest::Nothing), (at(6), at(7), Rest::Nothing)]
         );
     }
 
@@ -184,11 +197,16 @@ mod tests {
     fn a_receipt_without_a_row_shows_that_the_window_opened() {
         let at = |window: u64| 100_000_000 + window * LENGTH;
         let receipts = [at(1), at(4)];
-        let expected = [(at(1), at(2), true), (at(3), at(4), false), (at(4), at(5), true)];
+        let expected = [
+            (at(1), at(2), Rest::Receipt),
+            (at(3), at(4), Rest::Nothing),
+            (at(4), at(5), Rest::Receipt),
+        ];
         assert_eq!(found(&[at(0), at(2)], &receipts, &[], None), expected);
-        // Rows before the first one were deleted because of their age.
-        assert_eq!(found(&[at(2)], &receipts, &[], None), expected[1..]);
-        assert_eq!(found(&[], &receipts, &[], None), []);
+        // The first row is later: others may have been deleted because of their age.
+        let old = |window| (at(window), at(window + 1), Rest::OldReceipt);
+        assert_eq!(found(&[at(2)], &receipts, &[], None), [old(1), expected[1], expected[2]]);
+        assert_eq!(found(&[], &receipts, &[], None), [old(1), old(4)]);
     }
 
     #[test]
@@ -197,26 +215,26 @@ mod tests {
         let rows = [at(2), at(3)];
         assert_eq!(found(&rows, &[], &[], None), []);
         assert_eq!(found(&rows, &[], &[], Some(at(4) + 5)), []);
-        assert_eq!(found(&rows, &[], &[], Some(at(4) + 25)), [(at(4), at(6), false)]);
-        assert_eq!(found(&rows, &[], &[at(4)], Some(at(4) + 25)), [(at(5), at(6), false)]);
+        assert_eq!(found(&rows, &[], &[], Some(at(4) + 25)), [(at(4), at(6), Rest::Nothing)]);
+        assert_eq!(found(&rows, &[], &[at(4)], Some(at(4) + 25)), [(at(5), at(6), Rest::Nothing)]);
     }
 
     #[test]
     fn a_gap_says_which_windows_it_has() {
-        let gap = |end, has_receipt| Gap {
+        let gap = |end, rest| Gap {
             start: 20,
             end,
             length: LENGTH,
             group: vec![("region".to_owned(), "North".to_owned())],
-            has_receipt,
+            rest,
         };
-        let text = gap(50, false).to_string();
+        let text = gap(50, Rest::Nothing).to_string();
         assert_eq!(
             text,
             "20 – 50, region North: neither row nor receipt of these 3 windows: no device was online, or the service withholds it"
         );
         assert!(
-            gap(30, true)
+            gap(30, Rest::Receipt)
                 .to_string()
                 .ends_with("there is a receipt of this window, and the service shows no row")
         );
