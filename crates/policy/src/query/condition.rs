@@ -25,16 +25,26 @@ pub(super) fn condition(reader: &mut Reader) -> Result<Condition, QueryError> {
     }
 }
 
-/// Whether a condition on this name can be read without quotes. Some words mean something else there.
+/// Whether conditions on this name can be read without quotes. Some words mean something else there, some
+/// of them only in parentheses.
 pub(super) fn is_readable(name: &str) -> bool {
-    let Ok(words) = words(&format!("{name} = ''")) else { return false };
+    [format!("{name} = ''"), format!("({name} = '')"), format!("({name} IN (''))")]
+        .iter()
+        .all(|condition| is_about(condition, name))
+}
+
+fn is_about(condition: &str, name: &str) -> bool {
+    let Ok(words) = words(condition) else { return false };
     let mut parser = Parser::new(&StreamDialect).with_tokens_with_locations(words);
-    match parser.parse_expr() {
-        Ok(Expr::BinaryOp { left, .. }) => {
-            matches!(*left, Expr::Identifier(read) if read.value == name && read.quote_style.is_none())
-        }
-        _ => false,
-    }
+    let read = match parser.parse_expr() {
+        Ok(Expr::Nested(inner)) => *inner,
+        Ok(read) => read,
+        Err(_) => return false,
+    };
+    let (Expr::BinaryOp { left: of, .. } | Expr::InList { expr: of, .. }) = read else {
+        return false;
+    };
+    matches!(*of, Expr::Identifier(read) if read.value == name && read.quote_style.is_none())
 }
 
 /// Converts expressions. An expression without its own location is reported at the start of

@@ -64,6 +64,7 @@ fn a_name_in_quotes_is_a_name_whatever_it_is() {
         "heart rate",
         "größe",
         "Ж",
+        "SELECT",
         "FROM",
         "AS",
         "WINDOW",
