@@ -220,7 +220,7 @@ fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failu
     for path in certificates {
         let file = if path.is_dir() { path.join(CERTIFICATE) } else { path.clone() };
         let certificate = pki::read_certificate(&file)?;
-        let names = [tls_digest(&certificate), key_digest(&certificate, &file)?];
+        let names = tls_digests(&certificate, &file)?;
         if names.iter().any(|name| revoked.certificates.contains(name)) {
             let failure = Err("the certificate or its key is revoked, and is not extended");
             return failure.blame(Category::Check).map_err(|failure| {
@@ -247,21 +247,19 @@ fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What names a certificate in the list. That of TLS is named by its key, and by itself for builds that do
-/// not know keys.
+/// What names a certificate in the list.
 fn certificate_digests(path: &Path) -> Result<Vec<Digest>, Failure> {
     let text = read_text(path)?;
     if let Some(certificate) = deployment::from_hex(&text) {
         return Ok(vec![certificate.digest()]);
     }
-    let certificate = pki::read_certificate(path)?;
-    Ok(vec![tls_digest(&certificate), key_digest(&certificate, path)?])
+    Ok(tls_digests(&pki::read_certificate(path)?, path)?.to_vec())
 }
 
-/// What names the key of a TLS certificate in the list.
-fn key_digest(certificate: &[u8], path: &Path) -> Result<Digest, Failure> {
+/// What names a TLS certificate in the list: itself, for builds that do not know keys, and its key.
+fn tls_digests(certificate: &[u8], path: &Path) -> Result<[Digest; 2], Failure> {
     let key = public_key(certificate).ok_or("the certificate cannot be read").blame_input(path)?;
-    Ok(tls_key_digest(&key))
+    Ok([tls_digest(certificate), tls_key_digest(&key)])
 }
 
 fn init(folder: &Path) -> Result<(), Failure> {

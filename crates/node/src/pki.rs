@@ -168,9 +168,13 @@ fn authority_params(name: &str) -> CertificateParams {
 
 /// Who issues: the authority whose key is in the folder, under its name.
 fn issuer(authority: &Folder) -> Result<Issuer<'static, KeyPair>, Failure> {
-    let path = authority.path(AUTHORITY_KEY);
-    let key = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
+    let key = key_pair(authority)?;
     Ok(Issuer::new(authority_params(&rollover::name_of(authority, &key)?), key))
+}
+
+fn key_pair(authority: &Folder) -> Result<KeyPair, Failure> {
+    let pair = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?);
+    pair.blame_input(&authority.path(AUTHORITY_KEY))
 }
 
 /// Issues an identity: a certificate for a role and a name, its key, and the authority's certificate.
@@ -192,8 +196,8 @@ pub fn issue(
     identity_folder.copy(authority, identity::AUTHORITY)
 }
 
-/// Extends a certificate that the authority has issued, or the one that it replaces: its key, its role, its name and its hosts
-/// stay. The file is replaced as a whole. The private key is not needed.
+/// Extends a certificate that the authority has issued, or the one that it replaces: its key, its role,
+/// its name and its hosts stay. The file is replaced as a whole. The private key is not needed.
 ///
 /// # Errors
 /// If the authority's files or the certificate cannot be read, the authority has not issued it, or

@@ -18,10 +18,9 @@ use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
 use alpheus_stream_runtime::embedded::{Controllers, Stores};
 use alpheus_stream_runtime::results::{Row, Sealed};
-use alpheus_stream_runtime::storage::Topics;
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};
-use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
+use alpheus_transport::local;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,16 +196,7 @@ fn lies(running: &mut Running, honest: &Value) {
 
 /// Writes them into the stopped service's store.
 fn publish_lies(running: &mut Running, honest: &Value) {
-    let api = running.server.trim_start_matches("https://").to_owned();
-    running.service.kill();
-    {
-        let topics = Topics::new(4).unwrap();
-        let folder = running.place.path("run/service");
-        let store = local::open(&folder, &local::Options::default()).unwrap();
-        let partition = topics.results.partition(0);
-        let fetched = store.read(&partition, Offset(0), Limits::default()).unwrap();
-        let stored: Vec<Row> =
-            fetched.map(|record| serde_json::from_slice(&record.value).unwrap()).collect();
+    running.publish(|stored| {
         let is_honest = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
         let row = stored.iter().find(is_honest).unwrap();
         let has_sum = |row: &&Row| row.sealed.as_ref().is_some_and(|sealed| sealed.sum.is_some());
@@ -218,14 +208,8 @@ fn publish_lies(running: &mut Running, honest: &Value) {
         let closed = Row { status: "late".to_owned(), sealed: None, ..plain.clone() };
         let plain = Row { sealed: None, ..plain };
         let moved = Row { sealed: other.sealed.clone(), ..row.clone() };
-        let mut batch = Batch::new();
-        for row in [&plain, &empty, &moved, &closed] {
-            let value = serde_json::to_vec(row).unwrap();
-            batch.append(&partition, &NewRecord { value: &value, ..Default::default() }).unwrap();
-        }
-        store.commit(batch).unwrap();
-    }
-    running.service = running.place.server(&api);
+        vec![plain, empty, moved, closed]
+    });
 }
 
 /// One process plays the consumer too, and gives the rows that it would give unsealed.

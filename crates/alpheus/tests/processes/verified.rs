@@ -11,11 +11,9 @@ use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_node::network::role::Role;
 use alpheus_stream_runtime::results::Row;
-use alpheus_stream_runtime::storage::Topics;
 use alpheus_streams::deployment;
 use alpheus_streams::query::receipts::{open_plan, window_of};
 use alpheus_streams::revocations::open_identity;
-use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
 use data_encoding::HEXLOWER;
 use serde_json::Value;
 use std::fs::Permissions;
@@ -244,30 +242,13 @@ fn another_plan_than_asked(running: &Running) {
 /// Writes two rows more for an honest one's window into the stopped service's store: another number, and
 /// the same without receipts.
 fn publish_unsigned(running: &mut Running, honest: &Value) {
-    let api = running.server.trim_start_matches("https://").to_owned();
-    running.service.kill();
-    {
-        let topics = Topics::new(4).unwrap();
-        let folder = running.place.path("run/service");
-        let store = local::open(&folder, &local::Options::default()).unwrap();
-        let partition = topics.results.partition(0);
-        let fetched = store.read(&partition, Offset(0), Limits::default()).unwrap();
-        let stored: Vec<Row> =
-            fetched.map(|record| serde_json::from_slice(&record.value).unwrap()).collect();
+    running.publish(|stored| {
         let same = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
-        let row = stored.iter().find(same).unwrap();
-        let mut other = row.clone();
+        let mut other = stored.iter().find(same).unwrap().clone();
         other.outputs[0].1 = "999".into();
         let plain = Row { verified: None, ..other.clone() };
-        let mut batch = Batch::new();
-        for row in [&other, &plain] {
-            let value = serde_json::to_vec(row).unwrap();
-            let record = NewRecord { value: &value, ..Default::default() };
-            batch.append(&partition, &record).unwrap();
-        }
-        store.commit(batch).unwrap();
-    }
-    running.service = running.place.server(&api);
+        vec![other, plain]
+    });
 }
 
 /// The service publishes rows that nobody has signed: another number, and one that it says is not

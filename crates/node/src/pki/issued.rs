@@ -27,6 +27,11 @@ impl PublicKey {
         let info = certificate.tbs_certificate().subject_public_key_info();
         Some(PublicKey(info.subject_public_key.as_bytes()?.to_vec()))
     }
+
+    /// Whether a certificate is for this key.
+    pub(super) fn is_of(&self, certificate: &Certificate) -> bool {
+        PublicKey::of(certificate).is_some_and(|key| key == *self)
+    }
 }
 
 impl From<&KeyPair> for PublicKey {

@@ -5,7 +5,7 @@
 //! either authority in use, and both of them known.
 
 use super::issued::{IssuedCertificate, PublicKey};
-use super::{AUTHORITY_KEY, Folder, new_authority};
+use super::{AUTHORITY_KEY, Folder, key_pair, new_authority};
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{Readers, replace};
 use crate::network::identity::{AUTHORITY, CERTIFICATE};
@@ -40,15 +40,12 @@ pub enum RolloverError {
 /// # Errors
 /// If a file cannot be read or written.
 pub fn begin(authority: &Folder) -> Result<bool, Failure> {
-    let (known, own) = (known(authority)?, own_key(authority)?);
-    let of_own = |known: &&Certificate| PublicKey::of(known).is_some_and(|key| key == own);
-    let path = authority.path(AUTHORITY);
-    if known.len() > 1 && known.first().is_some_and(|first| of_own(&first)) {
+    let (known, own) = (known(authority)?, PublicKey::from(&key_pair(authority)?));
+    if known.len() > 1 && known.first().is_some_and(|first| own.is_of(first)) {
         return Ok(false);
     }
     // Without its key, an authority that an earlier command has left there issued nothing.
-    let old = known.iter().find(of_own).ok_or(RolloverError::Unknown).blame_input(&path)?;
-    let old = old.to_pem(LineEnding::LF).blame(Category::Io)?;
+    let old = in_use(&known, &own, authority)?.to_pem(LineEnding::LF).blame(Category::Io)?;
     let key = KeyPair::generate().blame(Category::Io)?;
     let new = new_authority(&key).self_signed(&key).blame(Category::Io)?.pem();
     write(authority, AUTHORITY, &(new + &old), Readers::Everybody)?;
@@ -63,9 +60,10 @@ pub fn begin(authority: &Folder) -> Result<bool, Failure> {
 /// # Errors
 /// If a certificate is not renewed yet, or a file cannot be read or written.
 pub fn finish(authority: &Folder, identities: &[PathBuf]) -> Result<(), Failure> {
-    let (known, own, path) = (known(authority)?, own_key(authority)?, authority.path(AUTHORITY));
+    let (known, own) = (known(authority)?, PublicKey::from(&key_pair(authority)?));
+    let path = authority.path(AUTHORITY);
     let first = known.first().ok_or(RolloverError::Unknown).blame_input(&path)?;
-    if PublicKey::of(first).is_none_or(|key| key != own) {
+    if !own.is_of(first) {
         let failure = Err(RolloverError::CutOff).blame(Category::Check);
         let help = "begin again: `alpheus ca rollover FOLDER`, and renew all certificates after it";
         return failure
@@ -107,9 +105,8 @@ pub(super) fn keys(authority: &Folder) -> Result<Vec<PublicKey>, Failure> {
 
 /// The name of the authority that has this key.
 pub(super) fn name_of(authority: &Folder, key: &KeyPair) -> Result<String, Failure> {
-    let (known, own) = (known(authority)?, PublicKey::from(key));
-    let in_use = known.iter().find(|known| PublicKey::of(known).is_some_and(|key| key == own));
-    let in_use = in_use.ok_or(RolloverError::Unknown).blame_input(&authority.path(AUTHORITY))?;
+    let known = known(authority)?;
+    let in_use = in_use(&known, &PublicKey::from(key), authority)?;
     let name = in_use.tbs_certificate().subject().to_string();
     Ok(name.strip_prefix("CN=").unwrap_or(&name).to_owned())
 }
@@ -122,9 +119,14 @@ fn known(authority: &Folder) -> Result<Vec<Certificate>, Failure> {
         .blame_input(&path)
 }
 
-fn own_key(authority: &Folder) -> Result<PublicKey, Failure> {
-    let pair = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?);
-    Ok(PublicKey::from(&pair.blame_input(&authority.path(AUTHORITY_KEY))?))
+/// The certificate of the authority that has this key.
+fn in_use<'a>(
+    known: &'a [Certificate],
+    own: &PublicKey,
+    authority: &Folder,
+) -> Result<&'a Certificate, Failure> {
+    let found = known.iter().find(|certificate| own.is_of(certificate));
+    found.ok_or(RolloverError::Unknown).blame_input(&authority.path(AUTHORITY))
 }
 
 fn write(folder: &Folder, file: &str, text: &str, readers: Readers) -> Result<(), Failure> {
