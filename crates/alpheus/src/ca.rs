@@ -125,7 +125,7 @@ enum Command {
         /// The authority's folder
         folder: PathBuf,
         /// Identity folders, whose `ca.pem` is replaced
-        #[arg(required = true, value_name = "FOLDER")]
+        #[arg(required = true, value_name = "IDENTITY")]
         identities: Vec<PathBuf>,
         /// Every certificate is renewed: the old authority counts no more
         #[arg(long)]
