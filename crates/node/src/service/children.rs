@@ -9,9 +9,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpSocket;
 
@@ -302,7 +304,9 @@ impl Drop for Children {
     }
 }
 
-/// An address of this machine that is free now, for a process that may be killed and started again.
+/// An address of this machine that nobody listens at, for a process that may be killed and started
+/// again. No other program that asks gets it while this one runs: between the draw and the moment
+/// when the process listens, and while it is started again, the address is free to the system.
 ///
 /// # Errors
 /// If there is none.
@@ -311,14 +315,27 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
     for _ in 0..TRIES {
         let drawn = rng.next_u32().checked_rem(u32::from(PORTS.end - PORTS.start)).unwrap_or(0);
         let port = PORTS.start.saturating_add(u16::try_from(drawn).unwrap_or(0));
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        if is_free(address) {
-            return Ok(address);
+        if claim_port(port) {
+            return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
         }
     }
     // Nearly all are taken: use any free port.
     let listener = TcpListener::bind("127.0.0.1:0").blame(Category::Io)?;
     listener.local_addr().blame(Category::Io)
+}
+
+/// Keeps a port for processes of this program until it ends. `false` if somebody listens there or
+/// another program that asks this function has it.
+pub fn claim_port(port: u16) -> bool {
+    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+    // An abstract name, like a port, belongs to one network namespace and ends with its process.
+    let name = UnixAddr::from_abstract_name(format!("alpheus-port-{port}"));
+    let Ok(claim) = name.and_then(|name| UnixListener::bind_addr(&name)) else { return false };
+    let is_free = is_free(SocketAddr::from(([127, 0, 0, 1], port)));
+    if is_free {
+        CLAIMED.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
+    }
+    is_free
 }
 
 /// Whether nobody listens there. It does not listen itself: a child that is being started has a copy
@@ -331,6 +348,7 @@ fn is_free(address: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn an_address_is_free_until_somebody_listens() {
@@ -340,6 +358,15 @@ mod tests {
         assert!(!is_free(address));
         drop(listener);
         assert!(is_free(address));
+    }
+
+    /// Ten processes of each of many replays side by side: none gets the address of another.
+    #[test]
+    fn no_address_is_given_twice() {
+        let given: HashSet<_> = (0..300).map(|_| free_address().unwrap()).collect();
+        assert_eq!(given.len(), 300);
+        let one = given.iter().next().unwrap().port();
+        assert!(!claim_port(one));
     }
 
     /// A killed process gets its address back, whatever connections are made meanwhile.

@@ -19,11 +19,10 @@ pub(crate) mod tls;
 pub(crate) mod witness;
 
 use alpheus_node::fence::{Fence, FenceFile};
+use alpheus_node::service::children;
 use alpheus_time::Timestamp;
-use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -332,39 +331,16 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
 }
 
 /// An address on this machine that is this test's alone, also while its process is started again.
-/// Tests of other processes draw too before anybody listens there: a locked file keeps each port.
 pub(crate) fn free_address() -> SocketAddr {
-    loop {
-        let address = alpheus_node::service::children::free_address().ok().unwrap();
-        if is_ours(address.port()) {
-            return address;
-        }
-    }
+    children::free_address().ok().unwrap()
 }
 
 /// The first of so many ports in a row that are this test's alone.
 pub(crate) fn free_row(ports: u16) -> u16 {
     loop {
         let first = free_address().port();
-        let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if (first + 1..first + ports).all(|port| is_ours(port) && is_free(port)) {
+        if (first + 1..first + ports).all(children::claim_port) {
             return first;
         }
     }
-}
-
-/// Keeps a port for this test, unless another one has it.
-fn is_ours(port: u16) -> bool {
-    static TAKEN: Mutex<Vec<std::fs::File>> = Mutex::new(Vec::new());
-    let user = std::fs::metadata("/proc/self").unwrap().uid();
-    let folder = std::env::temp_dir().join(format!("alpheus-test-ports-{user}"));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
-    let claim = folder.join(port.to_string());
-    let claim = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(claim);
-    let claim = claim.unwrap();
-    let is_ours = claim.try_lock().is_ok();
-    if is_ours {
-        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
-    }
-    is_ours
 }
