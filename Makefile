@@ -17,7 +17,7 @@ SECONDS_EACH ?= 60
 # The cargo-mutants that `make mutants` works with.
 MUTANTS := 27.1.0
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
-# and beside both all others, of two test programs at a time.
+# and beside both all others, of three test programs at a time, one of which mostly waits.
 TEST_THREADS ?= 4
 WAITING_THREADS ?= 4
 OTHER_THREADS ?= 1
@@ -111,7 +111,7 @@ endef
 .PHONY: installs
 installs: web browser jdk js-tools c-tools .venv/ready # what the build does not need
 
-.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
+.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-build-others step-others step-lean step-js step-python step-c
 # Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
 step-installs:
 	$(call step,installs)
@@ -128,16 +128,18 @@ step-jvm: step-broker
 	$(call step,jvm,$(YIELDING))
 step-processes: step-build step-broker
 	$(call step,processes)
-step-others: step-build step-broker
+step-build-others: step-build
+	$(call step,build-others,$(YIELDING))
+step-others: step-build-others step-broker
 	$(call step,others,$(YIELDING))
-step-lean: step-others
+step-lean: step-build-others
 	$(call step,lean,$(YIELDING))
-# At the end: browsers and meters in Node have clocks, and no processor to spare for others.
-step-js: step-processes step-lean step-installs
+# These have clocks too, so they wait for the tests of whole processes, and what computes gives way to them.
+step-js: step-processes step-installs
 	$(call step,js)
-step-python: step-processes step-others
+step-python: step-processes step-build-others step-js
 	$(call step,python)
-step-c: step-processes step-others step-installs
+step-c: step-processes step-build-others step-js
 	$(call step,c)
 
 .PHONY: rules
@@ -185,7 +187,7 @@ build-others: tools
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run $(OTHERS) \
 	  --message-format json-render-diagnostics >$(TARGET)/others.json
 others-programs:
-	RUST_TEST_THREADS=$(OTHER_THREADS) $(PYTHON) .ci/programs.py run 2 <$(TARGET)/others.json
+	RUST_TEST_THREADS=$(OTHER_THREADS) $(PYTHON) .ci/programs.py run 3 <$(TARGET)/others.json
 others-doc:
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
 
