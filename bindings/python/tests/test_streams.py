@@ -20,6 +20,8 @@ streamAttributes:
 PRELUDE = """
 import os, signal, sys, threading, time
 import alpheus
+# A shell has what it starts in the background ignore Ctrl-C, and so would this process.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 stream = alpheus.Stream.open(
     schema="schema.yaml", device="watch.json", identity="pki/watch", state="state", server="https://localhost:1")
 
