@@ -11,7 +11,7 @@
 //! ```
 //! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
-use crate::files::other_format;
+use crate::files::{self, other_format};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
@@ -117,10 +117,8 @@ impl FenceFile {
     /// # Errors
     /// [`FenceError`], also if another process goes by it.
     pub fn hold(path: &Path) -> Result<FenceFile, FenceError> {
-        let mut lock = path.as_os_str().to_owned();
-        lock.push(LOCK);
-        let (lock, io) =
-            (PathBuf::from(lock), |source| FenceError::Io { path: path.into(), source });
+        let lock = files::beside(path, LOCK);
+        let io = |source| FenceError::Io { path: path.into(), source };
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         if let Entry::Vacant(place) = held.entry(lock) {
             let mut options = OpenOptions::new();
@@ -204,18 +202,13 @@ impl FenceFile {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         // What a crash left; or a link, which is not followed.
-        match std::fs::remove_file(&beside) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        files::remove_if_there(&beside)?;
         let mut file = options.open(&beside)?;
         file.write_all(slot)?;
         file.write_all(slot)?;
         file.sync_all()?;
         std::fs::rename(&beside, &self.path)?;
-        // The parent of a bare name is empty.
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_data()?;
+        files::sync_name(&self.path)?;
         self.open = Some((file, slot.len()));
         Ok(())
     }
@@ -227,7 +220,7 @@ fn is_behind(fence: &Fence, known: &Fence) -> bool {
 }
 
 /// What the name of a fence's lock ends with.
-const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 const MAGIC: &[u8; 8] = b"ALPHFNC3";
 const HEAD: usize = 24;
 const ENTRY: usize = 64;

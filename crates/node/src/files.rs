@@ -6,7 +6,7 @@ use rustix::fs::Mode;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Who may read a new file.
@@ -46,13 +46,38 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Resu
 /// The system's error; the old file is still there then.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> io::Result<()> {
     // Several commands may use one folder at a time.
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = Path::new(&beside);
+    let new = beside(path, &format!(".{}.new", std::process::id()));
     let written =
-        write_like(path, (beside, readers), bytes.as_ref()).and_then(|()| fs::rename(beside, path));
-    written.inspect_err(|_| drop(fs::remove_file(beside)))?;
-    // The name is durable with its folder. The parent of a bare name is empty.
+        write_like(path, (&new, readers), bytes.as_ref()).and_then(|()| fs::rename(&new, path));
+    written.inspect_err(|_| drop(fs::remove_file(&new)))?;
+    sync_name(path)
+}
+
+/// The path of a file in the same folder whose name is this one's with an ending.
+#[must_use]
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Removes a file, if there is one. A link goes, and what it leads to stays.
+///
+/// # Errors
+/// The system's error.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a file's name durable, which stands in its folder.
+///
+/// # Errors
+/// The system's error.
+pub fn sync_name(path: &Path) -> io::Result<()> {
+    // The parent of a bare name is empty.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
@@ -60,10 +85,7 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> io::Re
 /// Writes a new file with the mode and the owner of another one, if that is there.
 fn write_like(path: &Path, (new, readers): (&Path, Readers), bytes: &[u8]) -> io::Result<()> {
     // An earlier process of this number may have left one.
-    match fs::remove_file(new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_if_there(new)?;
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(readers.mode().bits()).open(new)?;
     if let Ok(before) = fs::metadata(path) {

@@ -10,7 +10,7 @@
 //! The file system overwrites in place, as ext4 and XFS do; copy-on-write file systems
 //! and snapshots do not. No copy of this file outlives the erasure.
 
-use crate::files::other_format;
+use crate::files::{other_format, sync_name};
 use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
 use std::fs::{File, OpenOptions};
@@ -84,9 +84,7 @@ impl SlotFile {
         if file.metadata().map_err(failed)?.len() <= SIZE as u64 {
             file.write_all_at(&wanted, 0).map_err(failed)?;
             file.sync_all().map_err(failed)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+            sync_name(path).map_err(failed)?;
         }
         file.read_exact_at(&mut head, 0).map_err(failed)?;
         if head != wanted {

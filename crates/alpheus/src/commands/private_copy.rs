@@ -4,9 +4,8 @@
 //! refused. An image need not have a shell that could copy them.
 
 use alpheus_node::failure::{Blame, Failure};
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::{Readers, remove_if_there, write_new};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -42,12 +41,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
             continue;
         }
         let copied = to.join(name);
-        match fs::remove_file(&copied) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).blame_io(&copied);
-            }
-            _ => {}
-        }
+        remove_if_there(&copied).blame_io(&copied)?;
         write_new(&copied, fs::read(&file).blame_io(&file)?, Readers::Owner)?;
     }
     Ok(())

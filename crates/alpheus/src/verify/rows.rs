@@ -23,17 +23,19 @@ use std::sync::Arc;
 /// Plans that were checked, and receipts by what they say they are of.
 pub(super) struct Verifier<'a> {
     evidence: &'a Evidence,
-    /// What the consumer has asked for, if its folder says so.
-    statement: Option<String>,
+    /// Whether the consumer's folder says what it has asked for.
+    has_statement: bool,
     plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
+    /// Plans that are not what the consumer has asked for.
+    not_asked: HashMap<PlanId, RefusedRowError>,
     receipts: HashMap<(PlanId, u64), &'a Receipt>,
     revoked: Option<&'a Revoked>,
     /// By epochs: which list has signed each window.
     lists: SeenLists,
     /// Rows of windows that were seen.
     seen: HashSet<(PlanId, u64)>,
-    /// The meaning that was printed last.
-    said: Option<String>,
+    /// The plan whose meaning was printed last, and that meaning.
+    said: Option<(PlanId, String)>,
 }
 
 impl<'a> Verifier<'a> {
@@ -65,10 +67,19 @@ impl<'a> Verifier<'a> {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
             }
         }
+        let mut not_asked = HashMap::new();
+        if let (Some(sql), Some(schema)) = (&statement, &evidence.schema) {
+            for (id, announced) in &plans {
+                if let Err(refused) = is_asked_for(sql, schema, announced) {
+                    not_asked.insert(*id, refused);
+                }
+            }
+        }
         Ok(Self {
             evidence,
-            statement,
+            has_statement: statement.is_some(),
             plans,
+            not_asked,
             receipts,
             revoked: identity.revoked(),
             lists: SeenLists::default(),
@@ -84,7 +95,7 @@ impl<'a> Verifier<'a> {
     ) -> Result<Option<String>, RefusedRowError> {
         let key = stated(row).ok_or(RefusedRowError::Plain)?;
         let announced = self.plans.get(&key.0);
-        announced.map_or(Ok(()), |announced| self.is_asked_for(announced))?;
+        self.not_asked.get(&key.0).map_or(Ok(()), |refused| Err(refused.clone()))?;
         if !has_result(row) {
             return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
         }
@@ -96,22 +107,15 @@ impl<'a> Verifier<'a> {
         if self.seen.insert(key) { Ok(Some(holds)) } else { Err(RefusedRowError::SecondRow) }
     }
 
-    /// Whether a plan is what the consumer's own statement asks for.
-    fn is_asked_for(&self, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
-        let Some(sql) = &self.statement else { return Ok(()) };
-        let schema = self.evidence.schema.as_ref().ok_or(RefusedRowError::NoSchema)?;
-        is_asked_for(sql, schema, announced)
-    }
-
     /// Without a statement: what a row that holds says, if it is not what the row before it says.
     pub(super) fn new_meaning(&mut self, row: &Map<String, Value>) -> Option<String> {
-        if self.statement.is_some() {
+        let plan = stated(row)?.0;
+        if self.has_statement || self.said.as_ref().is_some_and(|(said, _)| *said == plan) {
             return None;
         }
-        let announced = self.plans.get(&stated(row)?.0)?;
-        let words = meaning(announced.plan(), self.evidence.schema.as_ref());
-        let is_new = self.said.as_ref() != Some(&words);
-        is_new.then(|| self.said.insert(words).clone())
+        let words = meaning(self.plans.get(&plan)?.plan(), self.evidence.schema.as_ref());
+        let (_, before) = self.said.replace((plan, words.clone())).unzip();
+        (before.as_ref() != Some(&words)).then_some(words)
     }
 
     /// Windows of which the service shows no row.
@@ -120,7 +124,7 @@ impl<'a> Verifier<'a> {
         let theirs = |plan: &PlanId| {
             let announced = self.plans.get(plan)?;
             let is_ours = announced.plan().name == self.evidence.query;
-            (is_ours && self.is_asked_for(announced).is_ok()).then_some(announced)
+            (is_ours && !self.not_asked.contains_key(plan)).then_some(announced)
         };
         let mut loose = Vec::new();
         for row in &self.evidence.rows {
@@ -146,7 +150,7 @@ impl<'a> Verifier<'a> {
             let of_group = runs.values_mut().filter(|run| is_in_group(row, run.plan()));
             of_group.for_each(|run| run.may_have(start));
         }
-        let shown = runs.values().filter(|run| self.statement.is_some() || run.has_rows());
+        let shown = runs.values().filter(|run| self.has_statement || run.has_rows());
         shown.flat_map(|run| gaps(run, self.evidence.read, self.evidence.running)).collect()
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::common::deployment::{QUERY, Running, until};
 use crate::common::embedded::Scene;
+use crate::common::published::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -151,16 +152,16 @@ fn others_read_nothing(running: &Running, row: &Value, sum: &SealedSum) {
 
 /// A folder of an earlier version, or one whose keys are lost, says why it reads nothing.
 fn without_keys(running: &Running) {
-    for file in [CONSUMER_CERTIFICATE, CONSUMER_SEED] {
-        let path = |place: &str| running.place.path(&format!("{place}{file}"));
-        std::fs::rename(path("pki/analyst/"), path("kept-")).unwrap();
-    }
+    let move_keys = |from: &str, to: &str| {
+        for file in [CONSUMER_CERTIFICATE, CONSUMER_SEED] {
+            let path = |place: &str| running.place.path(&format!("{place}{file}"));
+            std::fs::rename(path(from), path(to)).unwrap();
+        }
+    };
+    move_keys("pki/analyst/", "kept-");
     let rows = query(running, "pki/analyst", "json");
     assert!(rows.contains("has no consumer.txt") && !rows.contains("\"12\""), "{rows}");
-    for file in [CONSUMER_CERTIFICATE, CONSUMER_SEED] {
-        let path = |place: &str| running.place.path(&format!("{place}{file}"));
-        std::fs::rename(path("kept-"), path("pki/analyst/")).unwrap();
-    }
+    move_keys("kept-", "pki/analyst/");
     until("keys that are back", || {
         query(running, "pki/analyst", "json").contains("\"12\"").then_some(())
     });
@@ -171,9 +172,7 @@ fn without_keys(running: &Running) {
 fn lies(running: &mut Running, honest: &Value) {
     publish_lies(running, honest);
     let rows = running.place.rows(&running.server).into_iter();
-    let of_window = rows.filter(|row| row["window_start"] == honest["window_start"]);
-    let [first, plain, empty, moved, closed] =
-        <[Value; 5]>::try_from(of_window.collect::<Vec<_>>()).unwrap();
+    let [first, plain, empty, moved, closed] = of_window(rows, honest);
     assert_eq!(first["sum_reading"], "12");
     for row in [&plain, &empty] {
         assert!(

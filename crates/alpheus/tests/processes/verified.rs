@@ -5,6 +5,7 @@
 
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::published::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording, read};
 use crate::revocations::certificate_of;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -256,11 +257,6 @@ fn publish_unsigned(running: &mut Running, honest: &Value) {
 fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
     publish_unsigned(running, honest);
     // Windows without data follow.
-    let of_window = |more: &[&str]| {
-        let all = rows(running, more).into_iter();
-        let found = all.filter(|row| row["window_start"] == honest["window_start"]);
-        <[Value; 3]>::try_from(found.collect::<Vec<_>>()).unwrap()
-    };
     // The consumer has noted that it asked for verified rows, so it refuses what the service calls
     // plain. Without the note it does if `--verified` says so.
     let noted = running.place.path("pki/analyst/verified.known");
@@ -269,7 +265,7 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         if !notes {
             std::fs::remove_file(&noted).unwrap();
         }
-        let [first, other, plain] = of_window(more);
+        let [first, other, plain] = of_window(rows(running, more), honest);
         assert_eq!(other["status"], format!("refused: {DIFFERS}"));
         assert!(other["sum_reading"].is_null() && other["integrity"] == "refused", "{other}");
         assert_eq!(plain["status"], "refused: the service says that the row is not verified");
@@ -277,7 +273,7 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         // The honest row holds as before.
         assert!(first["integrity"] == SIGNED && first["sum_reading"] == "12", "{first}");
     }
-    let [.., plain] = of_window(&[]);
+    let [_, _, plain] = of_window(rows(running, &[]), honest);
     assert!(plain["sum_reading"] == "999" && plain.get("integrity").is_none(), "{plain}");
     let refused = run(running, verify);
     let (text, errors) = said(&refused);

@@ -8,6 +8,7 @@
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
 use alpheus_crypto::vault::VaultKey;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::beside;
 use alpheus_node::ledger::{FencedLedger, Records};
 use alpheus_node::slots::{SlotError, SlotFile};
 use rand_chacha::ChaCha20Rng;
@@ -28,10 +29,8 @@ pub struct ErasingLedger {
 }
 
 /// The slot file that belongs to a fence.
-pub fn beside(fence: &Path) -> PathBuf {
-    let mut path = fence.as_os_str().to_owned();
-    path.push(".slots");
-    path.into()
+pub fn slots_of(fence: &Path) -> PathBuf {
+    beside(fence, ".slots")
 }
 
 impl ErasingLedger {
@@ -156,7 +155,7 @@ mod tests {
         }
 
         fn slots(&self) -> PathBuf {
-            beside(&self.folder.path().join("fence"))
+            slots_of(&self.folder.path().join("fence"))
         }
 
         fn start(&self) -> Started {

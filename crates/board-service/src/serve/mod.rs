@@ -127,7 +127,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let outbox = Outbox::default();
     let (handle, calls) = channel();
     let (own, of) = (handle.clone(), (&card, party));
-    let slots = SlotFile::open(&erasing::beside(&fence)).blame(Category::Input)?;
+    let slots = SlotFile::open(&erasing::slots_of(&fence)).blame(Category::Input)?;
     let engine = restore((found, slots), of, key, admission, (&outbox, own))?;
     let requests = globals.metrics.requests("board_requests");
     let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));

@@ -6,6 +6,8 @@
 
 use super::archive::{Item, Origin};
 use crate::failure::{Blame, Category, Failure};
+use crate::fence;
+use crate::files::remove_if_there;
 use alpheus_transport::{ExportEntry, Store, local};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -28,8 +30,6 @@ const MARKER: &str = "FORMAT";
 pub const FENCE: &str = "fence";
 /// What a fence that came out of a backup is named: it does not say which state is the latest.
 pub const FENCE_BACKUP: &str = "fence.backup";
-/// What the name of a fence's lock ends with.
-const FENCE_LOCK: &str = ".lock";
 /// The largest file that is backed up: a block of a table.
 const MAX_FILE: u64 = 120 << 20;
 
@@ -104,10 +104,8 @@ fn listen(place: &Path) -> io::Result<UnixListener> {
     }
     let socket = place.join(SOCKET);
     // The store is locked, so nobody else listens here.
-    match fs::remove_file(&socket) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => UnixListener::bind(&socket),
-    }
+    remove_if_there(&socket)?;
+    UnixListener::bind(&socket)
 }
 
 fn hand_out(stream: &UnixStream, store: &Weak<dyn Store>) -> io::Result<()> {
@@ -234,7 +232,7 @@ pub fn state_files(
         let is_slots = first == "slots" || first.ends_with(".slots");
         // A block that is being written.
         let is_coming = name.rsplit('/').next().is_some_and(|last| last.starts_with(".coming-"));
-        let is_fence = first == FENCE || first == FENCE_BACKUP || first.ends_with(FENCE_LOCK);
+        let is_fence = first == FENCE || first == FENCE_BACKUP || first.ends_with(fence::LOCK);
         !(LEFT_OUT.contains(&first) || is_slots || is_coming || is_fence)
     };
     let mut names = names_below(folder, &LEFT_OUT)?;

@@ -11,7 +11,7 @@ use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::vault::Hardness;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{Readers, read_key_file, replace};
+use alpheus_node::files::{Readers, beside, read_key_file, replace};
 use rand_chacha::ChaCha20Rng;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -190,15 +190,8 @@ fn passphrase(key_file: &Path) -> Result<zeroize::Zeroizing<Vec<u8>>, Failure> {
     Ok(bytes)
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
-}
-
 fn lock(path: &Path) -> Result<File, Failure> {
-    let lock = beside(path, "lock");
+    let lock = beside(path, ".lock");
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(&lock);
     let file = file.blame_io(&lock)?;
@@ -294,7 +287,7 @@ mod tests {
         drop(PassFile::create(&path, &key, &card(), "ada", Evidence::default()).unwrap());
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        std::fs::remove_file(beside(&path, "lock")).unwrap();
+        std::fs::remove_file(beside(&path, ".lock")).unwrap();
         // A reader of a named pipe waits for a writer.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let reader = std::thread::spawn({

@@ -81,7 +81,7 @@ fn a_liar_that_fails_the_audit_of_others_chooses_no_crowd() {
 /// liar's statement on, and each server that has the other one then has the proof.
 #[test]
 fn a_writer_that_alone_is_lied_to_hands_the_lie_on_and_shows_no_key() {
-    let more = ["--epoch", "900", "--complaints", "60", "--rows", "200", "--min-writes", "3"];
+    let more = ["--epoch", "900", "--complaints", "3600", "--rows", "200", "--min-writes", "3"];
     let (mut town, liar) = Town::with_liar(5, &more, Plan::default());
     let victim = tag_of(&key_file(&town.path(""), 4));
     liar.plan(|plan| plan.deceives = Some(victim));

@@ -10,7 +10,7 @@ pub(crate) mod embedded;
 pub(crate) mod in_memory;
 mod meters;
 pub(crate) mod played_job;
-mod published;
+pub(crate) mod published;
 pub(crate) mod recording;
 pub(crate) mod serving;
 pub(crate) mod socks;

@@ -4,6 +4,7 @@ use super::deployment::Running;
 use alpheus_stream_runtime::results::Row;
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
+use serde_json::Value;
 
 impl Running {
     /// The service is stopped, publishes more rows, which somebody makes from those in its store, and
@@ -28,4 +29,13 @@ impl Running {
         }
         self.service = self.place.server(&api);
     }
+}
+
+/// All the rows of the window that another row is of, in the order of the service.
+pub(crate) fn of_window<const N: usize>(
+    rows: impl IntoIterator<Item = Value>,
+    other: &Value,
+) -> [Value; N] {
+    let same = rows.into_iter().filter(|row| row["window_start"] == other["window_start"]);
+    same.collect::<Vec<_>>().try_into().unwrap()
 }
