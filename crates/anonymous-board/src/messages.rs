@@ -312,7 +312,8 @@ pub enum BurnReason {
     /// Both databases were bound to their shares. That one's did not arrive, though it may have
     /// received this one's. This is no proof: it may claim that it was not asked.
     Withheld(Party),
-    /// This server was restored from a ledger that may lack some of its statements.
+    /// This server was restored from a ledger that may lack some of its statements. So it may have sent
+    /// its share, and another server may have read the table alone.
     Restored,
     /// Another server reports that the epoch is burnt.
     Reported(Party),
@@ -323,6 +324,8 @@ pub enum BurnReason {
     /// All servers were bound to their shares, and then not all shares arrived or something else
     /// ended the epoch. Some server may have read the table alone.
     Unshared,
+    /// This server was killed before it was bound to its share, by a ledger that has all that it did.
+    Killed,
     /// The auditor chose that database's share to check, and the database did not let it. This is
     /// no proof: it may claim that it was not asked.
     Unchecked(Party),
@@ -354,7 +357,11 @@ impl std::fmt::Display for BurnReason {
                      do not write the same again"
                 );
             }
-            Self::Restored => "a server was restored from a ledger that may be an old copy",
+            Self::Restored => {
+                "a server was restored from a ledger that may be an old copy, and some server may have \
+                 read the table; do not write the same again"
+            }
+            Self::Killed => "a server was killed before it was bound to its share, or is a copy of it",
             Self::Reported(by) => return write!(f, "the {by} reports that the epoch is burnt"),
             Self::Dwindled => {
                 "more than half of the writes that had arrived were left out or rejected"
@@ -372,7 +379,7 @@ impl BurnReason {
     /// Whether some server may have read the table. Writers must then not write the same again.
     #[must_use]
     pub fn warns(&self) -> bool {
-        matches!(self, Self::Withheld(_) | Self::Unshared)
+        matches!(self, Self::Withheld(_) | Self::Unshared | Self::Restored)
     }
 }
 

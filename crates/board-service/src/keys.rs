@@ -6,8 +6,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::read_text;
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::{Readers, read_key_file, read_text, write_new};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -63,10 +62,10 @@ pub fn create(path: &Path) -> Result<SigningKey, Failure> {
 /// Reads a key file.
 ///
 /// # Errors
-/// If it cannot be read or holds no key.
+/// If it cannot be read, if others can read it, or if it holds no key.
 pub fn load(path: &Path) -> Result<SigningKey, Failure> {
-    let text = Zeroizing::new(read_text(path)?);
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
+    let text = read_key_file(path)?;
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim_ascii()).ok().map(Zeroizing::new);
     let seed = bytes.and_then(|bytes| Secret::from_slice(&bytes));
     Ok(SigningKey::from_seed(&seed.ok_or(KeyFileError::Secret).blame_input(path)?))
 }
@@ -99,4 +98,21 @@ pub fn members(path: &Path) -> Result<Members, Failure> {
     Ok(Members::new(
         keys.map_err(|error| Failure::new(Category::Input, error).at(path.display().to_string()))?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ada.key");
+        let key = create(&path).unwrap();
+        assert_eq!(load(&path).unwrap().verifying_key(), key.verifying_key());
+        set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert!(load(&path).is_err());
+    }
 }

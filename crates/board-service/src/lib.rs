@@ -31,6 +31,8 @@ pub mod replay;
 pub mod serve;
 pub mod settings;
 pub mod stage;
+#[cfg(test)]
+mod testing;
 
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;

@@ -107,6 +107,8 @@ impl Auditor {
             return Err(StatementError::Mismatch);
         }
         let by = Party::Database(side);
+        // Somebody's bytes that no server has signed open no case.
+        signed.open(self.board.key(by).ok_or(StatementError::Mismatch)?)?;
         let case = self.case(epoch);
         let sequence = case.transcript.statement_count(by);
         let known = case.transcript.conflict(by).is_some();

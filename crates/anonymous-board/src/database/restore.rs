@@ -198,7 +198,7 @@ impl Database {
             return Ok(Step::new(Vec::new(), outputs));
         }
         self.note_begun(epoch);
-        let changes = self.burn_open(&mut outputs, |_| true);
+        let changes = self.burn_open(&mut outputs, BurnReason::Restored, |_| true);
         Ok(Step::new(changes, outputs))
     }
 
@@ -208,14 +208,15 @@ impl Database {
         if let Some(now) = self.board.schedule.epoch_at(now) {
             self.note_begun(now);
         }
-        self.burn_open(outputs, |_| true)
+        self.burn_open(outputs, BurnReason::Restored, |_| true)
     }
 
     /// Burns the epochs in which this server is not bound to its share. Where it is bound, it can
     /// only send the same bytes again.
     fn burn_unbound(&mut self, outputs: &mut Vec<Output>) -> Vec<Change> {
         let party = self.party;
-        self.burn_open(outputs, |state| state.transcript.latch(party).is_none())
+        let is_unbound = |state: &EpochState| state.transcript.latch(party).is_none();
+        self.burn_open(outputs, BurnReason::Killed, is_unbound)
     }
 
     fn note_begun(&mut self, epoch: Epoch) {
@@ -227,13 +228,13 @@ impl Database {
     fn burn_open(
         &mut self,
         outputs: &mut Vec<Output>,
+        reason: BurnReason,
         which: impl Fn(&EpochState) -> bool,
     ) -> Vec<Change> {
         let party = self.party;
         let open = self.epochs.iter().filter(|(_, state)| !state.has_ended(party) && which(state));
         let open: Vec<Epoch> = open.map(|(epoch, _)| *epoch).collect();
-        let restored = |epoch| (epoch, Body::Abort { reason: BurnReason::Restored });
-        let made = open.into_iter().map(restored);
+        let made = open.into_iter().map(|epoch| (epoch, Body::Abort { reason }));
         made.flat_map(|(epoch, body)| self.make_statement(epoch, body, outputs)).collect()
     }
 }

@@ -141,9 +141,12 @@ impl Transcript {
         let reasons = || self.board.parties().iter().filter_map(|by| self.abort_reason(*by));
         let repeats = |reason: &BurnReason| matches!(reason, BurnReason::Reported(_));
         let first = reasons().find(|reason| !repeats(reason)).or_else(|| reasons().next())?;
+        // What is seen here says more than what a server cannot rule out.
+        let is_doubt = |reason: &BurnReason| *reason == BurnReason::Restored;
         let warning = reasons()
-            .find(BurnReason::warns)
-            .or(self.may_have_been_read().then_some(BurnReason::Unshared));
+            .find(|reason| reason.warns() && !is_doubt(reason))
+            .or(self.may_have_been_read().then_some(BurnReason::Unshared))
+            .or_else(|| reasons().find(is_doubt));
         Some(warning.unwrap_or(first))
     }
 

@@ -113,8 +113,9 @@ mod tests {
     use super::*;
     use crate::card::VerifiedCard;
     use crate::client::{max_body, max_statement};
+    use crate::testing::{board, key};
     use alpheus_anonymous_board::coalition::audit::Answer;
-    use alpheus_anonymous_board::configuration::{Board, Configuration, Epoch, Schedule, Servers};
+    use alpheus_anonymous_board::configuration::{Board, Epoch};
     use alpheus_anonymous_board::dpf::Side;
     use alpheus_anonymous_board::dpf::Words;
     use alpheus_anonymous_board::dpf::digest::KeyDigest;
@@ -122,27 +123,20 @@ mod tests {
         Body, Grounds, Opening, Receipt, SharedPart, Statement, Submission, Tag, WriteDigest,
         WriteName,
     };
-    use alpheus_anonymous_board::row::Format;
     use alpheus_anonymous_board::writer::{Content, View};
     use alpheus_crypto::agree::AgreementKey;
     use alpheus_crypto::hash::Digest;
     use alpheus_crypto::hybrid::{HybridKey, seal};
     use alpheus_crypto::labels;
     use alpheus_crypto::secret::Secret;
-    use alpheus_crypto::sign::SigningKey;
     use alpheus_crypto::signed::Signed;
     use alpheus_node::failure::Category;
     use alpheus_node::listeners::block_on;
     use alpheus_node::network::base::Base;
-    use alpheus_time::{Span, Timestamp};
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;
-
-    fn key(number: u8) -> SigningKey {
-        SigningKey::from_seed(&Secret::from_bytes([number; 32]))
-    }
 
     /// A client of an auditor that returns these responses in order, and then none.
     fn client(answers: Vec<(u16, Vec<u8>)>) -> Client {
@@ -169,26 +163,6 @@ mod tests {
         });
         let (board, at) = (board(5), vec![at; 3]);
         Client::new(&VerifiedCard { board, at, authority: None, door: None }).unwrap()
-    }
-
-    fn board(writers: u32) -> Board {
-        let configuration = Configuration {
-            board: [0; 32],
-            format: Format::RECOVERED,
-            rows: 10,
-            writers,
-            min_writes: 2,
-            schedule: Schedule {
-                start: Timestamp(0),
-                length: Span(1),
-                complaints: Span(1),
-                patience: Span(1),
-            },
-            servers: Servers::Audited([1, 2, 3].map(|number| key(number).verifying_key())),
-            admission: Digest([0; 32]),
-        };
-        let signed = Signed::new(&configuration, &key(4));
-        Board::open(&signed, &key(4).verifying_key()).unwrap()
     }
 
     /// What a writer hands on is a proof only if it arrives: a statement about all writes of a large

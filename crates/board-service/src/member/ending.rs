@@ -87,13 +87,14 @@ mod tests {
     /// then; or its outcome.
     fn after(lost: u32, settled: Result<(Reading, Vec<Fate>), BoardError>) -> Result<u32, Outcome> {
         let folder = tempfile::tempdir().unwrap();
-        let member = MemberFolder::open(folder.path()).unwrap();
+        let path = folder.path().join("member");
+        let member = MemberFolder::open(&path).unwrap();
         member.queue(b"text").unwrap();
         let name = member.queued().unwrap().remove(0);
         let mut message = member.message(&name).unwrap().unwrap();
         message.lost = lost;
         member.put_message(&name, &message).unwrap();
-        std::fs::write(folder.path().join(format!("writes/{:020}", EPOCH.0)), b"kept").unwrap();
+        std::fs::write(path.join(format!("writes/{:020}", EPOCH.0)), b"kept").unwrap();
         note(&member, REPEATS, EPOCH, Some(&name), settled).unwrap();
         assert!(member.writes().unwrap().is_empty(), "the epoch's write is forgotten");
         match (member.message(&name).unwrap(), member.ended().unwrap().as_slice()) {
@@ -129,14 +130,14 @@ mod tests {
             BurnReason::TooFew,
             BurnReason::Thinned(BY),
             BurnReason::Late,
-            BurnReason::Restored,
+            BurnReason::Killed,
             BurnReason::Reported(BY),
             BurnReason::Dwindled,
             BurnReason::Unchecked(BY),
         ] {
             assert_eq!(burnt(why), Ok(1), "{why}");
         }
-        for why in [BurnReason::Withheld(BY), BurnReason::Unshared] {
+        for why in [BurnReason::Withheld(BY), BurnReason::Unshared, BurnReason::Restored] {
             assert_eq!(burnt(why), Err(Outcome::Unsafe(7)), "{why}");
         }
         for error in [ReadError::NotPublished, ReadError::Contradiction, ReadError::OtherTable] {

@@ -23,6 +23,7 @@ use alpheus_time::Timestamp;
 use slot::Slots;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::MemberFolder;
@@ -92,7 +93,8 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 
 fn lock(folder: &Path) -> Result<File, Failure> {
     let path = folder.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
     let file = file.blame_io(&path)?;
     file.try_lock().map_err(|_| InUseError).blame(Category::Usage)?;
     Ok(file)

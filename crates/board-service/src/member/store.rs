@@ -9,7 +9,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{Readers, make_private_folder, write_new};
+use alpheus_node::files::{Readers, check_private_folder, make_private_folder, write_new};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -77,13 +77,15 @@ impl MemberFolder {
     /// Opens the folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If it cannot be created, or others can look into it.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).blame_io(parent)?;
         }
         for folder in [folder, &folder.join(QUEUE), &folder.join(WRITES), &folder.join(ENDED)] {
-            if !folder.exists() {
+            if folder.exists() {
+                check_private_folder(folder)?;
+            } else {
                 make_private_folder(folder)?;
             }
         }
@@ -253,6 +255,7 @@ fn number(epoch: Epoch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     /// A message keeps its place while it is repeated, and ends once.
     #[test]
@@ -273,5 +276,22 @@ mod tests {
         again.end(&names[0], Outcome::Lost(7)).unwrap();
         assert_eq!(again.queued().unwrap(), names[1..]);
         assert_eq!(again.ended().unwrap(), [(names[0].clone(), Outcome::Lost(7))]);
+    }
+
+    /// Names in the queue say when a message was queued, and sizes of writes which of them have one.
+    #[test]
+    fn a_folder_that_others_can_look_into_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("member");
+        MemberFolder::open(&path).unwrap();
+        for inner in ["", QUEUE, WRITES, ENDED] {
+            let inner = path.join(inner);
+            let mode =
+                |mode| fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
+            mode(0o755);
+            assert!(MemberFolder::open(&path).is_err(), "{}", inner.display());
+            mode(0o700);
+        }
+        MemberFolder::open(&path).unwrap();
     }
 }

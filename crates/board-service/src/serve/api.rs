@@ -23,7 +23,7 @@ use crate::card::VerifiedCard;
 use crate::client::{BEGINNING, max_body, max_statement, upheld};
 use crate::refusal::Refuse;
 use alpheus_anonymous_board::auditor::ComplaintError;
-use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::database::Database;
 use alpheus_anonymous_board::error::SubmissionError;
 use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
@@ -35,7 +35,7 @@ use alpheus_node::ledger::Records;
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::in_time;
 use alpheus_node::service::metrics::Requests;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -43,7 +43,9 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use data_encoding::HEXLOWER;
+use futures_util::stream;
 use serde::Serialize;
+use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -88,6 +90,19 @@ struct EpochReport {
     illegible: usize,
     flagged: bool,
     messages: Vec<String>,
+}
+
+impl EpochReport {
+    fn of(reading: &Reading) -> Self {
+        let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
+        Self {
+            epoch: reading.epoch.0,
+            writes: reading.size,
+            illegible: reading.illegible,
+            flagged: reading.flagged,
+            messages: reading.messages.iter().map(text).collect(),
+        }
+    }
 }
 
 /// The routes.
@@ -183,27 +198,20 @@ async fn summary(State(api): State<Api>) -> Json<Summary> {
 async fn shown(
     State(api): State<Api>,
     Path(epoch): Path<u64>,
-) -> Result<Json<EpochReport>, ApiError> {
-    let reading = readings(&api, Epoch(epoch)).await?;
-    let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
-    Ok(Json(EpochReport {
-        epoch,
-        writes: reading.size,
-        illegible: reading.illegible,
-        flagged: reading.flagged,
-        messages: reading.messages.iter().map(text).collect(),
-    }))
+) -> Result<impl IntoResponse, ApiError> {
+    let messages = messages(&api, Epoch(epoch)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], messages))
 }
 
-/// An epoch's messages; the first request decodes the table.
-async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
-    let known = || api.outbox.page(epoch).and_then(|page| page.reading);
-    if let Some(reading) = known() {
-        return Ok(reading);
+/// An epoch's messages as JSON; the first request decodes the table.
+async fn messages(api: &Api, epoch: Epoch) -> Result<Bytes, ApiError> {
+    let known = || api.outbox.page(epoch).and_then(|page| page.messages);
+    if let Some(messages) = known() {
+        return Ok(messages);
     }
     let _one = api.reading.acquire().await.map_err(|_| EngineError::Stopped)?;
-    if let Some(reading) = known() {
-        return Ok(reading);
+    if let Some(messages) = known() {
+        return Ok(messages);
     }
     let table = table_of(api, epoch).await?;
     let transcript = api.engine.ask(|reply| Call::Transcript(epoch, reply)).await?;
@@ -213,9 +221,10 @@ async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
     let reading = reading.await.map_err(|_| EngineError::Stopped)?;
     let reading = reading
         .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
-    let reading = Arc::new(reading);
-    api.outbox.keep(Arc::clone(&reading));
-    Ok(reading)
+    let report = serde_json::to_vec(&EpochReport::of(&reading));
+    let report = Bytes::from(report.map_err(|_| ApiError::failed("messages that are no JSON"))?);
+    api.outbox.keep(epoch, report.clone());
+    Ok(report)
 }
 
 fn no_table() -> ApiError {
@@ -248,15 +257,27 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
+/// A list of statements, whose encodings all requests share.
 async fn statements(
     State(api): State<Api>,
     Path((epoch, of, from)): Path<(u64, usize, usize)>,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Body, ApiError> {
     let page = api.outbox.page(Epoch(epoch)).unwrap_or_default();
     let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
-    let said = page.said.get(of).into_iter().flatten();
-    let said: Vec<&Signed<Statement>> = said.skip(from).map(AsRef::as_ref).collect();
-    encode(&said)
+    let said: Vec<Bytes> = page
+        .said
+        .get(of)
+        .into_iter()
+        .flatten()
+        .skip(from)
+        .map(|said| said.encoded.clone())
+        .collect();
+    Ok(Body::from_stream(stream::iter(list(said)?.map(Ok::<_, Infallible>))))
+}
+
+/// The parts of a list in postcard, which is its length and its items.
+fn list(items: Vec<Bytes>) -> Result<impl Iterator<Item = Bytes>, ApiError> {
+    Ok(std::iter::once(Bytes::from(encode(&items.len())?)).chain(items))
 }
 
 async fn receive(
@@ -264,15 +285,39 @@ async fn receive(
     Path((epoch, of)): Path<(u64, usize)>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
-    let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
-    let said: Signed<Statement> = decode(&body)?;
-    api.engine.tell(Call::Hear(*of, Epoch(epoch), vec![said])).await;
+    let of =
+        *api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
+    let (said, epoch): (Signed<Statement>, _) = (decode(&body)?, Epoch(epoch));
+    check_statement(&api.card.board, of, epoch, &said)?;
+    let page = api.outbox.page(epoch).unwrap_or_default();
+    if !page.has(of, said.digest()) {
+        api.engine.tell(Call::Hear(of, epoch, vec![said])).await;
+    }
     encode(&())
+}
+
+/// Whether a server has signed a statement about an epoch. This is checked before it waits for the
+/// engine: strangers could fill the queue with others.
+fn check_statement(
+    board: &Board,
+    of: Party,
+    epoch: Epoch,
+    said: &Signed<Statement>,
+) -> Result<(), ApiError> {
+    let opened = board.key(of).and_then(|key| said.open(key).ok());
+    let fits = opened.is_some_and(|statement| {
+        statement.board == board.fingerprint() && statement.epoch == epoch && statement.by == of
+    });
+    let refused = || {
+        let detail = format!("the {of} of this board has signed no such statement about the epoch");
+        ApiError::new(StatusCode::BAD_REQUEST, "statement", detail)
+    };
+    fits.then_some(()).ok_or_else(refused)
 }
 
 async fn digests(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
     let page = api.outbox.page(Epoch(epoch)).unwrap_or_default();
-    let heard = |of| page.said.get(of).into_iter().flatten().map(|said| said.digest()).collect();
+    let heard = |of| page.said.get(of).into_iter().flatten().map(|said| said.digest).collect();
     let digests: Vec<Vec<Digest>> = api.card.board.parties().iter().map(heard).collect();
     encode(&digests)
 }
@@ -351,4 +396,44 @@ async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErr
     let verdict =
         api.engine.ask(|reply| Call::Judge(complaint, reply)).await?.map_err(Refuse::refusal)?;
     encode(&upheld(verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{board, key};
+    use alpheus_anonymous_board::dpf::Side;
+    use alpheus_anonymous_board::messages::{Body, BurnReason};
+
+    const BY: Party = Party::Database(Side::First);
+
+    fn statement(board: &Board, epoch: u64, signer: u8) -> Signed<Statement> {
+        let body = Body::Abort { reason: BurnReason::Late };
+        let (board, epoch) = (board.fingerprint(), Epoch(epoch));
+        Signed::new(&Statement { board, epoch, by: BY, sequence: 0, body }, &key(signer))
+    }
+
+    /// Strangers can sign what they like, and repeat what a server has signed about another epoch. None
+    /// of that waits for the engine, beside writes.
+    #[test]
+    fn only_what_a_server_has_signed_about_the_epoch_comes_to_the_engine() {
+        let ours = board(3);
+        let check = |said: &Signed<Statement>| check_statement(&ours, BY, Epoch(7), said);
+        assert!(check(&statement(&ours, 7, 1)).is_ok());
+        for said in [statement(&ours, 7, 9), statement(&ours, 8, 1), statement(&board(4), 7, 1)] {
+            assert!(check(&said).is_err());
+        }
+        let other = Party::Database(Side::Second);
+        assert!(check_statement(&ours, other, Epoch(7), &statement(&ours, 7, 1)).is_err());
+    }
+
+    #[test]
+    fn parts_of_a_list_are_a_list() {
+        for length in [0, 1, 2, 130] {
+            let all: Vec<_> = (0..length).map(|epoch| statement(&board(3), epoch, 1)).collect();
+            let items = all.iter().map(|said| encode(said).unwrap().into()).collect();
+            let parts: Vec<u8> = list(items).unwrap().flatten().collect();
+            assert_eq!(parts, encode(&all).unwrap());
+        }
+    }
 }

@@ -3,8 +3,9 @@
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::database::Output;
 use alpheus_anonymous_board::messages::{PublishedStatement, Statement};
-use alpheus_anonymous_board::reader::Reading;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
+use axum::body::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -21,7 +22,7 @@ pub struct Outbox(Arc<RwLock<BTreeMap<Epoch, Page>>>);
 #[derive(Clone, Default)]
 pub struct Page {
     /// Each server's statements, as received here.
-    pub said: BTreeMap<Party, Vec<Arc<Signed<Statement>>>>,
+    pub said: BTreeMap<Party, Vec<Said>>,
     /// For each server, the first statement that conflicts with those.
     pub conflicts: BTreeMap<Party, Arc<Signed<Statement>>>,
     /// The masked share.
@@ -32,8 +33,26 @@ pub struct Page {
     pub published: bool,
     /// The table, of one of the last epochs.
     pub table: Option<Arc<Vec<u8>>>,
-    /// The decoded messages, after the first request for them.
-    pub reading: Option<Arc<Reading>>,
+    /// The decoded messages as JSON, after the first request for them.
+    pub messages: Option<Bytes>,
+}
+
+/// A statement. A list of writes is long, so all who read it share one encoding.
+#[derive(Clone)]
+pub struct Said {
+    /// What was signed.
+    pub digest: Digest,
+    /// The encoded statement.
+    pub encoded: Bytes,
+}
+
+impl Page {
+    /// Whether a server's statement is here, or another proof that it contradicts itself.
+    #[must_use]
+    pub fn has(&self, by: Party, digest: Digest) -> bool {
+        let mut said = self.said.get(&by).into_iter().flatten();
+        self.conflicts.contains_key(&by) || said.any(|said| said.digest == digest)
+    }
 }
 
 impl Outbox {
@@ -71,21 +90,21 @@ impl Outbox {
         }
     }
 
-    /// Keeps the decoded messages of a table for later requests.
-    pub fn keep(&self, reading: Arc<Reading>) {
-        self.change(reading.epoch, |page| page.reading = Some(reading));
+    /// Keeps the decoded messages of a table, as JSON, for later requests.
+    pub fn keep(&self, epoch: Epoch, messages: Bytes) {
+        self.change(epoch, |page| page.messages = Some(messages));
     }
 
     /// Publishes a statement.
     pub fn say(&self, spoken: PublishedStatement) {
         let PublishedStatement { epoch, by, conflicts, signed } = spoken;
-        let signed = Arc::new(signed);
+        let encoded = postcard::to_allocvec(&signed).map(Bytes::from);
         self.change(epoch, |page| {
             if conflicts {
                 tracing::warn!(%by, epoch = epoch.0, "the server has signed two conflicting statements");
-                page.conflicts.insert(by, signed);
-            } else {
-                page.said.entry(by).or_default().push(signed);
+                page.conflicts.insert(by, Arc::new(signed));
+            } else if let Ok(encoded) = encoded {
+                page.said.entry(by).or_default().push(Said { digest: signed.digest(), encoded });
             }
         });
     }
@@ -96,9 +115,9 @@ impl Outbox {
         while pages.len() > MAX_PAGES {
             pages.pop_first();
         }
-        let held = |page: &&mut Page| page.table.is_some() || page.reading.is_some();
+        let held = |page: &&mut Page| page.table.is_some() || page.messages.is_some();
         for page in pages.values_mut().rev().filter(held).skip(MAX_TABLES) {
-            (page.table, page.reading) = (None, None);
+            (page.table, page.messages) = (None, None);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::role::{Name, Role};
 use crate::service::http::Peer;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
@@ -190,6 +190,8 @@ fn in_time_of<S: Clone + Send + Sync + 'static>(
     most: usize,
     patience: Duration,
 ) -> Router<S> {
+    // The router's own limit is for bodies that nobody has bounded.
+    let router = router.layer(DefaultBodyLimit::disable());
     router.layer(from_fn(move |request: Request, next: Next| async move {
         if declared(&request).is_some_and(|bytes| bytes > most) {
             return Err(too_large(most));
@@ -247,7 +249,6 @@ mod tests {
     use alpheus_crypto::hash::Digest;
     use axum::Extension;
     use axum::body::HttpBody;
-    use axum::extract::DefaultBodyLimit;
     use axum::routing::post;
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
@@ -406,6 +407,16 @@ mod tests {
             let answer = service.call(request(body, length)).await.unwrap();
             assert_eq!(answer.status(), expected, "{length} bytes");
         }
+    }
+
+    /// What a route takes is what its process says, not the two megabytes that axum would allow.
+    #[tokio::test]
+    async fn a_strangers_body_may_be_as_long_as_the_route_takes() {
+        let length = 3 << 20;
+        let router = Router::new().route("/", post(|body: Bytes| async move { body }));
+        let service = TowerToHyperService::new(in_time(router, length));
+        let answer = service.call(request(Body::from(vec![7; length]), length)).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
     }
 
     #[tokio::test]

@@ -151,7 +151,7 @@ fn a_copy_of_a_whole_server_burns_the_epoch() {
     std::fs::rename(town.path("fence-copy"), town.path("fences/server-1")).unwrap();
     town.restart(0);
     let until = Instant::now() + PATIENCE;
-    while !town.messages().is_err_and(|said| said.contains("may be an old copy")) {
+    while !town.messages().is_err_and(|said| said.contains("or is a copy of it")) {
         assert!(Instant::now() < until, "{:?}", town.messages());
         std::thread::sleep(Duration::from_millis(100));
     }

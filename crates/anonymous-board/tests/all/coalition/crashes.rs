@@ -77,7 +77,7 @@ fn a_killed_server_burns_the_epoch_until_it_is_bound() {
             assert!(read && burnt > 0, "it has fewer commits");
             return;
         }
-        assert!(bound || why == Some(BurnReason::Restored), "after {commits}: {why:?}");
+        assert!(bound || why == Some(BurnReason::Killed), "after {commits}: {why:?}");
         assert_eq!(read, bound && why.is_none(), "after {commits}");
         burnt += usize::from(why.is_some());
     }
