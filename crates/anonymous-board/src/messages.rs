@@ -361,7 +361,9 @@ impl std::fmt::Display for BurnReason {
                 "a server was restored from a ledger that may be an old copy, and some server may have \
                  read the table; do not write the same again"
             }
-            Self::Killed => "a server was killed before it was bound to its share, or is a copy of it",
+            Self::Killed => {
+                "a server was killed before it was bound to its share, or is a copy of it"
+            }
             Self::Reported(by) => return write!(f, "the {by} reports that the epoch is burnt"),
             Self::Dwindled => {
                 "more than half of the writes that had arrived were left out or rejected"

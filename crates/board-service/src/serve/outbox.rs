@@ -22,7 +22,7 @@ pub struct Outbox(Arc<RwLock<BTreeMap<Epoch, Page>>>);
 #[derive(Clone, Default)]
 pub struct Page {
     /// Each server's statements, as received here.
-    pub said: BTreeMap<Party, Vec<Said>>,
+    pub said: BTreeMap<Party, Vec<EncodedStatement>>,
     /// For each server, the first statement that conflicts with those.
     pub conflicts: BTreeMap<Party, Arc<Signed<Statement>>>,
     /// The masked share.
@@ -39,7 +39,7 @@ pub struct Page {
 
 /// A statement. A list of writes is long, so all who read it share one encoding.
 #[derive(Clone)]
-pub struct Said {
+pub struct EncodedStatement {
     /// What was signed.
     pub digest: Digest,
     /// The encoded statement.
@@ -104,7 +104,7 @@ impl Outbox {
                 tracing::warn!(%by, epoch = epoch.0, "the server has signed two conflicting statements");
                 page.conflicts.insert(by, Arc::new(signed));
             } else if let Ok(encoded) = encoded {
-                page.said.entry(by).or_default().push(Said { digest: signed.digest(), encoded });
+                page.said.entry(by).or_default().push(EncodedStatement { digest: signed.digest(), encoded });
             }
         });
     }
