@@ -7,7 +7,7 @@ use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::{Readers, read_key_file, write_new};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -40,10 +40,10 @@ pub fn write(path: &Path, secret: &[u8]) -> Result<(), Failure> {
 /// Reads a secret of `N` bytes.
 ///
 /// # Errors
-/// If the file cannot be read or holds no such secret.
+/// If the file cannot be read, if others can read it, or if it holds no such secret.
 pub fn read<const N: usize>(path: &Path) -> Result<Secret<N>, Failure> {
-    let text = Zeroizing::new(std::fs::read_to_string(path).blame_io(path)?);
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
+    let text = read_key_file(path)?;
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim_ascii()).ok().map(Zeroizing::new);
     let secret = bytes.and_then(|bytes| Secret::from_slice(&bytes));
     secret.ok_or(KeyFileError::Digits(2 * N)).blame_input(path)
 }

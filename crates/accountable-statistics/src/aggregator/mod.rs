@@ -75,6 +75,8 @@ pub struct Aggregator {
     key: SigningKey,
     keys: Arc<Keys>,
     aggregates: BTreeMap<Digest, AggregateState>,
+    /// Those whose outcome has changed, until they are taken.
+    ended: Vec<Digest>,
     /// It may have forgotten closings of aggregates that were released until then.
     sits_out: Option<Timestamp>,
 }
@@ -141,7 +143,8 @@ impl Aggregator {
         let verifier = verifier.map_err(|_| RestoreError::OtherKey)?;
         let keys = Arc::new(Keys { sealing, verifier });
         let (pinned, aggregates) = (pinned.clone(), BTreeMap::new());
-        let mut aggregator = Self { pinned, node, key, keys, aggregates, sits_out: None };
+        let ended = Vec::new();
+        let mut aggregator = Self { pinned, node, key, keys, aggregates, ended, sits_out: None };
         let mut later = Vec::new();
         for (key, value) in records {
             if key == [SITS_OUT] {
@@ -223,11 +226,18 @@ impl Aggregator {
     ) -> Result<bool, AggregatorError> {
         let (quorum, known) = (self.pinned.quorum(), self.pinned.key(by).is_some());
         let state = self.state_of(&release.aggregate)?;
+        if state.outcome.is_some() {
+            return Err(AggregatorError::Ended);
+        }
         let (name, slots) = (state.definition.name(), state.definition.slots);
+        let length = SealedUpload::length(&state.definition);
         let slot = |released: &ReleasedSlot| released.entry.slot;
         let ordered = release.slots.is_sorted_by(|a, b| slot(a) < slot(b));
-        let ours =
-            |released: &ReleasedSlot| released.entry.aggregate == name && slot(released) < slots;
+        let ours = |released: &ReleasedSlot| {
+            released.entry.aggregate == name
+                && slot(released) < slots
+                && released.sealed.as_bytes().len() == length
+        };
         if !known || !ordered || !release.slots.iter().all(ours) {
             return Err(AggregatorError::Malformed);
         }
@@ -407,6 +417,8 @@ impl Aggregator {
                     NoResultError::NotFilled
                 };
                 state.outcome = Some(Outcome { aggregate: *name, result: Err(reason) });
+                state.ledgers.clear();
+                self.ended.push(*name);
                 changes.extend(state.end_record(name));
             }
         }

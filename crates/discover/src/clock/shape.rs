@@ -255,6 +255,10 @@ impl Search<'_> {
             && matches!(mark, Some(':' | '.' | 'h'))
         {
             let (text, field) = if state.time == "H" { ("%M", "M") } else { ("%S", "S") };
+            // `1.2.3` is a version; a clock with dots has all its digits.
+            if mark == Some('.') && count < 2 && state.date.is_empty() {
+                return;
+            }
             return self.go(at + 1, &state.with(text, "", field));
         }
         for (text, date) in date_fields(count) {
@@ -315,7 +319,7 @@ impl Search<'_> {
         let short = state.date.len() < 3 && state.date != "Yj" && !state.date.contains('b');
         let dotted = short && (state.between == Some('.') || !state.time.is_empty());
         let clock_only =
-            state.date.is_empty() && (state.time.len() > 1 || self.twelve) && self.has_colon(state);
+            state.date.is_empty() && (state.time.len() > 1 || self.twelve) && self.is_clock(state);
         match order {
             Some(order) if !dotted => self.found.push((order, state.text.clone())),
             None if clock_only => self.found.push((ORDERS.len(), state.text.clone())),
@@ -323,8 +327,10 @@ impl Search<'_> {
         }
     }
 
-    fn has_colon(&self, state: &State) -> bool {
-        self.twelve || state.text.contains("%H:%M") || state.text.contains("%Hh%M")
+    /// Whether what has hours and minutes cannot be a number: `14.15` can, `14.15.30` cannot.
+    fn is_clock(&self, state: &State) -> bool {
+        let marks = ["%H:%M", "%Hh%M", "%H.%M.%S"];
+        self.twelve || marks.iter().any(|marks| state.text.contains(marks))
     }
 }
 
@@ -364,6 +370,8 @@ mod tests {
             ("20180306T141530", "%Y%m%dT%H%M%S|%d%m%YT%H%M%S|%m%d%YT%H%M%S"),
             ("14:15", "%H:%M"),
             ("14:15:30.5", "%H:%M:%S.%f"),
+            ("18.00.00", "%y.%m.%d|%d.%m.%y|%m.%d.%y|%H.%M.%S"),
+            ("1.2.3", ""),
             ("2:15 pm", "%I:%M %p"),
             ("02:15 p", "%I:%M %p"),
             ("2018-03-06 14", "%Y-%m-%d %H"),

@@ -41,26 +41,23 @@ pub(super) fn moments(profile: &Profile) -> Vec<Moments> {
 fn of_column(at: usize, column: &Column) -> Option<Moments> {
     let has_date = |text: &str| ["%Y", "%y", "%G"].iter().any(|year| text.contains(year));
     let has_clock = |text: &str| text.contains("%H") || text.contains("%I");
-    let (mut date, mut clock, mut midnight, mut formats) = (true, false, true, Vec::new());
+    let (mut date, mut dated, mut clock, mut midnight) = (true, false, false, true);
+    let mut formats = Vec::new();
     let mut shapes: Vec<_> = column.shapes.values().collect();
     shapes.sort_by_key(|shape| std::cmp::Reverse(shape.count));
     for shape in shapes {
-        let (first, _) = shape.formats.first()?;
-        date &= has_date(first.text());
-        clock |= has_clock(first.text());
+        let (best, least) = shape.formats.iter().min_by_key(|(_, failed)| *failed)?;
+        date &= has_date(best.text());
+        clock |= has_clock(best.text());
+        dated |= has_date(best.text());
         midnight &= shape.midnight;
-        let least = shape.formats.iter().map(|(_, failed)| *failed).min()?;
         // Formats that differ in the order of day and month alone are weighed later.
         let good = shape.formats.iter().filter(|(_, failed)| {
-            *failed == least || (*failed < shape.count && least * 100 > shape.count)
+            failed == least || (*failed < shape.count && least * 100 > shape.count)
         });
         formats.extend(good.map(|(format, _)| format.text().to_owned()));
     }
     weeks_or_months(column, &mut formats);
-    let dated = column
-        .shapes
-        .values()
-        .any(|shape| shape.formats.first().is_some_and(|(f, _)| has_date(f.text())));
     // A column where some have a date and others none is no time.
     (date == dated && !formats.is_empty()).then_some(Moments {
         column: at,
@@ -216,6 +213,12 @@ fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)>
         *at != date && is_whole(profile, column) && is(&column.name, HHMM)
     };
     let (at, column) = profile.columns.iter().enumerate().find(named)?;
+    // Readings that all lie in the first minutes of a day are rarer than hours in a column of another
+    // name.
+    let is_hour = column.whole_range().is_some_and(|(_, most)| most.digits <= 24);
+    if is_hour && !has(&column.name, &["hhmm"]) {
+        return Some((at, "%H"));
+    }
     match (column.hhmm, column.hhmmss) {
         (true, _) => Some((at, "%H%M")),
         (false, true) => Some((at, "%H%M%S")),

@@ -53,6 +53,41 @@ fn quarter_hours_from_and_to() {
     is(text, &expected);
 }
 
+/// As in the well-known file of a city's air: `10/03/2004;18.00.00;2,6`.
+#[test]
+fn a_clock_with_dots_beside_the_date() {
+    let row =
+        |n: u32| format!("{:02}/03/2004;{:02}.00.00;{},{}", 10 + n / 24, n % 24, n % 7, n % 10);
+    let text = format!("Date;Time;CO\n{}", lines(240, row));
+    let expected = Expected {
+        owner: None,
+        time: &["Date", "Time"],
+        format: "%d/%m/%Y %H.%M.%S",
+        zone: NONE,
+        attribute: ("CO", 240, "823.0"),
+        rows: 240,
+    };
+    is(text, &expected);
+}
+
+/// A column named `Time` of whole numbers to 23 has hours: as `hhmm` all would be of the first
+/// minutes of a day.
+#[test]
+fn hours_under_the_name_of_a_time() {
+    let row =
+        |n: u32| format!("2024{:02}{:02},{:02},{n}", n / 24 / 28 + 1, n / 24 % 28 + 1, n % 24);
+    let text = format!("Date,Time,Load\n{}", lines(960, row));
+    let expected = Expected {
+        owner: None,
+        time: &["Date", "Time"],
+        format: "%Y%m%d %H",
+        zone: NONE,
+        attribute: ("Load", 960, "460320"),
+        rows: 960,
+    };
+    is(text, &expected);
+}
+
 #[test]
 fn three_header_rows() {
     for delimiter in [",", ";", "\t"] {

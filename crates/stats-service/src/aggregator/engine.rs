@@ -156,7 +156,9 @@ impl Engine {
         let mut rejected = None;
         for outcome in first_of_each(outcomes, |name| self.aggregator.knows(name)) {
             match self.aggregator.handle_outcome(outcome, by) {
-                Ok(step) => drop(self.results.publish(&self.aggregator, &mut self.ledger, step)?),
+                Ok(step) => {
+                    self.results.publish(&mut self.aggregator, &mut self.ledger, step)?;
+                }
                 Err(why) => rejected = Some(why),
             }
         }
@@ -170,8 +172,8 @@ impl Engine {
     fn poll(&mut self) -> Result<(), LedgerError> {
         let now = self.clock.now();
         let step = self.aggregator.poll(now);
-        self.results.publish(&self.aggregator, &mut self.ledger, step)?;
-        let (step, rows) = self.tallies.poll(now);
+        self.results.publish(&mut self.aggregator, &mut self.ledger, step)?;
+        let (step, rows) = self.tallies.poll(&self.aggregator, now);
         self.results.append(&mut self.ledger, step, rows)?;
         self.aggregator.prune(now, self.kept).commit(&mut self.ledger)?;
         self.tallies.prune(now, self.kept).commit(&mut self.ledger)?;
@@ -265,7 +267,7 @@ impl Engine {
         let (ResultsPage { results, next }, now) = (self.names(after), self.clock.now());
         let shown = |name: &Digest| match self.aggregator.publication(name) {
             Some(shown) => Some(ShownResult::Aggregate(Box::new(shown))),
-            None => self.tallies.shown(name, now),
+            None => self.tallies.shown(name, &self.aggregator, now),
         };
         ResultsPage { results: results.iter().filter_map(shown).collect(), next }
     }
@@ -274,7 +276,7 @@ impl Engine {
         let (ResultsPage { results, next }, now) = (self.names(after), self.clock.now());
         let row = |name: &Digest| match self.aggregator.aggregate(name) {
             Some(agreed) => Some(Row::new(agreed, self.aggregator.outcome(name).as_ref())),
-            None => self.tallies.row(name, now),
+            None => self.tallies.row(name, &self.aggregator, now),
         };
         let mut rows: Vec<Row> = results.iter().filter_map(row).collect();
         rows.sort_by(by_time);

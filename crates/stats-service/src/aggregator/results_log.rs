@@ -3,6 +3,7 @@
 
 use crate::row::Row;
 use alpheus_accountable_statistics::aggregator::Aggregator;
+use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::Outcome;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
@@ -28,9 +29,9 @@ impl ResultsLog {
     pub fn open(aggregator: &Aggregator, ledger: &FencedLedger) -> Result<Self, Failure> {
         let log = Topic::new(RESULTS).blame(Category::Usage)?;
         ledger.ensure_log(&log)?;
-        let mut results = Self { log, logged: BTreeMap::new() };
-        drop(results.new_rows(aggregator));
-        Ok(results)
+        let all = aggregator.aggregates().map(AgreedDefinition::name);
+        let known = all.filter_map(|name| Some((name, aggregator.outcome(&name)?)));
+        Ok(Self { log, logged: known.collect() })
     }
 
     /// Commits, and appends the row of each aggregate whose outcome has changed.
@@ -39,7 +40,7 @@ impl ResultsLog {
     /// [`LedgerError`].
     pub fn publish<T>(
         &mut self,
-        aggregator: &Aggregator,
+        aggregator: &mut Aggregator,
         ledger: &mut FencedLedger,
         step: Step<T>,
     ) -> Result<T, LedgerError> {
@@ -60,11 +61,11 @@ impl ResultsLog {
         step.commit(&mut ledger.with(&self.log, rows))
     }
 
-    fn new_rows(&mut self, aggregator: &Aggregator) -> Vec<Logged> {
+    fn new_rows(&mut self, aggregator: &mut Aggregator) -> Vec<Logged> {
         let mut lines = Vec::new();
-        for agreed in aggregator.aggregates() {
-            let name = agreed.name();
-            let Some(outcome) = aggregator.outcome(&name) else { continue };
+        for name in aggregator.take_ended() {
+            let ended = aggregator.aggregate(&name).zip(aggregator.outcome(&name));
+            let Some((agreed, outcome)) = ended else { continue };
             if self.logged.insert(name, outcome) == Some(outcome) {
                 continue;
             }
@@ -143,11 +144,11 @@ mod tests {
         };
         let end = Timestamp(agreed.deadline().0 + agreed.closing.patience.0);
         let step = aggregator.poll(Timestamp(end.0 - 1));
-        results.publish(&aggregator, &mut ledger, step).unwrap();
+        results.publish(&mut aggregator, &mut ledger, step).unwrap();
         assert!(rows(&store).is_empty());
         for _ in 0..2 {
             let step = aggregator.poll(end);
-            results.publish(&aggregator, &mut ledger, step).unwrap();
+            results.publish(&mut aggregator, &mut ledger, step).unwrap();
         }
         assert_eq!(rows(&store).len(), 1);
         assert_eq!(rows(&store)[0]["state"], NoResultError::NotFilled.to_string());
@@ -161,7 +162,7 @@ mod tests {
         let (mut aggregator, mut ledger, mut results) = open(&place, &store);
         for by in [0, 1, 2, 2] {
             let step = hear(&mut aggregator, by, Ok(full));
-            results.publish(&aggregator, &mut ledger, step).unwrap();
+            results.publish(&mut aggregator, &mut ledger, step).unwrap();
         }
         let rows = rows(&store);
         assert_eq!((rows.len(), &rows[1]["count"], &rows[1]["sum"]), (2, &8.into(), &61.into()));

@@ -45,6 +45,14 @@ struct OpenCount {
     logged: bool,
 }
 
+impl OpenCount {
+    /// What may be published. Nothing if tags may be lost: the ledger is an old copy, and the clients
+    /// were told that they are counted.
+    fn result(&self, aggregator: &Aggregator, now: Timestamp) -> Option<u64> {
+        if aggregator.sits_out(self.tally.end) { None } else { self.counter.result(now) }
+    }
+}
+
 /// All counts.
 pub struct TallyServer {
     pinned: Pinned,
@@ -149,7 +157,7 @@ impl TallyServer {
     }
 
     /// Ends counts that are over; returns their rows for the log.
-    pub fn poll(&mut self, now: Timestamp) -> (Step<()>, Vec<Logged>) {
+    pub fn poll(&mut self, aggregator: &Aggregator, now: Timestamp) -> (Step<()>, Vec<Logged>) {
         let (mut steps, mut lines) = (Vec::new(), Vec::new());
         for (name, count) in &mut self.counts {
             if count.logged || now < count.tally.closes {
@@ -157,7 +165,7 @@ impl TallyServer {
             }
             count.logged = true;
             steps.push(count.counter.poll(now));
-            let row = Row::of_count(&count.tally, count.counter.result(now), false);
+            let row = Row::of_count(&count.tally, count.result(aggregator, now), false);
             // A row is plain data.
             let value = serde_json::to_vec(&row).unwrap_or_default();
             let (key, timestamp) = (name.as_bytes().to_vec(), count.tally.end.0);
@@ -188,16 +196,22 @@ impl TallyServer {
 
     /// A count, for everybody.
     #[must_use]
-    pub fn shown(&self, name: &Digest, now: Timestamp) -> Option<ShownResult> {
-        let OpenCount { signed, tally, counter, .. } = self.counts.get(name)?;
-        let (count, open) = (counter.result(now), now < tally.closes);
-        Some(ShownResult::Count { question: signed.clone(), count, open })
+    pub fn shown(
+        &self,
+        name: &Digest,
+        aggregator: &Aggregator,
+        now: Timestamp,
+    ) -> Option<ShownResult> {
+        let asked = self.counts.get(name)?;
+        let (count, open) = (asked.result(aggregator, now), now < asked.tally.closes);
+        Some(ShownResult::Count { question: asked.signed.clone(), count, open })
     }
 
     /// A count's row.
     #[must_use]
-    pub fn row(&self, name: &Digest, now: Timestamp) -> Option<Row> {
-        let OpenCount { tally, counter, .. } = self.counts.get(name)?;
-        Some(Row::of_count(tally, counter.result(now), now < tally.closes))
+    pub fn row(&self, name: &Digest, aggregator: &Aggregator, now: Timestamp) -> Option<Row> {
+        let asked = self.counts.get(name)?;
+        let count = asked.result(aggregator, now);
+        Some(Row::of_count(&asked.tally, count, now < asked.tally.closes))
     }
 }

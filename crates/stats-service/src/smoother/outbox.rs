@@ -37,6 +37,16 @@ pub enum PeerMessage {
 }
 
 impl PeerMessage {
+    /// Of a message that is said once, however often its cause comes: what tells it from others.
+    fn said_once(&self) -> Option<Digest> {
+        match self {
+            Self::Receipt(receipt) => Some(receipt.entry.digest()),
+            Self::Ready(ready) => Some(ready.digest()),
+            Self::Opening(opening) => Some(opening.digest()),
+            Self::Word(_) | Self::Card(_) | Self::Key(_) | Self::Definition(_) => None,
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -77,8 +87,8 @@ pub struct Outbox {
 struct State {
     boot: u64,
     said: BTreeMap<usize, PeerMessage>,
-    /// The receipts among them.
-    receipts: BTreeSet<Digest>,
+    /// Digests of those among them that are said once.
+    once: BTreeSet<Digest>,
     next: usize,
     /// The next index at past times, for pruning.
     marks: VecDeque<(Timestamp, usize)>,
@@ -99,11 +109,10 @@ pub const PAGE_BYTES: usize = 2 << 20;
 const NEWS: Duration = Duration::from_secs(1);
 
 impl State {
-    /// Adds a message, but a receipt only once: a client that sends its deposit again gets the same.
+    /// Adds a message, but only once what somebody else can ask for again: a client sends its deposit
+    /// again, and an aggregator its closing.
     fn add(&mut self, said: PeerMessage) {
-        if let PeerMessage::Receipt(receipt) = &said
-            && !self.receipts.insert(receipt.entry.digest())
-        {
+        if said.said_once().is_some_and(|digest| !self.once.insert(digest)) {
             return;
         }
         self.said.insert(self.next, said);
@@ -118,7 +127,7 @@ impl Outbox {
         let state = State {
             boot,
             said: BTreeMap::new(),
-            receipts: BTreeSet::new(),
+            once: BTreeSet::new(),
             next: 0,
             marks: VecDeque::new(),
             keys: Vec::new(),
@@ -226,9 +235,7 @@ impl Outbox {
             if let Some((_, first)) = state.marks.pop_front() {
                 let later = state.said.split_off(&first);
                 for said in std::mem::replace(&mut state.said, later).into_values() {
-                    if let PeerMessage::Receipt(receipt) = said {
-                        state.receipts.remove(&receipt.entry.digest());
-                    }
+                    said.said_once().map(|digest| state.once.remove(&digest));
                 }
             }
         }
@@ -353,6 +360,17 @@ mod tests {
         assert!(outbox.page(7, 5).messages.is_empty());
         outbox.say(receipt);
         assert_eq!(outbox.page(7, 5).messages.len(), 1, "it can be listed again later");
+    }
+
+    /// An aggregator can send its closing as often as it likes.
+    #[test]
+    fn what_an_aggregator_causes_is_listed_once() {
+        let outbox = Outbox::new(7);
+        let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+        let (aggregate, digest) = (Digest([1; 32]), Digest([2; 32]));
+        let ready = Signed::new(&Ready {aggregate, key_epoch: KeyEpoch(1), ledger: digest, tuples: digest}, &key);
+        (0..100).for_each(|_| outbox.say(PeerMessage::Ready(ready.clone())));
+        assert_eq!(outbox.page(7, 0).messages.len(), 1);
     }
 
     #[tokio::test]

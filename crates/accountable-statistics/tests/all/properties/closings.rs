@@ -8,6 +8,7 @@ use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::{
     Closing, ClosingTuple, Entry, Ready, Receipt, Release,
 };
+use alpheus_accountable_statistics::messages::{SealedUpload, sealed_digest};
 use alpheus_accountable_statistics::role_error::{
     AggregatorError, ClosingError, ReleaseError, StatementError,
 };
@@ -378,6 +379,13 @@ fn a_malformed_release_is_rejected() {
     let elsewhere = alpheus_crypto::hash::Digest([1; 32]);
     assert_eq!(changed(&|release| release.slots[0].entry.aggregate = elsewhere), malformed);
     assert_eq!(changed(&|release| release.aggregate = elsewhere), Some(AggregatorError::Unknown));
+    // Its digest is right, and only its length wrong: it would be kept for nothing.
+    let long = |release: &mut Release| {
+        let sealed = SealedUpload::from_bytes(vec![7; 1 << 20]);
+        release.slots[0].entry.sealed = sealed_digest(&sealed);
+        release.slots[0].sealed = sealed;
+    };
+    assert_eq!(changed(&long), malformed);
     assert_eq!(changed(&|_| ()), None);
     let by_nobody = world.town.aggregator.0.handle_release(good, SmootherId(4)).err();
     assert_eq!(by_nobody, malformed);

@@ -10,7 +10,8 @@ use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::{
     NoResultError, Opening, Outcome, PublishedResult, Ready,
 };
-use alpheus_accountable_statistics::role_error::StatementError;
+use alpheus_accountable_statistics::messages::Release;
+use alpheus_accountable_statistics::role_error::{AggregatorError, StatementError};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::sums::{Part, Sums};
 use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover, ThresholdKey};
@@ -290,4 +291,8 @@ fn an_outcome_needs_as_many_smoothers_as_a_decryption() {
     assert_eq!(hear(3, &lie(1)), Ok(None));
     assert_eq!(hear(3, &lie(2)), Err(StatementError::Equivocation(SmootherId(3))));
     assert_eq!(full(town.finish(&agreed).unwrap()), (8, SUM));
+    // What has ended takes no more memory.
+    let again = Release { aggregate: agreed.name(), slots: Vec::new() };
+    let again = town.aggregator.0.handle_release(again, SmootherId(0)).err();
+    assert_eq!(again, Some(AggregatorError::Ended));
 }
