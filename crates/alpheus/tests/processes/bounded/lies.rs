@@ -53,7 +53,7 @@ fn names_one(row: &Value, begins: &str, why: &str) -> bool {
 
 #[test]
 fn a_controller_that_lies_is_named_and_moves_no_row() {
-    let (running, liar, _trigger) = with_liar();
+    let (mut running, liar, _trigger) = with_liar();
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();
@@ -70,7 +70,7 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
     let row = row_that(&running, "row that names it", |row| names_one(row, begins, lied));
     assert!(row["sum_reading"].is_null() && row["population"] == 0, "{row}");
     assert_eq!(row["integrity"], "nothing was signed");
-    // It has no proof. Two of three are too few to open the window.
+    // It has a proof of another window. Two of three are too few to open this one.
     liar.tell(Some(Lie::Proof));
     let unproven = "a range proof of its owners does not hold";
     row_that(&running, "row that names it again", |row| names_one(row, "", unproven));
@@ -81,9 +81,18 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
     assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(&id)), "{id}: {lines:#?}");
     // Once it is honest again, rows are the truth again.
     liar.tell(None);
-    let last = row["window_start"].as_u64().unwrap();
-    let later = |row: &Value| honest(row) && row["window_start"].as_u64() > Some(last);
-    truth(&row_that(&running, "honest row after the lies", later));
+    let begun = |row: &Value| row["window_start"].as_u64().unwrap();
+    let after = |last: u64| move |row: &Value| honest(row) && begun(row) > last;
+    let row = row_that(&running, "honest row after the lies", after(begun(&row)));
+    truth(&row);
+    // Crashes of the service and of a controller's host cost windows, and no more.
+    let api = running.server.trim_start_matches("https://").to_owned();
+    running.service.kill();
+    let (address, host) = &mut running.hosts[0];
+    host.kill();
+    *host = running.place.controller(HOUSES[0], address, &running.server);
+    running.service = running.place.server(&api);
+    truth(&row_that(&running, "honest row after a crash", after(begun(&row) + 10_000)));
     let rows = running.place.rows_of(&running.server, "Loads");
     rows.iter().filter(|row| opened(row, 3)).for_each(truth);
 }

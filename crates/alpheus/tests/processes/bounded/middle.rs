@@ -41,7 +41,7 @@ use std::time::Duration;
 pub(super) enum Lie {
     /// Its share is more than its commitments say.
     Share,
-    /// It has no proof of its owner's bounds.
+    /// Its proof of its owner's bounds is that of an earlier window.
     Proof,
 }
 
@@ -53,6 +53,8 @@ pub(super) struct Liar {
     lie: Arc<Mutex<Option<Lie>>>,
     /// What it has signed, by what the controller had.
     given: Arc<Mutex<HashMap<Digest, Digest>>>,
+    /// The proofs of the last window in which it had some.
+    proofs: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 /// Gives a house's controller an identity whose key is returned.
@@ -85,8 +87,8 @@ impl Liar {
     ) -> (Liar, Trigger, String) {
         let identity = IdentityFolder::open(host, Role::Controller).unwrap();
         let server = links::service(url, &identity).unwrap().http().clone();
-        let (lie, given) = Default::default();
-        let liar = Liar { server, key: Arc::new(key), lie, given };
+        let (lie, given, proofs) = Default::default();
+        let liar = Liar { server, key: Arc::new(key), lie, given, proofs };
         let tls = IdentityFolder::open(service, Role::Server).unwrap().tls();
         let routes = Router::new()
             .route("/v1/controllers", post(pass::<Introduction, Welcome>))
@@ -112,11 +114,23 @@ impl Liar {
                         let sum = own.share.values.iter_mut().next_back().unwrap();
                         *sum = sum.plus(&PublicScalar::of(1_000));
                     }
-                    Lie::Proof => own.owners.iter_mut().for_each(|owner| owner.proof.fill(0)),
+                    Lie::Proof => {
+                        let old = self.proofs.lock().unwrap();
+                        let both = own.owners.iter_mut().zip(old.iter());
+                        both.for_each(|(owner, old)| owner.proof.clone_from(old));
+                    }
                 }
                 let changed = Signed::new(&own, &self.key);
                 given.insert(signed.digest(), changed.digest());
                 ControllerMessage::Contribution(changed)
+            }
+            (ControllerMessage::Contribution(signed), None) => {
+                let own = signed.dangerous_unverified().unwrap();
+                let proofs: Vec<_> = own.owners.into_iter().map(|owner| owner.proof).collect();
+                if !proofs.is_empty() {
+                    *self.proofs.lock().unwrap() = proofs;
+                }
+                message
             }
             (ControllerMessage::BoundedOpening(signed), _) => {
                 let mut own = signed.dangerous_unverified().unwrap();
