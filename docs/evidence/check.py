@@ -221,11 +221,14 @@ class Pack:
         (least, most), owners = plan["population"], row["population"]
         enough = not opened or running or owners == 0 or least <= owners <= most
         need(enough, "population breaks the plan")
-        if line["receipt"]:
+        if line["receipt"] and plan["integrity"] == "bounded":
+            self.exhibit(line["receipt"])
+            self.notes["ROWS WHOSE PROOFS ONLY alpheus verify CHECKS"] += 1
+        elif line["receipt"]:
             receipt = self.exhibit(line["receipt"])
             signed = self.listed(row, plan, receipt) if by_list else plan["signed"]
             self.receipt(row, signed, receipt)
-        elif opened and plan["integrity"] == "verified":
+        elif opened and plan["integrity"] != "plain":
             is_old = row["window_end"] + self.days * DAY < self.head["made"]
             need(is_old, "a row that controllers signed has no receipt")
             self.notes[f"ROWS THAT NOBODY CAN CHECK: receipts are kept for {self.days} days"] += 1
@@ -243,8 +246,8 @@ class Pack:
         within = {*(row.get("noise") or ()), *(row.get("mostly_noise") or ())}
         more = sorted(row.keys() - known | within - names)
         need(not more, f"{more} is no column")
-        verified = "verified" if plan["integrity"] == "verified" else None
-        same("integrity", row.get("integrity"), verified)
+        integrity = None if plan["integrity"] == "plain" else plan["integrity"]
+        same("integrity", row.get("integrity"), integrity)
         need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")
 
     def listed(self, row, terms, receipt):

@@ -1,15 +1,15 @@
 //! Sums that are sealed to a consumer, and receipts with the parts of sums that they rest on.
 
 use alpheus_encrypted_stream::consumer::SealedSum;
-use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_encrypted_stream::tick::parts::{NeededBlocks, PartialSum};
 use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_policy::plan::Release;
 
-/// A receipt of a verified window is decoded, and encoded to the same bytes. Any bytes are also
+/// A receipt of a verified or bounded window is decoded, and encoded to the same bytes. Any bytes are also
 /// checked as a part of a sum: none leads to a root that it does not have.
 pub fn receipt(data: &[u8]) {
-    match Receipt::from_bytes(data) {
+    match WindowReceipt::from_bytes(data) {
         Ok(receipt) => assert_eq!(receipt.to_bytes(), data, "a receipt has one encoding"),
         Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
     }

@@ -11,7 +11,7 @@ mod meaning;
 mod rows;
 mod withheld;
 
-use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_node::clock;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -46,7 +46,8 @@ Examples:
   alpheus verify --identity pki/analyst stats.receipts.json
 
 Rows of a query with `integrity = 'verified'` are signed by the controllers of their windows. A row
-that holds is what these controllers have signed; any of them could have changed it. The identity
+that holds is what these controllers have signed; any of them could have changed it. With 'bounded'
+they have also proven that each owner is in bounds, and the proofs are checked. The identity
 folder says whom to trust: it has the authority's and the service's keys. If it also has a note of
 your statement (`verified.known`), each row must be one of that statement. Else the meaning of the
 rows is printed, for you to compare. If a row does not hold, a window has a receipt and no row, or
@@ -98,28 +99,31 @@ struct Evidence {
     plans: Vec<String>,
     /// Receipts. In the file they are hexadecimal digits.
     #[serde(with = "digits")]
-    receipts: Vec<Receipt>,
+    receipts: Vec<WindowReceipt>,
     /// Rows as the service has published them.
     rows: Vec<Map<String, Value>>,
 }
 
 /// Receipts as text.
 mod digits {
-    use alpheus_encrypted_stream::receipt::Receipt;
+    use alpheus_encrypted_stream::receipt::WindowReceipt;
     use data_encoding::HEXLOWER;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(all: &[Receipt], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        all: &[WindowReceipt],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_seq(all.iter().map(|receipt| HEXLOWER.encode(&receipt.to_bytes())))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
-    ) -> Result<Vec<Receipt>, D::Error> {
+    ) -> Result<Vec<WindowReceipt>, D::Error> {
         let read = |digits: String| {
             let bytes = HEXLOWER.decode(digits.as_bytes()).map_err(D::Error::custom)?;
-            Receipt::from_bytes(&bytes).map_err(D::Error::custom)
+            WindowReceipt::from_bytes(&bytes).map_err(D::Error::custom)
         };
         Vec::<String>::deserialize(from)?.into_iter().map(read).collect()
     }
@@ -208,9 +212,9 @@ async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evide
         }
     }
     let (receipts, mut plans) = all_receipts(http, query).await?;
-    let receipts: Vec<Receipt> =
+    let receipts: Vec<WindowReceipt> =
         receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect();
-    if receipts.iter().all(|receipt| receipt.listing.is_none()) {
+    if receipts.iter().all(|receipt| receipt.listing().is_none()) {
         plans_of(&rows, http, query, &mut plans).await?;
     }
     Ok(Evidence {

@@ -123,6 +123,12 @@ impl<T: Message> Signed<T> {
         labelled_hash(T::LABEL, &[&self.bytes])
     }
 
+    /// Bytes of the content: what is longer than any message of its kind need not be read.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The content, without a check of the signature. Use it only to find the key to check
     /// it with.
     #[must_use]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Signed, Verified};
@@ -12,8 +13,9 @@ use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::MAX_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::quorum::min_opening;
+use alpheus_policy::schema::Schema;
 
-use crate::bounded::MAX_OWNERS;
+use crate::bounded::checker_of;
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use crate::counts::narrow;
 use crate::epoch_list::plan_of;
@@ -51,6 +53,8 @@ pub struct AnnouncedPlan {
     /// Keys for pads whose signatures were checked, by position: also shared, since those of an
     /// epoch's plan are new in each window.
     mask_keys: Mutex<BTreeMap<u32, (Signed<MaskKey>, MaskKey)>>,
+    /// What checks its windows, if it is bounded: it has the bases of proofs, for all who read rows.
+    checker: OnceLock<Option<Arc<Checker>>>,
 }
 
 /// What the service has signed of a plan.
@@ -120,7 +124,6 @@ impl AnnouncedPlan {
         deployment: &Deployment,
     ) -> Result<Self, PlanRefusalError> {
         check_shape(plan).map_err(PlanRefusalError::Malformed)?;
-        check_bounded(plan, deployment).map_err(PlanRefusalError::Malformed)?;
         check_owners(plan)?;
         let roster = check_roster(plan, certificates, deployment)?;
         params::check(plan).map_err(unsafe_masks)?;
@@ -140,7 +143,18 @@ impl AnnouncedPlan {
             shares: Mutex::default(),
             running: OnceLock::new(),
             mask_keys: Mutex::default(),
+            checker: OnceLock::new(),
         })
+    }
+
+    /// What checks the windows of a bounded plan, under its schema. None if the plan is not bounded, or
+    /// the schema is another one.
+    #[must_use]
+    pub fn checker(&self, schema: &Schema) -> Option<Arc<Checker>> {
+        if !self.plan.integrity.is_bounded() || schema.id() != self.plan.schema {
+            return None;
+        }
+        self.checker.get_or_init(|| checker_of(&self.plan, schema).map(Arc::new)).clone()
     }
 
     /// How a controller's share of the plan's noise is drawn if the shares of `honest`
@@ -363,6 +377,9 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
     if let Some(reason) = plan.not_verifiable() {
         return Err(PlanShapeError::NotVerifiable(reason));
     }
+    if let Some(reason) = plan.not_servable() {
+        return Err(PlanShapeError::BoundedForm(reason));
+    }
     if !plan.selection.is_well_formed() {
         return Err(PlanShapeError::Selection);
     }
@@ -371,22 +388,6 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
         return Err(PlanShapeError::Fraction);
     }
     Ok(())
-}
-
-/// A bounded plan is of the form that members can serve, and is served here at all.
-fn check_bounded(plan: &Plan, deployment: &Deployment) -> Result<(), PlanShapeError> {
-    if !plan.integrity.is_bounded() {
-        return Ok(());
-    }
-    if !deployment.serves_bounded() {
-        return Err(PlanShapeError::NotServed);
-    }
-    let owners = plan.owners_per_controller().into_iter().max().unwrap_or(0);
-    let fits = plan.roster.len() > 1
-        && plan.sealed_to.is_none()
-        && plan.masks.needed_picks().is_none()
-        && owners <= MAX_OWNERS;
-    if fits { Ok(()) } else { Err(PlanShapeError::BoundedForm) }
 }
 
 fn ascends<T, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> bool {

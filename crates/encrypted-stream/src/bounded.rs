@@ -1,6 +1,7 @@
 //! What the members of a bounded plan prove: its terms for `bounded-influence`, and its windows there.
 //! One owner's values are its [cells](crate::decode::cells) of the window.
 
+use alpheus_bounded_influence::check::Checker;
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms, TermsError};
 use alpheus_crypto::hash::Digest;
@@ -13,9 +14,17 @@ use alpheus_time::Window;
 
 use crate::counts::narrow;
 
-/// Most owners at one controller of a bounded plan. Its proofs take 20 ms for each, one after the other,
-/// and its contribution some 800 bytes.
-pub const MAX_OWNERS: u32 = 256;
+/// Bytes of a bounded window's message without what it has for each owner or edge, at most.
+const HEAD_BYTES: usize = 2 << 10;
+
+/// Bytes for each owner: three commitments and a proof of 512 bits, at most. An edge has fewer.
+const EACH_BYTES: usize = 1 << 10;
+
+/// Bytes of a message with so many owners or edges, at most. What is longer is not even read.
+pub(crate) fn most_bytes(each: u32) -> usize {
+    HEAD_BYTES
+        .saturating_add(EACH_BYTES.saturating_mul(usize::try_from(each).unwrap_or(usize::MAX)))
+}
 
 /// Why there are no proofs of a plan's windows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +59,13 @@ pub fn terms_of(
     let relations: Vec<Relation> = terms.relations.iter().map(relation).collect();
     let (owners, controllers) = (plan.owners_per_controller().iter().sum(), plan.roster.len());
     Ok(Some(Terms::new(&cells, &relations, owners, narrow(controllers))?))
+}
+
+/// What checks the windows of a plan. None unless it is bounded and this is its schema.
+#[must_use]
+pub fn checker_of(plan: &Plan, schema: &Schema) -> Option<Checker> {
+    let layout = Layout::of(schema).ok().filter(|_| plan.schema == schema.id())?;
+    terms_of(plan, schema, &layout).ok().flatten().map(Checker::new)
 }
 
 /// A window of a plan under its terms and a membership. Plans of epochs are not bounded.

@@ -154,7 +154,6 @@ pub fn consumer_id(certificate: &Verified<Certificate>) -> ConsumerId {
 pub struct Deployment {
     authority: VerifyingKey,
     service: Verified<Certificate>,
-    serves_bounded: bool,
 }
 
 impl Deployment {
@@ -167,18 +166,7 @@ impl Deployment {
         service: &Signed<Certificate>,
     ) -> Result<Self, CertificateError> {
         let service = open_as(service, &authority, Role::Service)?;
-        Ok(Self { authority, service, serves_bounded: false })
-    }
-
-    /// The same, where bounded plans are served. No program does that yet: the messages of their windows
-    /// have no way between its processes.
-    #[must_use]
-    pub fn with_bounded_windows(self) -> Self {
-        Self { serves_bounded: true, ..self }
-    }
-
-    pub(crate) fn serves_bounded(&self) -> bool {
-        self.serves_bounded
+        Ok(Self { authority, service })
     }
 
     /// The authority's key.

@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 /// Most numbers of a window that are proven together.
 pub const MAX_CELLS: usize = 3;
 
+/// Most owners at one controller of a bounded plan. Their proofs take 20 ms for each, one after the other,
+/// and some 800 bytes.
+pub const MAX_OWNERS: u32 = 256;
+
 /// Most bits of a number that a range proof is about.
 const MAX_BITS: u32 = 64;
 
@@ -113,6 +117,29 @@ pub enum NotBoundableError {
     /// The release and what is read of it differ.
     #[error("its rows are not one word, or two halves, for each number that it reads")]
     Rows,
+    /// All streams are at one controller.
+    #[error(
+        "all streams of a plan are at one controller, and its share would be the row itself; bounded windows need two controllers or more"
+    )]
+    Alone,
+    /// Rows are sealed to a consumer.
+    #[error(
+        "its rows are sealed to one consumer (`RELEASE TO`), and nobody else could find out which controller made a row fail"
+    )]
+    Sealed,
+    /// Controllers pick whom they mask with.
+    #[error(
+        "controllers pick whom they mask with (`masks = 'neighbours'`), which proofs do not cover"
+    )]
+    Picks,
+    /// More owners at a controller than it makes proofs for.
+    #[error(
+        "a controller has {found} owners in the plan, and makes proofs for at most {MAX_OWNERS} in a window"
+    )]
+    Owners {
+        /// The most at one controller.
+        found: u32,
+    },
 }
 
 fn fitting(most: u64) -> String {
@@ -164,6 +191,23 @@ impl Plan {
         self.check_widths(&terms, schema, layout)?;
         self.check_sums(&terms)?;
         Ok(Some(terms))
+    }
+
+    /// Why members cannot serve this plan though its numbers can be proven: nothing unless it is
+    /// bounded. Before members are known, only what does not depend on them.
+    #[must_use]
+    pub fn not_servable(&self) -> Option<NotBoundableError> {
+        if !self.integrity.is_bounded() {
+            return None;
+        }
+        let found = self.owners_per_controller().into_iter().max().unwrap_or(0);
+        let wrong = [
+            (self.sealed_to.is_some(), NotBoundableError::Sealed),
+            (self.roster.len() == 1, NotBoundableError::Alone),
+            (self.masks.needed_picks().is_some(), NotBoundableError::Picks),
+            (found > MAX_OWNERS, NotBoundableError::Owners { found }),
+        ];
+        wrong.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }
 
     fn terms_for(

@@ -46,6 +46,8 @@ pub struct Counters {
     pub silent: u64,
     /// Answers that windows lacked although their controllers had attended, presented or given tokens.
     pub ruined: u64,
+    /// Members of bounded windows whose messages did not hold.
+    pub faults: u64,
     /// Controllers that ruined windows in this way, and are asked last for a while.
     pub asked_last: BTreeSet<ControllerId>,
     /// Windows in progress.
@@ -92,7 +94,12 @@ impl Counters {
             }
         }
         let excluded = reasons(&outcome.excluded);
-        for controller in &outcome.unopened {
+        for (controller, why) in &outcome.faults {
+            tracing::warn!(window = start, %controller, %why, "what a controller signed of a bounded window does not hold");
+            self.faults += 1;
+        }
+        let is_named = |id: &&ControllerId| outcome.faults.iter().any(|(named, _)| named == *id);
+        for controller in outcome.unopened.iter().filter(|id| !is_named(id)) {
             tracing::warn!(window = start, %controller, "a controller stopped answering after its attendance, presence or token: the window is lost, and the controller is asked last for some windows");
             self.ruined += 1;
         }
@@ -175,6 +182,8 @@ impl Collector for Watch {
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
         let help = "Answers that did not follow controllers' attendances, presences or tokens: each loses a window";
         total(encoder, "stream_openings_missing", help, counters.ruined)?;
+        let help = "Members of bounded windows whose messages did not hold";
+        total(encoder, "stream_bounded_faults", help, counters.faults)?;
         let help = "Controllers that are asked last since they stopped answering part-way";
         gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
@@ -262,7 +271,8 @@ mod tests {
     fn counters_are_exported_by_reason() {
         let (metrics, watch) = (Metrics::new(), Watch::default());
         watch.register(&metrics);
-        let mut counters = Counters { opened: 7, silent: 4, ruined: 3, ..Counters::default() };
+        let mut counters =
+            Counters { opened: 7, silent: 4, ruined: 3, faults: 5, ..Counters::default() };
         counters.asked_last.insert(ControllerId([1; 32]));
         counters.exclusions.insert(ExclusionError::Policy, 2);
         counters.failed.insert("population below the minimum", 3);
@@ -272,6 +282,7 @@ mod tests {
         assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
         assert!(text.contains("alpheus_stream_silent_total 4"), "{text}");
         assert!(text.contains("alpheus_stream_openings_missing_total 3"), "{text}");
+        assert!(text.contains("alpheus_stream_bounded_faults_total 5"), "{text}");
         assert!(text.contains("alpheus_stream_controllers_asked_last 1"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", ExclusionError::Policy);

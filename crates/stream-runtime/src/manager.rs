@@ -14,7 +14,6 @@ use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::messages::Announcement;
-use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery, StartError};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
@@ -114,7 +113,7 @@ impl Manager {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
         if let Some(known) = catalog.schema(&schema.name) {
-            service.prove_with(Blocks::of(&known.layout));
+            service.prove_with(known);
         }
         let (certificates, consumers, owners, begun, ended) = Default::default();
         let queries_per_consumer = QUERIES_PER_CONSUMER;

@@ -1,9 +1,9 @@
-//! Receipts of verified windows in the log: in parts, each small enough for a record, in the commit
+//! Receipts of verified and bounded windows in the log: in parts, each small enough for a record, in the commit
 //! of their rows.
 
 use super::service_error::ServiceError;
 use super::storage::Topics;
-use alpheus_encrypted_stream::receipt::{Receipt, ReceiptFormatError};
+use alpheus_encrypted_stream::receipt::{ReceiptFormatError, WindowReceipt};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
@@ -107,7 +107,7 @@ pub struct ReceiptParts {
 const MAX_PARTS: u32 = 512;
 
 /// The receipt of a plan's window, or why it cannot be read.
-pub type ReadReceipt = (PlanId, Window, Result<Receipt, ReceiptFormatError>);
+pub type ReadReceipt = (PlanId, Window, Result<WindowReceipt, ReceiptFormatError>);
 
 impl ReceiptParts {
     /// Takes a part; returns the receipt once all of its parts have come.
@@ -127,6 +127,6 @@ impl ReceiptParts {
         }
         let whole = self.under_way.remove(&(plan, window))?;
         let bytes: Vec<u8> = whole.into_iter().flatten().flatten().collect();
-        Some((plan, window, Receipt::from_bytes(&bytes)))
+        Some((plan, window, WindowReceipt::from_bytes(&bytes)))
     }
 }

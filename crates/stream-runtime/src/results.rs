@@ -1,12 +1,12 @@
 //! Result rows: one for each window and group, opened or not.
 
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
-use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
+use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, Outcome};
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::exactness::is_as_exact_as_asked;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::query::Accuracy;
 use alpheus_time::Window;
@@ -58,9 +58,12 @@ pub struct Row {
     /// Older rows lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,
-    /// For a verified query: the plan, whose members have signed the row if it has a result.
+    /// For a verified or bounded query: the plan, whose members have signed the row if it has a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<PlanId>,
+    /// Whether the query is bounded, so that its members also prove that each owner is in bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bounded: bool,
     /// For a query with `RELEASE TO`: its consumer, and the sealed result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
@@ -158,6 +161,7 @@ impl Row {
             streams_without_report: None,
             plan: Some(plan.family()),
             verified: plan.integrity.is_verified().then(|| plan.id()),
+            bounded: plan.integrity.is_bounded(),
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
@@ -167,7 +171,7 @@ impl Row {
     pub fn ended(plan: &Plan, outcome: &Outcome, asked: Option<&Accuracy>) -> Row {
         let status = match &outcome.result {
             Ok(_) => OK.to_owned(),
-            Err(failure) => failure.to_string(),
+            Err(failure) => format!("{failure}{}", at_fault(plan, outcome)),
         };
         let mut row = Row::closed(plan, outcome.window, status);
         row.streams_without_report = match &outcome.result {
@@ -244,7 +248,8 @@ impl Row {
         let unreported = self.streams_without_report.iter();
         let unreported = unreported.map(|n| ("streams_without_report", Value::from(*n)));
         let verified = self.verified.iter().flat_map(|plan| {
-            [("integrity", Value::from("verified")), ("plan", Value::from(plan.to_string()))]
+            let word = if self.bounded { "bounded" } else { "verified" };
+            [("integrity", Value::from(word)), ("plan", Value::from(plan.to_string()))]
         });
         let optional = windows.chain(unreported).chain(noise).chain(mostly);
         let optional = optional.chain(verified).chain(sealed);
@@ -256,6 +261,15 @@ impl Row {
     pub fn to_json(&self) -> Map<String, Value> {
         self.columns().map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them.
+fn at_fault(plan: &Plan, outcome: &Outcome) -> String {
+    let one = |(id, why): &(ControllerId, MemberFaultError)| {
+        let position = plan.roster.binary_search(id).ok()?;
+        Some(format!("; controller {position}: {why}"))
+    };
+    outcome.faults.iter().filter_map(one).collect()
 }
 
 /// From what the noise of a window follows: how many controllers opened it, and its sums, which a

@@ -5,6 +5,7 @@ mod commits;
 mod epochs;
 mod frames;
 mod pauses;
+mod proofs;
 #[cfg(test)]
 mod tests;
 
@@ -26,12 +27,15 @@ use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::ledger::store::StoreLedger;
+use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::query::Accuracy;
+use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use epochs::{EpochWindow, Epochs};
+use proofs::ProofThread;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -49,6 +53,10 @@ pub struct Service {
     ledger: StoreLedger,
     key: Arc<SigningKey>,
     plane: Box<dyn Plane>,
+    /// The schema of its streams.
+    schema: Option<Arc<Schema>>,
+    /// What checks proofs of bounded windows, if not this thread.
+    proofs: Option<ProofThread>,
     queries: BTreeMap<PlanId, Query>,
     /// How exact the results of a query have to be, by its name.
     asked: BTreeMap<String, Accuracy>,
@@ -113,6 +121,8 @@ impl Service {
             topics: topics.clone(),
             key,
             plane,
+            schema: None,
+            proofs: None,
             queries: BTreeMap::new(),
             asked: BTreeMap::new(),
             epochs: Epochs::default(),
@@ -132,9 +142,11 @@ impl Service {
         self.asked.extend(asked.is_asked().then(|| (name.to_owned(), asked)));
     }
 
-    /// Says how the schema's sums are cut into blocks, which verified plans need.
-    pub fn prove_with(&mut self, blocks: Blocks) {
-        self.plane.prove_with(blocks);
+    /// Says what its streams' schema is: verified plans need to know how sums are cut into blocks, and
+    /// bounded ones what an owner may add to them.
+    pub fn prove_with(&mut self, known: &CatalogSchema) {
+        self.plane.prove_with(Blocks::of(&known.layout));
+        self.schema = Some(Arc::new(known.schema.clone()));
     }
 
     /// Its store.
@@ -154,9 +166,6 @@ impl Service {
     /// # Errors
     /// [`UnsupportedPlanError`].
     pub fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
-        if plan.integrity.is_bounded() {
-            return Err(UnsupportedPlanError::Bounded);
-        }
         self.plane.check(plan)
     }
 
@@ -203,9 +212,17 @@ impl Service {
         let records =
             alpheus_node::ledger::scan_all(self.store.as_ref(), &self.topics.service, &prefix)?;
         let values = records.iter().map(|(_, value)| value.as_ref());
+        let checker = self.schema.as_deref().and_then(|schema| announced.checker(schema));
         let (coordinator, asked) =
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
+        let coordinator = match checker {
+            Some(checker) if self.proofs.is_some() => {
+                coordinator.with_checker(checker).with_checks_apart()
+            }
+            Some(checker) => coordinator.with_checker(checker),
+            None => coordinator,
+        };
         let mut coordinator = match self.plane.sums_for_coordinators() {
             true => coordinator.with_delegated_sums(),
             false => coordinator,
@@ -276,7 +293,8 @@ impl Service {
         let due = |id: PlanId| self.plane.due(&id, idle).is_some();
         let closes = self.fixed_plans().any(due) || self.has_due_epochs(idle);
         let closes = !self.is_paused && closes;
-        !self.pending.is_empty() || self.plane.has_sums() || closes
+        let checked = self.proofs.as_ref().is_some_and(ProofThread::has_found);
+        !self.pending.is_empty() || self.plane.has_sums() || checked || closes
     }
 
     /// Reads everything new from the log.
@@ -317,6 +335,7 @@ impl Service {
     ) -> Result<Outgoing, ServiceError> {
         let mut steps = std::mem::take(&mut self.pending);
         steps.extend(self.open_windows());
+        steps.extend(self.take_checked(now));
         if self.is_paused {
             return self.finish_round(steps);
         }

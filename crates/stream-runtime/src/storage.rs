@@ -15,7 +15,7 @@ pub struct Topics {
     pub events: Topic,
     /// Result rows.
     pub results: Topic,
-    /// Receipts of verified windows, in parts.
+    /// Receipts of verified and bounded windows, in parts.
     pub receipts: Topic,
     /// Events that were refused, with the reason.
     pub refused: Topic,
@@ -83,7 +83,7 @@ pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
 
 /// Announcements of plans that run, in the service's space.
 pub(super) const PLANS: &[u8] = b"announcement/";
-/// Announcements of plans that have ended and whose rows are sealed or verified, or have noise,
+/// Announcements of plans that have ended and whose rows are sealed, verified or bounded, or have noise,
 /// whose cost is asked for later.
 pub(super) const KEPT: &[u8] = b"sealed/";
 /// When these plans ran.

@@ -221,6 +221,7 @@ impl Log {
             }),
             LogEvent::NotSummoned { plan, name, windows } => unasked(plan, name, *windows),
             LogEvent::SmallList { plan, window, .. } => small(plan, *window),
+            LogEvent::OutOfBounds { plan, name, window } => out_of_bounds(plan, name, *window),
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
             LogEvent::Granted { reader, days } => self.access("granted", reader, days.map(in_days)),
             LogEvent::KeysHanded { reader, days } => {
@@ -272,6 +273,11 @@ async fn budgets(
 /// A list that is much shorter than others were.
 fn small(plan: &PlanId, window: Window) -> Value {
     json!({ "kind": "small", "plan": plan, "window": edges(window) })
+}
+
+/// A window that the owner's own values keep it out of.
+fn out_of_bounds(plan: &PlanId, name: &str, window: Window) -> Value {
+    json!({ "kind": "out-of-bounds", "plan": plan, "query": name, "window": edges(window) })
 }
 
 /// Windows that the service did not ask the controller about.

@@ -10,12 +10,12 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_encrypted_stream::receipt::{Receipt, WindowReceipt};
 use alpheus_node::failure::{Category, Failure};
 use alpheus_policy::ids::PlanId;
 use alpheus_stream_runtime::receipts::{ReceiptParts, page};
 use alpheus_stream_runtime::results::{OK, Row, columns};
-use alpheus_streams::query::receipts::{RefusedRowError, check};
+use alpheus_streams::query::receipts::{PlanOfRows, RefusedRowError, check};
 use alpheus_time::Window;
 use rand_core::Rng;
 use serde_json::Value;
@@ -34,8 +34,9 @@ struct Published {
 impl Published {
     /// What the consumer who asked finds.
     fn check(&self) -> Result<String, RefusedRowError> {
-        let (query, of) = (&self.row.query, (self.window, &self.receipt));
-        check(&self.row.to_json(), query, &self.announced, of)
+        let receipt = WindowReceipt::from(self.receipt.clone());
+        let of = PlanOfRows { announced: &self.announced, schema: None };
+        check(&self.row.to_json(), &self.row.query, of, (self.window, &receipt))
     }
 
     /// The row as it would be if the controllers' parts added up to more. False if nothing in it
@@ -136,7 +137,11 @@ fn receipt(
     let mut parts = ReceiptParts::default();
     let mut whole = found.into_iter().filter_map(|part| parts.take(part));
     let own = whole.find(|(of, ..)| *of == plan);
-    Ok(own.and_then(|(_, window, receipt)| Some((window, receipt.ok()?))))
+    let verified = |receipt| match receipt {
+        Ok(WindowReceipt::Verified(receipt)) => Some(receipt),
+        _ => None,
+    };
+    Ok(own.and_then(|(_, window, receipt)| Some((window, verified(receipt)?))))
 }
 
 /// A row, and what its consumer finds.

@@ -132,6 +132,7 @@ mod tests {
             streams_without_report: None,
             plan: None,
             verified: None,
+            bounded: false,
             sealed: None,
         };
         let said = in_words(&row);

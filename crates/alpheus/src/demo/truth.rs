@@ -119,6 +119,7 @@ mod tests {
             streams_without_report: None,
             plan: None,
             verified: None,
+            bounded: false,
             sealed: None,
         }
     }

@@ -4,7 +4,7 @@ use super::Evidence;
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::revoked::Revoked;
@@ -12,8 +12,8 @@ use alpheus_policy::ids::PlanId;
 use alpheus_streams::deployment;
 use alpheus_streams::query::lists::SeenLists;
 use alpheus_streams::query::receipts::{
-    RefusedRowError, check_all, check_without_result, has_result, is_in_group, listed_plan,
-    open_plan, stated, window_of,
+    PlanOfRows, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
+    listed_plan, open_plan, stated, window_of,
 };
 use alpheus_streams::query::sealed::{is_asked_for, noted};
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ pub(super) struct Verifier<'a> {
     plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
     /// Plans that are not what the consumer has asked for.
     not_asked: HashMap<PlanId, RefusedRowError>,
-    receipts: HashMap<(PlanId, u64), &'a Receipt>,
+    receipts: HashMap<(PlanId, u64), &'a WindowReceipt>,
     revoked: Option<&'a Revoked>,
     /// By epochs: which list has signed each window.
     lists: SeenLists,
@@ -63,7 +63,7 @@ impl<'a> Verifier<'a> {
                 }
             }
             // Only to find it: verification checks the signature.
-            if let Some(membership) = receipt.membership.dangerous_unverified() {
+            if let Some(membership) = receipt.membership().dangerous_unverified() {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
             }
         }
@@ -103,7 +103,8 @@ impl<'a> Verifier<'a> {
         let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
         let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
         let seen = (self.revoked, &mut self.lists);
-        let holds = check_all(row, &self.evidence.query, announced, (window, receipt), seen)?;
+        let of = PlanOfRows { announced, schema: self.evidence.schema.as_ref() };
+        let holds = check_all(row, &self.evidence.query, of, (window, receipt), seen)?;
         if self.seen.insert(key) { Ok(Some(holds)) } else { Err(RefusedRowError::SecondRow) }
     }
 

@@ -10,6 +10,7 @@ use crate::common::in_memory;
 use crate::common::recording::{Draw, POLICIES, SCHEMA};
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_encrypted_stream::producer::Start;
+use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_input::rows::Cell;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::policy::Policies;
@@ -199,6 +200,7 @@ impl World {
         let (_, window, receipt) = all.find(|(of, ..)| *of == plan).unwrap();
         let receipt = receipt.unwrap();
         let announced = receipt.listed_plan(embedded.deployment()).unwrap().unwrap();
+        let WindowReceipt::Verified(receipt) = receipt else { panic!("{receipt:?}") };
         let verified = receipt.verify(&announced, window).unwrap();
         assert_eq!(announced.id(), plan);
         assert_eq!((verified.signers() as usize, verified.population()), (members, row.population));

@@ -6,6 +6,7 @@ mod backups;
 mod bad_input;
 #[cfg(feature = "board")]
 mod board;
+mod bounded;
 #[cfg(feature = "kafka")]
 #[allow(dead_code, reason = "the suite of stores uses all of it")]
 #[expect(clippy::unwrap_used, reason = "a test's way to fail")]

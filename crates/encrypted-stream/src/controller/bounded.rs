@@ -21,20 +21,21 @@ use super::Controller;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::presences::Examination;
 use super::tokens::{CheckedMembership, add_noise, mask_refusal, mask_round};
-use crate::bounded::{scope_of, terms_of};
+use crate::bounded::{most_bytes, scope_of, terms_of};
 use crate::decode::cells;
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{Share, Step, Unmasked};
+use crate::ledger::{LogEvent, LogLine, Record, Share, Step, Unmasked};
 use crate::mask::generation::RoundKeys;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
 use crate::messages::{
-    BoundedOpening, Contribution, ControllerMessage, EdgeRequest, OpeningSet, Strike,
+    BoundedOpening, Contribution, ControllerMessage, EdgeRequest, OpeningSet, Strike, Summons,
 };
 
 /// One accepted stream of a window: whose it is, and what it releases, in the clear.
 pub(super) struct OpenedStream {
     pub(super) position: u32,
+    pub(super) stream: StreamId,
     pub(super) owner: OwnerId,
     pub(super) has_data: bool,
     pub(super) words: Zeroizing<Vec<u64>>,
@@ -87,20 +88,20 @@ impl Controller {
     }
 
     /// Leaves out the owners whose windows are out of bounds, with all of their streams: they cost
-    /// nobody else anything. M counts the others, and only they can be committed to. Nothing unless the
-    /// plan is bounded.
+    /// nobody else anything, and their log says so. M counts the others, and only they can be committed
+    /// to. Nothing unless the plan is bounded.
     pub(super) fn admit(
         &mut self,
-        plan: &PlanId,
+        summons: &Summons,
         generation: Option<u64>,
         examined: &mut Examination,
     ) -> Result<Option<Admitted>, WindowRefusalError> {
-        let joined = self.plans.get(plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        let joined = self.plans.get(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         if !joined.plan().integrity.is_bounded() {
             return Ok(None);
         }
-        let select = joined.plan().select.clone();
-        let committer = self.committer(plan, generation)?;
+        let (select, name) = (joined.plan().select.clone(), joined.plan().name.clone());
+        let committer = self.committer(&summons.plan, generation)?;
         let (mut values, mut out) = (Vec::new(), BTreeSet::new());
         for (owner, window) in by_owner(&examined.opened) {
             // The check word of each stream was zero, so of the sum it is too.
@@ -113,7 +114,8 @@ impl Controller {
         }
         let admitted = committer.admit(values).map_err(|_| WindowRefusalError::NotProvable)?;
         out.extend(admitted.left_out().iter().map(|owner| OwnerId(owner.0)));
-        examined.leave_out(&out);
+        let (plan, window) = (summons.plan, summons.window);
+        examined.leave_out(&out, &LogEvent::OutOfBounds { plan, name, window }, window.end);
         Ok(Some(admitted))
     }
 
@@ -289,12 +291,19 @@ impl Examination {
         words: Option<Zeroizing<Vec<u64>>>,
     ) {
         let (owner, has_data) = (planned.owner, events > 0);
-        let opened = words.map(|words| OpenedStream { position, owner, has_data, words });
+        let stream = planned.stream;
+        let opened = words.map(|words| OpenedStream { position, stream, owner, has_data, words });
         self.opened.extend(opened);
     }
 
-    /// Excludes all accepted streams of these owners.
-    fn leave_out(&mut self, owners: &BTreeSet<OwnerId>) {
+    /// Excludes all accepted streams of these owners. Each owner's log has a line, which another
+    /// summons of the window replaces.
+    fn leave_out(&mut self, owners: &BTreeSet<OwnerId>, event: &LogEvent, at: Timestamp) {
+        for owner in owners {
+            let own = self.opened.iter().filter(|opened| opened.owner == *owner);
+            let streams = own.map(|opened| opened.stream).collect();
+            self.fresh.push(Record::Log(LogLine { at, streams, event: event.clone() }));
+        }
         for opened in self.opened.iter().filter(|opened| owners.contains(&opened.owner)) {
             self.excluded.push((opened.position, ExclusionError::OutOfBounds));
             self.spans.retain(|(position, _)| *position != opened.position);
@@ -326,7 +335,11 @@ pub(super) fn struck_edges(
     joined: &PlanState,
     strikes: &[Strike],
 ) -> Result<Vec<u32>, WindowRefusalError> {
+    let most = most_bytes(joined.announced.controllers());
     let one = |strike: &Strike| {
+        if strike.own.length().max(strike.other.length()) > most {
+            return None;
+        }
         let position = joined.position;
         let key = |at: u32| joined.announced.verifying().get(usize::try_from(at).ok()?);
         let own = strike.own.open(key(position)?).ok()?;

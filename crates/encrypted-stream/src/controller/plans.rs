@@ -116,7 +116,7 @@ impl Controller {
             streams.try_for_each(|stream| self.check_consent(now, (plan, &demand), stream))?;
         }
         if plan.integrity.is_bounded() && self.terms(plan, position).is_none() {
-            return Err(PlanRefusalError::Malformed(PlanShapeError::BoundedForm));
+            return Err(PlanRefusalError::Malformed(PlanShapeError::BoundedTerms));
         }
         let held = self.held_streams(plan, position)?;
         check_owners(plan, position)?;

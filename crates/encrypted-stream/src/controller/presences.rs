@@ -37,7 +37,7 @@ pub(super) struct Examination {
     pub(super) excluded: Vec<(u32, ExclusionError)>,
     pub(super) owners: BTreeSet<OwnerId>,
     pub(super) silent: u32,
-    fresh: Vec<Record>,
+    pub(super) fresh: Vec<Record>,
     gone: Vec<(StreamId, u64)>,
     /// Records of copies that are forgotten.
     forgotten: Vec<Record>,
@@ -130,7 +130,7 @@ impl Controller {
             }
         }
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
-        let admitted = self.admit(&summons.plan, generation, &mut examined)?;
+        let admitted = self.admit(summons, generation, &mut examined)?;
         let Examination { spans, sums, charges, excluded, owners, silent, .. } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {

@@ -2,20 +2,21 @@
 //! the row is what the commitments open to (`docs/protocol.md`, *Bounded windows*).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::{Blame, LieError};
 use alpheus_bounded_influence::check::{
-    Bounded, BoundedRow, Checker, FaultError, FaultyError, Member, Opened as OpenedShare,
+    Bounded, BoundedRow, Checker, Contributions, FaultError, FaultyError, Opened as OpenedShare,
     OpeningsError,
 };
 use alpheus_bounded_influence::messages::Scope;
-use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
 use super::blame::Struck;
 use super::output::{Opened, Output, Sums};
+use super::proofs::ProofCheck;
 use super::round::{FixedRound, Phase, Round};
 use crate::bounded::scope_of;
 use crate::decode::rows_of;
@@ -49,6 +50,12 @@ pub(super) struct CommittedShares {
     openings: BTreeMap<u32, SignedAnswer<BoundedOpening>>,
     /// Those whose proofs hold.
     bounded: BTreeMap<u32, Bounded>,
+    /// What the shares of S open to, once they were checked; nothing if one does not hold.
+    pub(super) opened: Option<Option<Vec<OpenedShare>>>,
+    /// Whether it waits for no further messages of its phase.
+    pub(super) is_closing: bool,
+    /// Whether another thread checks them.
+    pub(super) is_being_checked: bool,
     /// Members whose messages do not hold.
     pub(super) faults: Vec<(u32, MemberFaultError)>,
 }
@@ -56,11 +63,14 @@ pub(super) struct CommittedShares {
 /// The bounded side of a coordinator; nothing of it in any other plan.
 #[derive(Default)]
 pub(super) struct BoundedSide {
-    pub(super) checker: Option<Box<Checker>>,
+    pub(super) checker: Option<Arc<Checker>>,
     /// What rounds of blame have shown. Made once there are terms.
     pub(super) blame: Option<Blame>,
     /// The edges that are struck.
     pub(super) struck: Struck,
+    /// Whether another thread checks proofs, and what it is to check.
+    pub(super) checks_apart: bool,
+    pub(super) checks: Vec<ProofCheck>,
 }
 
 impl CommittedShares {
@@ -86,6 +96,41 @@ impl CommittedShares {
         known && opens
     }
 
+    /// Contributions that are not checked yet.
+    pub(super) fn unchecked(&self) -> impl Iterator<Item = (u32, &Verified<Contribution>)> {
+        let new = self.contributions.iter();
+        let new = new.filter(|(member, _)| !self.bounded.contains_key(member));
+        new.map(|(member, (given, _))| (*member, given))
+    }
+
+    /// Whether a member's contribution holds.
+    pub(super) fn has(&self, member: u32) -> bool {
+        self.bounded.contains_key(&member)
+    }
+
+    /// A member's contribution and its opening, if both are here and the first holds.
+    pub(super) fn share_of(&self, member: u32) -> Option<(Bounded, Verified<BoundedOpening>)> {
+        let bounded = self.bounded.get(&member)?.clone();
+        Some((bounded, self.openings.get(&member)?.0.clone()))
+    }
+
+    /// Takes what was found of these members' contributions. One that does not hold counts as none, and
+    /// its member is named.
+    pub(super) fn take_bounded(&mut self, checked: &[u32], found: Contributions) {
+        self.note(&found.faulty);
+        self.bounded.extend(found.bounded.into_iter().map(|own| (own.controller(), own)));
+        let (bounded, all) = (&self.bounded, &mut self.contributions);
+        all.retain(|member, _| !checked.contains(member) || bounded.contains_key(member));
+    }
+
+    /// Takes what was found of openings. If one does not hold, its member is named.
+    pub(super) fn take_opened(&mut self, opened: Result<Vec<OpenedShare>, OpeningsError>) {
+        if let Err(OpeningsError::Refused { faulty, .. }) = &opened {
+            self.note(faulty);
+        }
+        self.opened = Some(opened.ok());
+    }
+
     fn note(&mut self, faulty: &[FaultyError]) {
         let named = faulty.iter().map(|one| (one.controller, MemberFaultError::Fault(one.fault)));
         self.faults.extend(named);
@@ -96,11 +141,11 @@ impl Coordinator {
     /// For a bounded plan: what its members prove. Without it no contribution counts, so none of its
     /// windows opens.
     #[must_use]
-    pub fn with_terms(mut self, terms: Terms) -> Self {
+    pub fn with_checker(mut self, checker: Arc<Checker>) -> Self {
         let mut blame = Blame::new(self.announced.tolerated());
         self.bounded.struck.edges().for_each(|edge| blame.recall(edge));
         self.bounded.blame = Some(blame);
-        self.bounded.checker = Some(Box::new(Checker::new(terms)));
+        self.bounded.checker = Some(checker);
         self
     }
 
@@ -140,6 +185,8 @@ impl Coordinator {
         let listed = usize::try_from(self.announced.owners(controller)).unwrap_or(usize::MAX);
         let round = self.round_mut(window)?;
         let wanted = match &round.phase {
+            // Those that are here are being checked, and the window goes on with them.
+            _ if round.committed.is_closing => return Err(MessageError::Late),
             Phase::Opening(_, opening) => &opening.set,
             Phase::Collecting(fixing) => fixing.fixed.members(),
             Phase::Summoned => return Err(MessageError::Mismatched),
@@ -178,68 +225,20 @@ impl Coordinator {
         Ok(self.advance(now, window.start, sums))
     }
 
-    /// Checks the contributions that are here and not checked yet, in one batch. One that does not hold
-    /// counts as none, and its member is named.
-    pub(super) fn check_contributions(&mut self, start: Timestamp) {
-        let Some(round) = self.rounds.get(&start) else { return };
-        let (Phase::Collecting(fixing) | Phase::Opening(fixing, _)) = &round.phase else { return };
-        let Some(scope) = self.scope(round.window, fixing) else { return };
-        let new = round.committed.contributions.iter();
-        let new = new.filter(|(member, _)| !round.committed.bounded.contains_key(member));
-        let member = |controller: u32| Member {
-            controller,
-            counted: fixing.fixed.owners_at(controller),
-            listed: self.announced.owners(controller),
-        };
-        let signed: Vec<_> =
-            new.map(|(controller, (given, _))| (member(*controller), given.clone())).collect();
-        let checker = self.bounded.checker.as_deref();
-        let found = checker.and_then(|own| own.contributions(&scope, &signed).ok());
-        // If nothing could be checked, nothing counts.
-        let found = found.unwrap_or_default();
-        let Some(round) = self.rounds.get_mut(&start) else { return };
-        round.committed.note(&found.faulty);
-        let bounded = found.bounded.into_iter().map(|own| (own.controller(), own));
-        round.committed.bounded.extend(bounded);
-        let CommittedShares { contributions, bounded, .. } = &mut round.committed;
-        contributions.retain(|member, _| bounded.contains_key(member));
-        round.tokens.retain(|member, _| bounded.contains_key(member));
-    }
-
-    /// The shares of the members of S, once all are here and hold; or who is at fault.
-    pub(super) fn opened_shares(
-        &mut self,
-        start: Timestamp,
-    ) -> Result<Vec<OpenedShare>, ReleaseError> {
-        // Those of before a restart are not checked yet.
-        self.check_contributions(start);
-        let lost = ReleaseError::FaultyOpening;
-        let round = self.rounds.get_mut(&start).ok_or(lost)?;
-        let Phase::Opening(_, opens) = &round.phase else { return Err(lost) };
-        let share = |member: u32| {
-            let bounded = round.committed.bounded.get(&member)?.clone();
-            Some((bounded, round.committed.openings.get(&member)?.0.clone()))
-        };
-        let shares: Option<Vec<_>> = opens.set.iter().map(share).collect();
-        let (digest, shares) = (opens.digest, shares.ok_or(lost)?);
-        let checker = self.bounded.checker.as_deref().ok_or(lost)?;
-        checker.openings(&digest, &shares).map_err(|error| {
-            if let OpeningsError::Refused { faulty, .. } = error {
-                round.committed.note(&faulty);
-            }
-            lost
-        })
-    }
-
     /// Ends a bounded window whose openings are all here, or asks who lied.
     pub(super) fn conclude_bounded(
         &mut self,
         now: Timestamp,
         start: Timestamp,
     ) -> Step<Vec<Output>> {
+        // Those of before a restart are not checked yet.
+        if !self.check_contributions(start) {
+            return Step::default();
+        }
         let opened = match self.opened_shares(start) {
-            Ok(opened) => opened,
-            Err(failure) => return self.fail(start, failure),
+            None => return Step::default(),
+            Some(Ok(opened)) => opened,
+            Some(Err(failure)) => return self.fail(start, failure),
         };
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Opening(fixing, opens) = &round.phase else { return Step::default() };

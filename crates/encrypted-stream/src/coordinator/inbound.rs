@@ -6,6 +6,7 @@ use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed,
 use alpheus_policy::ids::PlanId;
 
 use super::Coordinator;
+use crate::bounded::most_bytes;
 use crate::error::{MessageError, PlanRefusalError};
 use crate::messages::{
     BoundedOpening, Contribution, ControllerMessage, EdgeStatement, Opening, Presence, Token,
@@ -144,18 +145,25 @@ impl Coordinator {
         let alone = CheckedSignatures::default();
         let sender =
             |scope: &Scope, controller| self.check_sender(PlanId(scope.plan.0), controller, from);
+        let fits = |length: usize, each: u32| {
+            if length <= most_bytes(each) { Ok(()) } else { Err(MessageError::Malformed) }
+        };
         match message {
             ControllerMessage::Contribution(signed) if self.is_proven() => {
+                fits(signed.length(), self.announced.owners(from))?;
                 let given = self.open(from, signed, &alone)?;
                 sender(&given.scope, given.controller)?;
                 Ok(Content::Contribution(given, signed.clone()))
             }
             ControllerMessage::BoundedOpening(signed) if self.is_proven() => {
+                // That of its noise is the only proof.
+                fits(signed.length(), 1)?;
                 let given = self.open(from, signed, &alone)?;
                 sender(&given.scope, given.controller)?;
                 Ok(Content::BoundedOpening(given, signed.clone()))
             }
             ControllerMessage::Edges(signed) if self.is_proven() => {
+                fits(signed.length(), self.announced.controllers())?;
                 let stated = self.open(from, signed, &alone)?;
                 sender(&stated.scope, stated.controller)?;
                 Ok(Content::Edges(stated, signed.clone()))

@@ -11,6 +11,7 @@
 //! | [`mask_keys`] | members' keys for pads, in verified plans |
 //! | [`receipts`] | receipts of verified windows |
 //! | [`bounded`] | bounded windows: commitments, openings and rows are checked |
+//! | [`proofs`] | the same proofs, checked by another thread |
 //! | [`blame`] | who made a bounded row fail |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
@@ -38,6 +39,7 @@ mod mask_keys;
 mod openings;
 mod output;
 mod presences;
+mod proofs;
 mod receipts;
 mod recovery;
 mod round;
@@ -49,6 +51,7 @@ pub use bounded::MemberFaultError;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
+pub use proofs::{CheckedProofs, ProofCheck};
 pub use recovery::ServiceRecord;
 pub use round::MemberReport;
 pub use withholders::Withholders;

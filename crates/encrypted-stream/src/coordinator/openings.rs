@@ -85,11 +85,12 @@ impl Coordinator {
         sums: &impl Sums,
     ) -> Step<Vec<Output>> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
-        if !matches!(round.phase, Phase::Collecting(_)) || (now < round.deadline && round.waits()) {
+        let waits = now < round.deadline && round.waits() && !round.committed.is_closing;
+        if !matches!(round.phase, Phase::Collecting(_)) || waits {
             return Step::default();
         }
-        if self.is_proven() {
-            self.check_contributions(start);
+        if self.is_proven() && !self.check_contributions(start) {
+            return Step::default();
         }
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
@@ -135,6 +136,7 @@ impl Coordinator {
         let digest = signed.digest();
         let opens = Opens { signed: signed.clone(), set, digest, masked, blaming: None };
         round.phase = Phase::Opening(fixing, Box::new(opens));
+        round.committed.is_closing = false;
         round.summonses.clear();
         round.wait(now, timing.openings, timing.retry);
         if masked {
@@ -158,7 +160,7 @@ impl Coordinator {
         if opens.blaming.is_some() {
             return self.conclude_blame(now, start);
         }
-        if !round.waits() {
+        if !round.waits() || round.committed.is_closing {
             if self.is_proven() {
                 return self.conclude_bounded(now, start);
             }

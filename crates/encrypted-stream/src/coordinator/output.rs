@@ -12,7 +12,7 @@ use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusal
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::messages::{ServiceMessage, SummonedStream};
-use crate::receipt::{BoundedReceipt, Receipt};
+use crate::receipt::{BoundedReceipt, Receipt, WindowReceipt};
 use crate::transformer::{self, IncompleteError, Transformer};
 
 /// How long a window waits in each step. Once all answers are here it does not wait.
@@ -187,6 +187,16 @@ pub struct Opened {
     pub receipt: Option<Box<Receipt>>,
     /// The same in a bounded plan, with commitments and proofs.
     pub bounded: Option<Box<BoundedReceipt>>,
+}
+
+impl Opened {
+    /// What the members said, if the plan asks them to sign rows.
+    #[must_use]
+    pub fn window_receipt(&self) -> Option<WindowReceipt> {
+        let verified = || self.receipt.as_deref().cloned().map(WindowReceipt::from);
+        let bounded = self.bounded.as_deref().cloned();
+        bounded.map(WindowReceipt::from).or_else(verified)
+    }
 }
 
 impl Outcome {

@@ -183,12 +183,12 @@ impl Coordinator {
             Ok(fixing) => fixing,
             Err(failure) => return self.fail(start, self.reason(round, failure)),
         };
-        let timing = self.timing;
+        let (most, retry) = (self.token_wait(), self.timing.retry);
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
         round.reports.retain(|position, _| fixing.fixed.members().contains(*position));
         round.absent = round.absent_streams();
         round.refusals.clear();
-        round.wait(now, timing.tokens, timing.retry);
+        round.wait(now, most, retry);
         let record = ServiceRecord::Fixed {
             window: round.window,
             signed: fixing.signed.clone(),

@@ -201,7 +201,7 @@ impl Coordinator {
         let struck = Struck::default();
         let fixing = FixedRound { signed, fixed, tree, pickers, struck };
         let (phase, most) = match set {
-            None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
+            None => (Phase::Collecting(Box::new(fixing)), self.token_wait()),
             Some(signed) => {
                 let set = signed.open(&ours).ok()?.set.clone();
                 let masked = !self.announced.is_single();

@@ -1,10 +1,11 @@
 //! Why a plan is malformed.
 
+use alpheus_policy::bounded::NotBoundableError;
 use alpheus_policy::plan::NotVerifiableError;
 use serde::{Deserialize, Serialize};
 
 /// Why a plan is malformed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum PlanShapeError {
     /// The roster is empty or not strictly ascending.
     #[error("the roster is empty or not ascending")]
@@ -45,13 +46,12 @@ pub enum PlanShapeError {
         "an epoch's plan is for one consumer alone or has conditions; fix its roster with the query instead"
     )]
     ConditionInEpoch,
-    /// The plan is bounded.
-    #[error("no service or controller serves `integrity = 'bounded'` yet; ask for 'verified'")]
-    NotServed,
-    /// The plan is bounded, and has one controller, a consumer that rows are sealed to, masks of picks,
-    /// too many owners at a controller, or numbers that cannot be proven.
+    /// The plan is bounded, and its members cannot serve it.
+    #[error("the plan cannot be bounded: {0}")]
+    BoundedForm(NotBoundableError),
+    /// The plan is bounded, and has numbers or owners that cannot be proven together.
     #[error(
-        "a bounded plan has two controllers or more, each with at most 256 owners, no consumer that rows are sealed to, no masks of picks, and at most three numbers that can be proven"
+        "the plan cannot be bounded: its numbers cannot be proven together; ask for 'verified'"
     )]
-    BoundedForm,
+    BoundedTerms,
 }

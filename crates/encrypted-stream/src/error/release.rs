@@ -81,12 +81,10 @@ pub enum ReleaseError {
     #[error("the window was begun in a state of the service that was lost")]
     StateLost,
     /// In a bounded plan: the proof of a member's noise does not hold, or its message has another form.
-    #[error("the opening of a member does not hold; the outcome names it")]
+    #[error("the opening of a member does not hold")]
     FaultyOpening,
     /// In a bounded plan: the members' commitments do not open to the sum of their shares.
-    #[error(
-        "the members' commitments do not open to the row; the outcome names who lied, as far as it shows"
-    )]
+    #[error("the members' commitments do not open to the row")]
     NotTheRow,
 }
 

@@ -134,4 +134,14 @@ pub enum LogEvent {
         /// The end of a tick for which there are two different frames.
         border: Timestamp,
     },
+    /// In a bounded plan: what the owner's streams add up to in a window is beyond what the plan allows
+    /// of one owner, so it is not in the window.
+    OutOfBounds {
+        /// The plan.
+        plan: PlanId,
+        /// Its result stream.
+        name: String,
+        /// The window.
+        window: Window,
+    },
 }

@@ -47,6 +47,9 @@ pub enum BoundsError {
     /// The plan is not bounded, or the checker is for another one.
     #[error("the plan was not asked for with `integrity = 'bounded'`, or has other bounds")]
     NotBounded,
+    /// The plan is bounded, and the receipt is none of a bounded window.
+    #[error("the receipt has no proofs, and the plan was asked for with `integrity = 'bounded'`")]
+    NoProofs,
     /// Its members do not fit each other.
     #[error(transparent)]
     Round(#[from] RoundError),
@@ -217,6 +220,14 @@ impl BoundedWindow {
     #[must_use]
     pub fn exclusions(&self) -> &[SignedExclusions] {
         &self.exclusions
+    }
+
+    /// Checks that a row states at least as many streams as left out as controllers have signed.
+    ///
+    /// # Errors
+    /// [`ReceiptError::FewerExcluded`].
+    pub fn check_excluded(&self, stated: u64) -> Result<(), ReceiptError> {
+        exclusions::check_stated(&self.exclusions, stated)
     }
 
     /// Checks that a row that the service has published is this one: its words and population.

@@ -86,6 +86,13 @@ fn stands(own: &ExcludingPresence, controller: u32, fixed: &FixedMembership) -> 
         && own.proof.verify(&leaf, &fixed.membership().root).is_ok()
 }
 
+/// Checks that a row states at least as many streams as left out as controllers have signed.
+pub(super) fn check_stated(all: &[SignedExclusions], stated: u64) -> Result<(), ReceiptError> {
+    let signed = narrow(all.iter().map(|own| own.streams.len()).sum());
+    let hides = stated < u64::from(signed);
+    if hides { Err(ReceiptError::FewerExcluded { stated, signed }) } else { Ok(()) }
+}
+
 /// In the words that people read; empty if nothing was excluded.
 pub(super) fn in_words(all: &[SignedExclusions]) -> String {
     let streams: usize = all.iter().map(|own| own.streams.len()).sum();

@@ -7,6 +7,7 @@
 //! | [`error`] | what does not hold |
 //! | [`exclusions`](ExcludingPresence) | who left out streams, and signed that |
 //! | [`bounded`](BoundedReceipt::verify) | the same of bounded windows, with all proofs |
+//! | [`window`](WindowReceipt) | either of them, as bytes |
 //!
 //! # Privacy
 //! A receipt shows which controllers were present and how many owners with data each stated. Its
@@ -17,11 +18,13 @@ mod bounded;
 pub mod error;
 mod exclusions;
 mod verify;
+mod window;
 
 pub use bounded::{BoundedReceipt, BoundedShare, BoundedWindow, BoundsError};
 pub use error::{ReceiptError, SharePart};
 pub use exclusions::{ExcludingPresence, SignedExclusions};
 pub use verify::VerifiedRow;
+pub use window::{SignedRow, WindowReceipt};
 
 use std::sync::Arc;
 
@@ -35,8 +38,10 @@ use crate::messages::{Listing, Membership, Opening, OpeningSet, Token};
 
 /// Version of the format.
 const VERSION: u8 = 2;
-/// The same with the list of the window's members. Other versions are refused.
+/// The same with the list of the window's members.
 const LISTED_VERSION: u8 = 3;
+/// That of a bounded window. Other versions are refused.
+const BOUNDED_VERSION: u8 = 4;
 /// Longest receipt that is read, in bytes: one of a million controllers with 16 outputs.
 pub const MAX_BYTES: usize = 1 << 29;
 
@@ -73,7 +78,7 @@ pub enum ReceiptFormatError {
     #[error("{0} bytes are more than a receipt has")]
     TooLong(usize),
     /// Written by another version of the program.
-    #[error("the receipt has format {0}, but this version reads {VERSION} and {LISTED_VERSION}")]
+    #[error("the receipt has format {0}, but this version reads {VERSION} to {BOUNDED_VERSION}")]
     Version(u8),
     /// Truncated, too long, or in another than the one form.
     #[error("the bytes are not a receipt")]

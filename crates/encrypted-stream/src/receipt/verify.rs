@@ -296,9 +296,7 @@ impl VerifiedRow {
     /// # Errors
     /// [`ReceiptError::FewerExcluded`].
     pub fn check_excluded(&self, stated: u64) -> Result<(), ReceiptError> {
-        let signed = narrow(self.exclusions.iter().map(|own| own.streams.len()).sum());
-        let hides = stated < u64::from(signed);
-        if hides { Err(ReceiptError::FewerExcluded { stated, signed }) } else { Ok(()) }
+        exclusions::check_stated(&self.exclusions, stated)
     }
 }
 

@@ -45,7 +45,7 @@ fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String 
         None => "",
     };
     format!(
-        "bounded: for each owner's window, controllers prove: {}. So no owner can shift a row further, and no controller can beyond its listed owners and its noise. The proofs show that this holds, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms at each controller that checks them, and {} bytes; for {owners} owners they take {} kB per window.{cut} Services do not run bounded queries yet. As in a verified query: ",
+        "bounded: for each owner's window, controllers prove: {}. So no owner can shift a row further, and no controller can beyond its listed owners and its noise. The proofs show that this holds, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms at each controller that checks them, and {} bytes; for {owners} owners they take {} kB per window.{cut} If a row does not hold, its window is lost, and the controller that made it fail is named, or an edge between two that differ is left out from then on. As in a verified query: ",
         cells.join(", "),
         terms.owner_bytes(),
         (u64::from(owners) * u64::from(terms.owner_bytes())).div_ceil(1000),
@@ -83,6 +83,9 @@ fn verified(plan: &Plan, anchor: Option<Span>, by_epochs: bool) -> String {
     let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
     let signers = match controllers {
         1 => "by 1 controller, which could change it".to_owned(),
+        n if plan.integrity.is_bounded() => {
+            format!("by up to {n} controllers, each of which could change it by its owners' bounds")
+        }
         n => format!("by up to {n} controllers, any of which could change it"),
     };
     let anchor = QuerySpan(anchor.unwrap_or(plan.window));

@@ -58,7 +58,8 @@ pub(super) fn not_boundable(
     create: &Create,
     schema: &CatalogSchema,
 ) -> Option<Finding> {
-    let reason = plan.bounded_terms(&schema.schema, &schema.layout).err()?;
+    let terms = plan.bounded_terms(&schema.schema, &schema.layout);
+    let reason = terms.err().or_else(|| plan.not_servable())?;
     let named = |column: &String| {
         let item = create.items.iter().find(|item| item.alias == *column);
         item.map_or_else(|| item_at(create), |item| item.at.0)
@@ -70,6 +71,15 @@ pub(super) fn not_boundable(
         }
         NotBoundableError::TooWide { column, most, .. } => (named(column), Fix::Events(*most)),
         NotBoundableError::Events { most, .. } => (Location::default(), Fix::Events(*most)),
+        NotBoundableError::Sealed => {
+            let reader = create.release_to.as_ref();
+            let at = reader.map_or_else(Location::default, |word| word.at);
+            (at, Fix::VerifiedIntegrity)
+        }
+        NotBoundableError::Picks => (Location::default(), Fix::NoMasks),
+        NotBoundableError::Alone | NotBoundableError::Owners { .. } => {
+            (Location::default(), Fix::VerifiedIntegrity)
+        }
         NotBoundableError::Cells { .. }
         | NotBoundableError::Capacity { .. }
         | NotBoundableError::Rows => (item_at(create), Fix::VerifiedIntegrity),

@@ -60,14 +60,9 @@ pub enum UnsupportedPlanError {
     Epochs,
     /// It keeps no sums of sessions.
     #[error(
-        "the engine `job` does not support `integrity = 'verified'`: remove it, or use the engine `in-process`"
+        "the engine `job` does not support `integrity = 'verified'` or `'bounded'`: remove it, or use the engine `in-process`"
     )]
     Verified,
-    /// No engine makes or checks proofs of bounds yet.
-    #[error(
-        "`integrity = 'bounded'` can be planned and explained, but is not served yet: use `integrity = 'verified'`, where any controller that signs a row could change it"
-    )]
-    Bounded,
     /// The summary of one stream's window would not fit into a record, with one frame a tick.
     #[error(
         "the engine `job` sums windows of at most {most} anchor periods of the schema, and this one has {anchors}: choose a shorter window or a longer `anchor`, or the engine `in-process`"

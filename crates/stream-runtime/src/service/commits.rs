@@ -28,6 +28,7 @@ impl Service {
         self.check_not_failed()?;
         let committed = self.commit(steps, ended);
         self.failed |= committed.is_err();
+        self.start_checks();
         committed
     }
 
@@ -117,9 +118,9 @@ impl Service {
     }
 }
 
-/// The receipt of a window that opened, in a verified plan.
+/// The receipt of a window that opened, in a verified or a bounded plan.
 fn receipt_of(id: PlanId, plan: &Plan, outcome: &Outcome) -> Option<NewReceipt> {
-    let receipt = outcome.result.as_ref().ok()?.receipt.as_deref()?;
+    let receipt = outcome.result.as_ref().ok()?.window_receipt()?;
     let (query, window) = (plan.name.clone(), outcome.window);
     Some(NewReceipt { query, plan: id, window, bytes: receipt.to_bytes() })
 }

@@ -14,7 +14,9 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
         LogEvent::Ended { window, .. } => (window.start, 1),
         LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
         LogEvent::KeysHanded { .. } | LogEvent::Cloned { .. } => (Timestamp::LIMIT, 1),
-        LogEvent::SmallList { window, .. } => (window.start, 0),
+        LogEvent::SmallList { window, .. } | LogEvent::OutOfBounds { window, .. } => {
+            (window.start, 0)
+        }
         LogEvent::NotSummoned { windows, .. } => (windows.start, 0),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
@@ -56,6 +58,7 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         LogEvent::Revoked => "you revoked your consent".into(),
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
+        LogEvent::OutOfBounds { name, window, .. } => out_of_bounds(name, &when(*window)),
     }
 }
 
@@ -96,6 +99,13 @@ fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String 
 fn unasked(name: &str, windows: &str) -> String {
     format!(
         "the service did not ask about {windows} for `{name}`: either nobody was online, or your controller was away, or it left you out"
+    )
+}
+
+/// What an owner reads of a window that their own values keep them out of.
+fn out_of_bounds(name: &str, window: &str) -> String {
+    format!(
+        "you are not in `{name}` for {window}: what your devices sent adds up to more than the query allows of one person; look at them if that cannot be true"
     )
 }
 

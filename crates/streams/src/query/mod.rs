@@ -75,9 +75,10 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
-    /// Refuse rows that the service does not say are verified, of any query. Those of a query that
-    /// this folder's consumer asked to be verified are refused in any case, and those that it says are
-    /// verified are checked: one that differs from what the controllers have signed is not shown
+    /// Refuse rows that the service does not say are verified or bounded, of any query. Those of a query
+    /// that this folder's consumer asked to be so are refused in any case, and those that it says are
+    /// so are checked: one that differs from what the controllers have signed, or whose proofs do not
+    /// hold, is not shown
     #[arg(long, requires = "results")]
     pub verified: bool,
     /// Keep printing rows as they arrive

@@ -1,4 +1,4 @@
-//! Rows of verified queries, checked against the receipts of their windows.
+//! Rows of verified and bounded queries, checked against the receipts of their windows.
 
 use super::lists::SeenLists;
 use super::paths::path_of;
@@ -8,13 +8,16 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::messages::Announcement;
-use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError};
+use alpheus_encrypted_stream::receipt::{
+    ReceiptError, ReceiptFormatError, SignedRow, WindowReceipt,
+};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;
+use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
 use alpheus_stream_runtime::results::{Sealed, columns, has_opened};
 use alpheus_time::{Timestamp, Window};
@@ -68,6 +71,11 @@ pub enum RefusedRowError {
         "the file has no schema, so the plan cannot be compared with what you asked for: write it again with `--save`"
     )]
     NoSchema,
+    /// Nobody can compute what its members must have proven.
+    #[error(
+        "the row is bounded, and the schema of its plan is not known, so its proofs cannot be checked"
+    )]
+    NoBounds,
     /// Its window has another row.
     #[error("the service has published another row of this window")]
     SecondRow,
@@ -113,7 +121,7 @@ pub fn open_plan(
 /// By epochs: the plan of a receipt's list, whose certificates were checked.
 #[must_use]
 pub fn listed_plan(
-    receipt: &Receipt,
+    receipt: &WindowReceipt,
     deployment: &Deployment,
 ) -> Option<Result<Arc<AnnouncedPlan>, RefusedRowError>> {
     let listed = receipt.listed_plan(deployment)?.map(Arc::new);
@@ -127,6 +135,32 @@ pub fn stated(row: &Map<String, Value>) -> Option<(PlanId, u64)> {
     Some((plan, row.get("window_start")?.as_u64()?))
 }
 
+/// A plan of a query, and the schema that its bounds follow from, if it is known.
+#[derive(Clone, Copy)]
+pub struct PlanOfRows<'a> {
+    /// The plan.
+    pub announced: &'a AnnouncedPlan,
+    /// The schema. Only rows of bounded plans need it.
+    pub schema: Option<&'a Schema>,
+}
+
+impl PlanOfRows<'_> {
+    /// What a receipt shows of its window. Of a bounded plan only proofs count, and only if they hold.
+    fn signed(
+        &self,
+        (window, receipt): (Window, &WindowReceipt),
+    ) -> Result<SignedRow, RefusedRowError> {
+        let checker = match self.announced.plan().integrity.is_bounded() {
+            true => {
+                let known = self.schema.and_then(|schema| self.announced.checker(schema));
+                Some(known.ok_or(RefusedRowError::NoBounds)?)
+            }
+            false => None,
+        };
+        Ok(receipt.verify(self.announced, checker.as_deref(), window)?)
+    }
+}
+
 /// Checks a row against a receipt of its plan, and returns in words what that shows.
 ///
 /// # Errors
@@ -134,9 +168,10 @@ pub fn stated(row: &Map<String, Value>) -> Option<(PlanId, u64)> {
 pub fn check(
     row: &Map<String, Value>,
     query: &str,
-    announced: &AnnouncedPlan,
-    (window, receipt): (Window, &Receipt),
+    of: PlanOfRows<'_>,
+    (window, receipt): (Window, &WindowReceipt),
 ) -> Result<String, RefusedRowError> {
+    let announced = of.announced;
     let plan = announced.plan();
     let (id, start) = stated(row).ok_or(RefusedRowError::Malformed)?;
     if id != announced.id() || plan.name != query {
@@ -147,24 +182,24 @@ pub fn check(
     if window != plan.window_at(window.start) || times != (Some(start), number("window_end")) {
         return Err(ReceiptError::OtherWindow(window).into());
     }
-    let verified = receipt.verify(announced, window)?;
-    if number("population") != Some(u64::from(verified.population())) {
+    let signed = of.signed((window, receipt))?;
+    if number("population") != Some(u64::from(signed.population())) {
         return Err(ReceiptError::OtherRow.into());
     }
-    verified.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
+    signed.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
     check_names(row, plan)?;
     let same = is_in_group(row, plan)
         && match (plan.sealed_to, row.get("sealed")) {
-            (None, None) => has_columns(row, announced, verified.words()),
+            (None, None) => has_columns(row, announced, signed.words()),
             // What is in the columns of a sealed row is nobody's word. A window without data has no sum.
             (Some(_), Some(sealed)) => {
-                let is_without_data = verified.population() == 0 && has_no_sum(sealed);
-                (is_without_data || is_sealed_sum(sealed, &verified.sealed()))
-                    && is_empty(row, plan)
+                let is_without_data = signed.population() == 0 && has_no_sum(sealed);
+                let is_own = || signed.sealed().is_some_and(|own| is_sealed_sum(sealed, &own));
+                (is_without_data || is_own()) && is_empty(row, plan)
             }
             _ => false,
         };
-    if same { Ok(verified.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
+    if same { Ok(signed.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
 }
 
 /// Whether a row has the values of its plan's group.
@@ -184,27 +219,27 @@ pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
 pub fn check_all(
     row: &Map<String, Value>,
     query: &str,
-    announced: &AnnouncedPlan,
-    (window, receipt): (Window, &Receipt),
+    of: PlanOfRows<'_>,
+    (window, receipt): (Window, &WindowReceipt),
     (revoked, lists): (Option<&Revoked>, &mut SeenLists),
 ) -> Result<String, RefusedRowError> {
-    let holds = check(row, query, announced, (window, receipt))?;
-    check_signers(announced, receipt, revoked)?;
-    lists.take(announced).map(|()| holds)
+    let holds = check(row, query, of, (window, receipt))?;
+    check_signers(of.announced, receipt, revoked)?;
+    lists.take(of.announced).map(|()| holds)
 }
 
 /// Checks that nobody who signed a row that holds has a certificate that is revoked by now: anyone
 /// who has its key could sign for any time. The position of the first is in the error.
 fn check_signers(
     announced: &AnnouncedPlan,
-    receipt: &Receipt,
+    receipt: &WindowReceipt,
     revoked: Option<&Revoked>,
 ) -> Result<(), RefusedRowError> {
     // A controller alone has no S.
     let service = announced.service();
-    let signers = match &receipt.opening_set {
+    let signers = match receipt.opening_set() {
         Some(signed) => signed.open(service).map(|opened| opened.set.clone()),
-        None => receipt.membership.open(service).map(|own| own.members.clone()),
+        None => receipt.membership().open(service).map(|own| own.members.clone()),
     };
     let signers = signers.map_err(|_| ReceiptError::OpeningSet)?;
     let roster = &announced.plan().roster;
@@ -328,7 +363,7 @@ fn has_columns(row: &Map<String, Value>, announced: &AnnouncedPlan, words: &[u64
 pub struct QueryReceipts {
     next: u64,
     parts: ReceiptParts,
-    known: HashMap<(PlanId, u64), (Window, Result<Receipt, ReceiptFormatError>)>,
+    known: HashMap<(PlanId, u64), (Window, Result<WindowReceipt, ReceiptFormatError>)>,
     /// The earliest window of which the service has a receipt, once all were read.
     oldest: Option<u64>,
     earliest: Option<u64>,
@@ -350,7 +385,7 @@ impl QueryReceipts {
         client: &HttpClient,
         query: &str,
         row: (PlanId, u64),
-    ) -> Result<Result<(Window, Receipt), RefusedRowError>, RequestError> {
+    ) -> Result<Result<(Window, WindowReceipt), RefusedRowError>, RequestError> {
         let mut from_start = self.next == 0;
         if self.oldest.is_some_and(|oldest| row.1 < oldest) {
             return Ok(Err(RefusedRowError::NoReceipt));
@@ -421,7 +456,7 @@ pub async fn all_receipts(
         next = page.next;
     }
     for (plan, _, receipt) in &receipts {
-        let is_listed = receipt.as_ref().is_ok_and(|receipt| receipt.listing.is_some());
+        let is_listed = receipt.as_ref().is_ok_and(|receipt| receipt.listing().is_some());
         if !is_listed
             && !plans.contains_key(plan)
             && let Some(announced) = announcement(client, query, *plan).await?

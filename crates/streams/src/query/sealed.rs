@@ -5,8 +5,8 @@ mod unseal;
 use super::asked::{self, AskedVerified};
 use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, RefusedRowError, announcement, check_all, check_without_result, has_result,
-    in_order, is_closed, is_in_every_row, listed_plan, open_plan, stated,
+    PlanOfRows, QueryReceipts, RefusedRowError, announcement, check_all, check_without_result,
+    has_result, in_order, is_closed, is_in_every_row, listed_plan, open_plan, stated,
 };
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -311,10 +311,18 @@ impl Opener {
             Some(listed) => self.asked_for(client, name, of.0, listed).await?,
             None => self.announced(client, name, of.0).await?,
         };
+        // Bounds follow from the schema.
+        let schema = match &plan {
+            Ok(plan) if plan.plan().integrity.is_bounded() => {
+                Some(self.schema(client, plan.plan().schema).await?)
+            }
+            _ => None,
+        };
         Ok(match (plan, taken) {
             (Ok(plan), Ok((window, receipt))) => {
                 let seen = (self.revoked.as_ref(), &mut receipts.lists);
-                let checked = check_all(row, name, &plan, (window, &receipt), seen);
+                let of = PlanOfRows { announced: &plan, schema: schema.as_deref() };
+                let checked = check_all(row, name, of, (window, &receipt), seen);
                 (Some(plan), checked)
             }
             (Ok(plan), Err(refused)) => (Some(plan), Err(refused)),

@@ -252,7 +252,8 @@ fn open(
     let opened = || -> Result<Engine, IntroductionError> {
         let (runtime, timing) = (RuntimeError::from, windows.timing(kind));
         let service = Service::open(kind, store.clone(), &topics, key.clone(), shape, timing)
-            .map_err(runtime)?;
+            .map_err(runtime)?
+            .with_proofs_apart();
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         let last = manager.service.last_entry();

@@ -41,7 +41,7 @@ export async function begin(main) {
 }
 
 /** What the page says of a query follows from this. */
-const mark = ({ sql, columns, group, sealed, verified, noise, lacking }) => JSON.stringify([sql, columns, group, sealed, verified, noise, lacking]);
+const mark = ({ sql, columns, group, sealed, verified, bounded, noise, lacking }) => JSON.stringify([sql, columns, group, sealed, verified, bounded, noise, lacking]);
 
 /** One query. */
 function section(query, gone) {
@@ -231,15 +231,19 @@ function known(query) {
   const reach = query.sealed
     ? ["Only you can read them.", "They are sealed for your key, and this page opened them on your machine. The service sees that a window opened, and over how many people, but no value."]
     : ["The service can read them too.", "It adds up the encrypted readings, opens each window with the owners' tokens, and hands you the result."];
-  return make("div", { class: "card", "data-integrity": query.verified ? "verified" : query.sealed ? "sealed" : "plain" },
+  return make("div", { class: "card", "data-integrity": query.bounded ? "bounded" : query.verified ? "verified" : query.sealed ? "sealed" : "plain" },
     make("h2", {}, "What is known of these numbers"),
     facts([
-      ["Checked", query.verified
+      ["Checked", query.bounded
+        ? "Each row, against what the controllers of its window have signed, and their proofs that every person's part is within the query's bounds. A row that differs, or whose proofs do not hold, is refused, and says why."
+        : query.verified
         ? "Each row, against what the controllers of its window have signed. A row that differs is refused, and says why."
         : query.sealed
         ? "The plan was signed by the service and names certified controllers; your key and their tokens fit the sum, since its check word is zero. A window that fails this says so in its row."
         : "The connection: the rows come from the service that your deployment's authority certified. Nothing else: the page shows what the service says."],
-      ["Not proven", query.verified
+      ["Not proven", query.bounded
+        ? "What each controller says of its own owners within their bounds: each controller of a window could have changed a row by as much as its owners' bounds allow, and no further. The service could leave people out, and devices could send false readings within the bounds."
+        : query.verified
         ? "What each controller says of its own owners: a row is signed by all controllers of its window, any of which could have changed it. The service could leave people out, and devices could send false readings."
         : "That the numbers are right. The service could change a sum before you get it, or leave people out, and devices could send false readings. No signature covers a result."],
       ["Who reads", reach.join(" ")],

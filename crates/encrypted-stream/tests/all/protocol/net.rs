@@ -1,8 +1,9 @@
 //! A network that delivers everything at once, in order, for honest runs.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use alpheus_encrypted_stream::bounded::terms_of;
+use alpheus_encrypted_stream::bounded::checker_of;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
@@ -51,14 +52,14 @@ pub type Lies = Box<dyn Fn(u32, ControllerMessage) -> Vec<ControllerMessage>>;
 /// The service's side of a world's plan, before any answer.
 pub fn coordinator(world: &World) -> Coordinator {
     let (announced, key) = (world.announced.clone(), world.service.clone());
-    with_terms(world, Coordinator::new(announced, key, Timing::default()))
+    with_checker_of(world, Coordinator::new(announced, key, Timing::default()))
 }
 
 /// Who checks proofs, if the plan is bounded.
-pub fn with_terms(world: &World, coordinator: Coordinator) -> Coordinator {
-    let terms = terms_of(&world.plan, &world.schema, &world.layout);
-    match terms.unwrap() {
-        Some(terms) => coordinator.with_terms(terms),
+pub fn with_checker_of(world: &World, coordinator: Coordinator) -> Coordinator {
+    let checker = checker_of(&world.plan, &world.schema);
+    match checker {
+        Some(checker) => coordinator.with_checker(Arc::new(checker)),
         None => coordinator,
     }
 }
@@ -116,6 +117,11 @@ impl Net {
         let net = Self::new(setup);
         let adder = Some(Adder::default());
         Self { coordinator: adder::with_adder(net.coordinator, adder.as_ref()), adder, ..net }
+    }
+
+    /// Has another thread check proofs, which tests play.
+    pub fn with_checks_apart(self) -> Self {
+        Self { coordinator: self.coordinator.with_checks_apart(), ..self }
     }
 
     /// The same plan with another nonce, from another time on.
@@ -185,7 +191,7 @@ impl Net {
         let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
         let (coordinator, step) =
             Coordinator::restore(announced, key, Timing::default(), values, now).unwrap();
-        let coordinator = with_terms(&self.world, coordinator);
+        let coordinator = with_checker_of(&self.world, coordinator);
         self.coordinator = adder::with_adder(coordinator, self.adder.as_ref());
         self.run(now, step);
     }

@@ -1,12 +1,13 @@
 //! Queries whose rows no owner moves by more than its bounds.
 
-use crate::planner::fixture::{SCHEMA, World, policy, select};
-use alpheus_policy::bounded::{BoundedRelation, NotBoundableError};
+use crate::planner::fixture::{SCHEMA, World, plain, policy, select};
+use alpheus_policy::bounded::{BoundedRelation, MAX_OWNERS, NotBoundableError};
 use alpheus_policy::budget::RowNoise;
 use alpheus_policy::comply::{self, ComplianceError};
 use alpheus_policy::explain::explain;
 use alpheus_policy::plan::{Integrity, NotVerifiableError, Plan};
 use alpheus_policy::planner::RuleError;
+use alpheus_policy::policy::Policies;
 
 const BOUNDED: &str = "WITH (integrity = 'bounded')";
 
@@ -71,7 +72,7 @@ fn a_bounded_query_explains_bounds_and_costs() {
         // Two sides of the count and two of the relation, of 32 bits.
         "about 9 ms at its controller, 0.17 ms at each controller that checks them, and 704 bytes",
         "for 12 owners they take 9 kB per window",
-        "verified: each row is signed by up to 12 controllers",
+        "verified: each row is signed by up to 12 controllers, each of which could change it by its owners' bounds",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -183,4 +184,42 @@ fn cells_that_are_not_the_plans_rows_are_refused() {
     let mut check_word = plan;
     check_word.release.rows[1] = vec![known.layout.check_word()];
     assert_eq!(check(&check_word), Err(ComplianceError::NotBoundable(NotBoundableError::Rows)));
+}
+
+/// So many owners, each at the controller that its number says.
+fn placed(owners: u32, controller: impl Fn(u32) -> u32) -> World {
+    let mut world = World::of(SCHEMA);
+    let policies = Policies::from_yaml(&plain(5), &world.schema).unwrap();
+    for n in 1..=owners {
+        world.put(n, n, controller(n), policies.of_owner(&n.to_string()).clone(), &[]);
+    }
+    world
+}
+
+/// What members cannot serve, though its numbers can be proven.
+#[test]
+fn forms_that_members_cannot_serve_are_refused_with_the_nearest_query() {
+    let with = "WITH (integrity = 'bounded', alpha = '1/3')";
+    let verified = |nearest: &str| assert!(nearest.contains("'verified'"), "{nearest}");
+    let (reason, nearest) = refused(&placed(12, |_| 1), "SUM(altitude)", with);
+    assert_eq!(reason, NotBoundableError::Alone);
+    verified(&nearest);
+    let crowded = |owners: u32| {
+        let world = placed(owners + 6, |n| if n > 6 { 1 } else { 2 + n % 3 });
+        (world.plan(&select("SUM(altitude)", with)).is_ok(), world)
+    };
+    assert!(crowded(MAX_OWNERS).0);
+    let (reason, nearest) = refused(&crowded(MAX_OWNERS + 1).1, "SUM(altitude)", with);
+    assert_eq!(reason, NotBoundableError::Owners { found: MAX_OWNERS + 1 });
+    assert!(reason.to_string().contains("257 owners") && reason.to_string().contains("most 256"));
+    verified(&nearest);
+    let world = world();
+    let sealed = format!("{BOUNDED} RELEASE TO hospital");
+    let (reason, nearest) = refused(&world, "SUM(altitude)", &sealed);
+    assert_eq!(reason, NotBoundableError::Sealed);
+    assert!(nearest.contains("'verified'") && nearest.contains("RELEASE TO"), "{nearest}");
+    let picks = "WITH (integrity = 'bounded', masks = 'neighbours')";
+    let (reason, nearest) = refused(&world, "SUM(altitude)", picks);
+    assert_eq!(reason, NotBoundableError::Picks);
+    assert!(nearest.contains("'bounded'") && !nearest.contains("neighbours"), "{nearest}");
 }

@@ -35,6 +35,9 @@ pub struct QueryView {
     pub sealed: bool,
     /// Whether controllers sign results, which clients check.
     pub verified: bool,
+    /// Whether they also prove that each owner is in bounds.
+    #[serde(default)]
+    pub bounded: bool,
     /// Whether results have noise.
     pub noise: bool,
     /// The columns, without those of the group.
@@ -83,6 +86,7 @@ fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
         streams: query.plans.iter().map(|plan| plan.streams.len()).sum(),
         sealed: first.sealed_to.is_some(),
         verified: first.integrity.is_verified(),
+        bounded: first.integrity.is_bounded(),
         noise: first.privacy.is_some(),
         columns: columns(first, &known.schema, &known.layout),
         lacking: lacking(first, &known.schema),

@@ -77,6 +77,25 @@ fn more_owners_than_listed_are_dropped() {
     assert!(net.dropped.contains(&MessageError::Malformed), "{:?}", net.dropped);
 }
 
+/// A message that is longer than any of its kind is not even read.
+#[test]
+fn longer_messages_than_any_are_dropped() {
+    let mut net = net(Setup::new(3));
+    net.close(0);
+    let own = net.heard.iter().find_map(|(from, message)| match message {
+        ControllerMessage::Contribution(signed) if *from == LIAR => signed.dangerous_unverified(),
+        _ => None,
+    });
+    let (mut own, key) = (own.unwrap(), key_of(&net.world, LIAR));
+    let verify = |own: &Contribution| {
+        let message = ControllerMessage::Contribution(Signed::new(own, &key));
+        net.coordinator.verify(&message, LIAR).err()
+    };
+    assert_eq!(verify(&own), None);
+    own.owners[0].proof = vec![0; 3 << 10];
+    assert_eq!(verify(&own), Some(MessageError::Malformed));
+}
+
 /// Commitments of another member, and those of an earlier window, are bound to that.
 #[test]
 fn anothers_commitments_and_old_ones_cost_their_member_the_window() {

@@ -3,8 +3,9 @@
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, PlanShapeError};
-use alpheus_encrypted_stream::ledger::{Record, Scope, StampedRecord};
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, ServiceMessage};
+use alpheus_policy::bounded::NotBoundableError;
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::Span;
 
@@ -69,6 +70,23 @@ fn an_absurd_value_costs_its_owner_the_window() {
         let checker = super::checker(&net.world);
         let row = row.verify(&net.world.announced, &checker, last(&net).window).unwrap();
         assert_eq!(row.exclusions().len(), 1, "its controller has signed that");
+        // Its owner reads it, and nobody else does. Another summons adds nothing.
+        let window = last(&net).window;
+        net.close_again(after(0));
+        let lines = |at: u32| -> Vec<_> {
+            let line = records(&net, at).into_iter().filter_map(|record| match record {
+                Record::Log(LogLine { at, streams, event: LogEvent::OutOfBounds { name, .. } }) => {
+                    Some((at, streams, name))
+                }
+                _ => None,
+            });
+            line.collect()
+        };
+        let of = net.world.plan.streams[2];
+        let line = (window.end, vec![of.stream], net.world.plan.name.clone());
+        assert_eq!(lines(of.controller), [line]);
+        let others = (0..3).filter(|at| *at != of.controller);
+        assert!(others.into_iter().all(|at| lines(at).is_empty()));
     }
 }
 
@@ -139,31 +157,27 @@ fn what_was_said_is_durable_and_then_digests_are() {
     assert_eq!(closed, 1);
 }
 
-/// Plans that are not of the form that members can serve, and deployments that serve none.
+/// Plans that are not of the form that members can serve.
 #[test]
 fn other_forms_are_refused() {
     let world = world(Setup::new(3), values);
-    let open = |world: &World, plan: Plan, served: bool| {
+    let open = |world: &World, plan: Plan| {
         let certificates = world.seats.iter().map(|(_, signed)| signed.clone()).collect();
         let consumer = plan.sealed_to.map(|_| sealed::certificate());
         let announcement = Announcement { plan, certificates, consumer };
         let signed = Signed::new(&announcement, &world.service);
-        let unserved = crate::protocol::identities::deployment();
-        let deployment = if served { &world.deployment } else { &unserved };
-        AnnouncedPlan::open(&signed, deployment).map(drop)
+        AnnouncedPlan::open(&signed, &world.deployment).map(drop)
     };
-    let malformed = |error| Err(PlanRefusalError::Malformed(error));
+    let form = |reason| Err(PlanRefusalError::Malformed(PlanShapeError::BoundedForm(reason)));
     let plan = plan_of(&world);
-    assert_eq!(open(&world, plan.clone(), true), Ok(()));
-    assert_eq!(open(&world, plan.clone(), false), malformed(PlanShapeError::NotServed));
-    let form = malformed(PlanShapeError::BoundedForm);
+    assert_eq!(open(&world, plan.clone()), Ok(()));
     let sealed_to = Some(sealed::id());
-    assert_eq!(open(&world, Plan { sealed_to, ..plan.clone() }, true), form);
+    let sealed = Plan { sealed_to, ..plan.clone() };
+    assert_eq!(open(&world, sealed), form(NotBoundableError::Sealed));
     let masks = MaskStrategy::Neighbours { picks: 2, cut_off: 0 };
-    assert_eq!(open(&world, Plan { masks, ..plan }, true), form);
+    assert_eq!(open(&world, Plan { masks, ..plan }), form(NotBoundableError::Picks));
     let lone = World::with_data(Setup::new(1).verified(), |_, _| false);
-    let lone = World { deployment: lone.deployment.clone().with_bounded_windows(), ..lone };
-    assert_eq!(open(&lone, plan_of(&lone), true), form);
+    assert_eq!(open(&lone, plan_of(&lone)), form(NotBoundableError::Alone));
     let mut many = world.plan.clone();
     let mut owner = many.streams[0];
     many.streams.clear();
@@ -172,5 +186,5 @@ fn other_forms_are_refused() {
         owner.owner.0[..2].copy_from_slice(&number.to_be_bytes());
         many.streams.push(owner);
     }
-    assert_eq!(open(&world, many, true), form);
+    assert_eq!(open(&world, many), form(NotBoundableError::Owners { found: 257 }));
 }

@@ -1,5 +1,6 @@
 //! Bounded plans: windows in which members prove that each owner is in bounds, even if some lie.
 
+mod apart;
 mod attacks;
 mod blame;
 mod honest;
@@ -12,7 +13,7 @@ use std::cell::RefCell;
 
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
-use alpheus_encrypted_stream::bounded::terms_of;
+use alpheus_encrypted_stream::bounded::checker_of;
 use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, Outcome};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
@@ -75,10 +76,9 @@ pub fn plan_of(world: &World) -> Plan {
     Plan { integrity: Integrity::Bounded { events }, select, ..world.plan.clone() }
 }
 
-/// A world whose devices send this in each window, and whose deployment serves bounded plans.
+/// A world with a bounded plan, whose devices send this in each window.
 pub fn world(setup: Setup, sent: impl Fn(usize, u64) -> Vec<Reading>) -> World {
     let mut world = World::with_data(setup.verified(), |_, _| false);
-    world.deployment = world.deployment.with_bounded_windows();
     world.frames.clear();
     let authority = world.authority.verifying_key();
     world.ingest = devices::ingest(authority, world.schema.id(), world.schema.tick);
@@ -151,7 +151,7 @@ pub fn truth(streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<i128>
 
 /// What anybody with the plan's terms checks with.
 pub fn checker(world: &World) -> Checker {
-    Checker::new(terms_of(&world.plan, &world.schema, &world.layout).unwrap().unwrap())
+    checker_of(&world.plan, &world.schema).unwrap()
 }
 
 /// The last outcome.

@@ -6,7 +6,8 @@ use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::receipt::{
-    BoundedReceipt, BoundsError, Receipt, ReceiptError, SharePart,
+    BoundedReceipt, BoundsError, Receipt, ReceiptError, ReceiptFormatError, SharePart,
+    WindowReceipt,
 };
 
 use super::{checker, five, last, net, opened, truth};
@@ -143,4 +144,35 @@ fn receipts_of_the_other_kind_show_nothing() {
     let other = verified::long(3, 1, 1);
     let refused = own.verify(&other.world.announced, &checker(&net.world), window(0));
     assert_eq!(refused, Err(BoundsError::NotBounded.into()));
+}
+
+/// As bytes a receipt has one form, whose first byte says what it is of. Read again, it shows the same, and
+/// nothing without what checks proofs.
+#[test]
+fn a_receipt_has_one_form() {
+    let mut net = net(Setup::new(3));
+    net.close(0);
+    let own = WindowReceipt::from(receipt(&net, 0));
+    let bytes = own.to_bytes();
+    assert_eq!((bytes[0], WindowReceipt::from_bytes(&bytes)), (4, Ok(own.clone())));
+    let bad = |bytes: &[u8]| WindowReceipt::from_bytes(bytes).unwrap_err();
+    assert_eq!(bad(&bytes[..bytes.len() - 1]), ReceiptFormatError::Malformed);
+    assert_eq!(bad(&[&bytes[..], &[0]].concat()), ReceiptFormatError::Malformed);
+    assert_eq!(bad(&[&[5], &bytes[1..]].concat()), ReceiptFormatError::Version(5));
+    assert_eq!(bad(&[]), ReceiptFormatError::Malformed);
+    let (announced, checker) = (&net.world.announced, checker(&net.world));
+    let row = own.verify(announced, Some(&checker), window(0)).unwrap();
+    assert_eq!(row.population(), 3);
+    let unchecked = own.verify(announced, None, window(0));
+    assert_eq!(unchecked, Err(BoundsError::NotBounded.into()));
+    let WindowReceipt::Bounded(inner) = own else { panic!("{own:?}") };
+    let unproven = Receipt {
+        membership: inner.membership,
+        opening_set: Some(inner.opening_set),
+        shares: Vec::new(),
+        exclusions: Vec::new(),
+        listing: None,
+    };
+    let shown = WindowReceipt::from(unproven).verify(announced, Some(&checker), window(0));
+    assert_eq!(shown, Err(BoundsError::NoProofs.into()));
 }

@@ -235,9 +235,6 @@ fn plans_that_cannot_be_verified_are_malformed() {
     let reason = PlanShapeError::NotVerifiable(NotVerifiableError::NoColluders);
     let none = Plan { alpha: Fraction::ZERO, ..plan.clone() };
     assert_eq!(open(none), Err(PlanRefusalError::Malformed(reason)));
-    // Nobody makes or checks proofs of windows yet.
-    let bounded = Plan { integrity: Integrity::Bounded { events: 9 }, ..plan.clone() };
-    assert_eq!(open(bounded), Err(PlanRefusalError::Malformed(PlanShapeError::NotServed)));
     let selection = Selection { steps: vec![SelectionStep::Not] };
     let odd = Plan { selection, ..plan };
     assert_eq!(open(odd), Err(PlanRefusalError::Malformed(PlanShapeError::Selection)));

@@ -1,0 +1,98 @@
+//! A controller that lies: no row says what it wants, and it is named.
+
+use super::middle::{Liar, Lie, known_identity};
+use super::{BOUNDED, QUERY, opened, row_that, text};
+use crate::common::deployment::{HOUSES, Running, Site};
+use crate::revocations::certificate_of;
+use alpheus_encrypted_stream::certificate::fingerprint;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_streams::deployment;
+use alpheus_streams::revocations::open_identity;
+use serde_json::Value;
+use std::cell::RefCell;
+
+/// The house whose controller lies.
+const LIAR: usize = 2;
+
+/// A deployment in which one house's controller lies on demand.
+fn with_liar() -> (Running, Liar, Trigger) {
+    let place = Site::with_ticks();
+    let key = RefCell::new(Some(known_identity(&place, HOUSES[LIAR])));
+    let (service, host) = (place.path("pki/service"), place.path("pki/host-c"));
+    let liar = RefCell::new(None);
+    let running = Running::start_in(place, |house, api| {
+        if house != HOUSES[LIAR] {
+            return api.to_owned();
+        }
+        let (key, url) = (key.borrow_mut().take().unwrap(), format!("https://{api}"));
+        let (own, trigger, address) = Liar::start((&service, &host), &url, key);
+        *liar.borrow_mut() = Some((own, trigger));
+        address
+    });
+    let (liar, trigger) = liar.into_inner().unwrap();
+    (running, liar, trigger)
+}
+
+/// The id of the liar's controller, as logs have it.
+fn id_of_liar(running: &Running) -> String {
+    certificate_of(running, LIAR, "liar.txt");
+    let certificate = deployment::read_certificate(&running.place.path("liar.txt")).unwrap();
+    let identity = open_identity(&running.place.path("pki/analyst"), Role::Consumer).unwrap();
+    let deployment = deployment::of(&identity).unwrap();
+    fingerprint(&deployment.controller(&certificate).unwrap()).to_string()
+}
+
+/// A row in which one controller is named for this, and no other for anything.
+fn names_one(row: &Value, begins: &str, why: &str) -> bool {
+    let status = text(row, "status");
+    let named: Vec<&str> = status.split("; controller ").skip(1).collect();
+    let is_named = |said: &&str| said.get(1..).is_some_and(|said| said == format!(": {why}"));
+    status.starts_with(begins) && named.len() == 1 && named.iter().all(is_named)
+}
+
+#[test]
+fn a_controller_that_lies_is_named_and_moves_no_row() {
+    let (mut running, liar, _trigger) = with_liar();
+    let asked = running.place.ask(&running.server, QUERY);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let honest = |row: &Value| opened(row, 3) && row["integrity"] == BOUNDED;
+    let first = row_that(&running, "honest row", honest);
+    let truth = |row: &Value| {
+        assert_eq!((text(row, "sum_reading"), row["count_reading"].as_u64()), ("12", Some(6)));
+    };
+    truth(&first);
+    // Its share is a thousand more than it has committed to.
+    liar.tell(Some(Lie::Share));
+    let begins = "the members' commitments do not open to the row";
+    let lied = "its share is not what its commitments and its edges add up to";
+    let row = row_that(&running, "row that names it", |row| names_one(row, begins, lied));
+    assert!(row["sum_reading"].is_null() && row["population"] == 0, "{row}");
+    assert_eq!(row["integrity"], "nothing was signed");
+    // It has a proof of another window. Two of three are too few to open this one.
+    liar.tell(Some(Lie::Proof));
+    let unproven = "a range proof of its owners does not hold";
+    row_that(&running, "row that names it again", |row| names_one(row, "", unproven));
+    // The service's log has its id, and no other controller's.
+    let (id, log) = (id_of_liar(&running), running.service.log());
+    let named = |line: &&str| line.contains("what a controller signed of a bounded window");
+    let lines: Vec<&str> = log.lines().filter(named).collect();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(&id)), "{id}: {lines:#?}");
+    // Once it is honest again, rows are the truth again.
+    liar.tell(None);
+    let begun = |row: &Value| row["window_start"].as_u64().unwrap();
+    let after = |last: u64| move |row: &Value| honest(row) && begun(row) > last;
+    let row = row_that(&running, "honest row after the lies", after(begun(&row)));
+    truth(&row);
+    // Crashes of the service and of a controller's host cost windows, and no more.
+    let api = running.server.trim_start_matches("https://").to_owned();
+    running.service.kill();
+    let (address, host) = &mut running.hosts[0];
+    host.kill();
+    *host = running.place.controller(HOUSES[0], address, &running.server);
+    running.service = running.place.server(&api);
+    truth(&row_that(&running, "honest row after a crash", after(begun(&row) + 10_000)));
+    let rows = running.place.rows_of(&running.server, "Loads");
+    rows.iter().filter(|row| opened(row, 3)).for_each(truth);
+}

@@ -1,0 +1,169 @@
+//! Who stands between a controller and the service, and has the keys of both ends: a controller that
+//! lies. It changes what the honest program says, and signs that.
+
+use crate::common::deployment::Site;
+use crate::common::serving::serve;
+use alpheus_crypto::group::PublicScalar;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::messages::ControllerMessage;
+use alpheus_node::files::read_key_file;
+use alpheus_node::network::client::HttpClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::slots::SlotFile;
+use alpheus_streams::controller::guard::Spaces;
+use alpheus_streams::controller::keystore::KeyStore;
+use alpheus_streams::links;
+use alpheus_streams::wire::{Introduction, Mail, Notice, NoticeReply, Post, Welcome};
+use alpheus_transport::local;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::routing::post;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lie {
+    /// Its share is more than its commitments say.
+    Share,
+    /// Its proof of its owner's bounds is that of an earlier window.
+    Proof,
+}
+
+/// The liar. It serves as long as it is kept.
+#[derive(Clone)]
+pub(super) struct Liar {
+    server: HttpClient,
+    key: Arc<SigningKey>,
+    lie: Arc<Mutex<Option<Lie>>>,
+    /// What it has signed, by what the controller had.
+    given: Arc<Mutex<HashMap<Digest, Digest>>>,
+    /// The proofs of the last window in which it had some.
+    proofs: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+/// Gives a house's controller an identity whose key is returned.
+pub(super) fn known_identity(place: &Site, house: &str) -> SigningKey {
+    let (host, state) = (format!("host-{house}"), place.path(&format!("run/host-{house}")));
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::create_dir_all(&state).unwrap();
+    let (mut rng, spaces) = (ChaCha20Rng::seed_from_u64(7), Spaces::new().unwrap());
+    let seed = {
+        let store = local::open(&state, &local::Options::default()).unwrap();
+        let slots = SlotFile::open(&state.join("slots")).unwrap();
+        let bytes = read_key_file(&place.path("key")).unwrap();
+        let keys = KeyStore::create(store, spaces.keys, slots, &bytes, &mut rng).unwrap();
+        let seed = Secret::<32>::random(&mut rng.clone());
+        keys.new_identity(&host, &mut rng).unwrap();
+        seed
+    };
+    let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
+    let place_of = ["--identity", &identity, "--state", &state, "--key-file", "key"];
+    place.done(&[&["controller", "init"], &place_of[..], &["--ca", "pki"]].concat());
+    SigningKey::from_seed(&derive(seed.expose(), labels::IDENTITY_SIGNING, &[]))
+}
+
+impl Liar {
+    /// Stands before the service, as which the controller knows it; at which address.
+    pub(super) fn start(
+        (service, host): (&Path, &Path),
+        url: &str,
+        key: SigningKey,
+    ) -> (Liar, Trigger, String) {
+        let identity = IdentityFolder::open(host, Role::Controller).unwrap();
+        let server = links::service(url, &identity).unwrap().http().clone();
+        let (lie, given, proofs) = Default::default();
+        let liar = Liar { server, key: Arc::new(key), lie, given, proofs };
+        let tls = IdentityFolder::open(service, Role::Server).unwrap().tls();
+        let routes = Router::new()
+            .route("/v1/controllers", post(pass::<Introduction, Welcome>))
+            .route("/v1/streams", post(pass::<Vec<Notice>, Vec<NoticeReply>>))
+            .route("/v1/mail", post(mail))
+            .with_state(liar.clone());
+        let (trigger, address) = serve(&tls, routes);
+        (liar, trigger, address.trim_start_matches("https://").to_owned())
+    }
+
+    /// Lies from now on, or no more.
+    pub(super) fn tell(&self, lie: Option<Lie>) {
+        *self.lie.lock().unwrap() = lie;
+    }
+
+    fn changed(&self, message: ControllerMessage) -> ControllerMessage {
+        let mut given = self.given.lock().unwrap();
+        match (&message, *self.lie.lock().unwrap()) {
+            (ControllerMessage::Contribution(signed), Some(lie)) => {
+                let mut own = signed.dangerous_unverified().unwrap();
+                match lie {
+                    Lie::Share => {
+                        let sum = own.share.values.iter_mut().next_back().unwrap();
+                        *sum = sum.plus(&PublicScalar::of(1_000));
+                    }
+                    Lie::Proof => {
+                        let old = self.proofs.lock().unwrap();
+                        let both = own.owners.iter_mut().zip(old.iter());
+                        both.for_each(|(owner, old)| owner.proof.clone_from(old));
+                    }
+                }
+                let changed = Signed::new(&own, &self.key);
+                given.insert(signed.digest(), changed.digest());
+                ControllerMessage::Contribution(changed)
+            }
+            (ControllerMessage::Contribution(signed), None) => {
+                let own = signed.dangerous_unverified().unwrap();
+                let proofs: Vec<_> = own.owners.into_iter().map(|owner| owner.proof).collect();
+                if !proofs.is_empty() {
+                    *self.proofs.lock().unwrap() = proofs;
+                }
+                message
+            }
+            (ControllerMessage::BoundedOpening(signed), _) => {
+                let mut own = signed.dangerous_unverified().unwrap();
+                let Some(digest) = given.get(&own.contribution) else { return message };
+                own.contribution = *digest;
+                ControllerMessage::BoundedOpening(Signed::new(&own, &self.key))
+            }
+            _ => message,
+        }
+    }
+}
+
+/// Passes a request on.
+async fn pass<Q, A>(State(liar): State<Liar>, uri: Uri, body: Bytes) -> Result<Vec<u8>, StatusCode>
+where
+    Q: DeserializeOwned + Serialize + Send + Sync + 'static,
+    A: DeserializeOwned + Serialize + Send + 'static,
+{
+    let asked: Q = postcard::from_bytes(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
+    answered(liar.server.call::<A>(uri.path(), &asked, Duration::ZERO).await.ok())
+}
+
+/// Passes messages on, and lies.
+async fn mail(State(liar): State<Liar>, body: Bytes) -> Result<Vec<u8>, StatusCode> {
+    let mut mail: Mail = postcard::from_bytes(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
+    for (_, _, message) in &mut mail.messages {
+        *message = liar.changed(message.clone());
+    }
+    let wait = Duration::from_millis(u64::from(mail.wait));
+    answered(liar.server.call::<Post>("/v1/mail", &mail, wait).await.ok())
+}
+
+fn answered<A: Serialize>(answer: Option<A>) -> Result<Vec<u8>, StatusCode> {
+    let answer = answer.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
+    postcard::to_allocvec(&answer).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+}

@@ -1,0 +1,200 @@
+//! The proofs of bounded windows, checked here or by another thread: what there is to check of a window
+//! is a value, and so is what was found.
+
+use std::sync::Arc;
+
+use alpheus_bounded_influence::check::{
+    Bounded, Checker, Contributions, Member, Opened as OpenedShare, OpeningsError,
+};
+use alpheus_bounded_influence::messages::Scope;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Verified;
+use alpheus_time::{Span, Timestamp};
+
+use super::Coordinator;
+use super::output::{Output, Sums};
+use super::round::{Phase, Round};
+use crate::error::ReleaseError;
+use crate::ledger::Step;
+use crate::messages::{BoundedOpening, Contribution};
+
+/// How long a controller may take to prove one owner's window: five times what it takes.
+const PROVING: Span = Span(100_000);
+
+/// What there is to check of a window.
+pub struct ProofCheck {
+    start: Timestamp,
+    checker: Arc<Checker>,
+    work: Work,
+}
+
+enum Work {
+    Contributions(Scope, Vec<(Member, Verified<Contribution>)>),
+    Openings(Digest, Vec<(Bounded, Verified<BoundedOpening>)>),
+}
+
+/// What a check has found. Only [`ProofCheck::run`] makes one.
+pub struct CheckedProofs {
+    start: Timestamp,
+    found: Found,
+}
+
+enum Found {
+    /// Of these members; nothing if they could not be checked.
+    Contributions(Scope, Vec<u32>, Contributions),
+    Openings(Digest, Result<Vec<OpenedShare>, OpeningsError>),
+}
+
+impl ProofCheck {
+    /// Checks all proofs in one batch. This takes long, and changes nothing.
+    #[must_use]
+    pub fn run(self) -> CheckedProofs {
+        let Self { start, checker, work } = self;
+        let found = match work {
+            Work::Contributions(scope, signed) => {
+                let members = signed.iter().map(|(member, _)| member.controller).collect();
+                // If nothing could be checked, nothing counts.
+                let found = checker.contributions(&scope, &signed).unwrap_or_default();
+                Found::Contributions(scope, members, found)
+            }
+            Work::Openings(set, shares) => Found::Openings(set, checker.openings(&set, &shares)),
+        };
+        CheckedProofs { start, found }
+    }
+}
+
+impl Coordinator {
+    /// Leaves proofs to others: the caller [takes](Self::take_checks) the checks, lets
+    /// another thread do them, and [hands back](Self::handle_checked) what they find.
+    #[must_use]
+    pub fn with_checks_apart(mut self) -> Self {
+        self.bounded.checks_apart = true;
+        self
+    }
+
+    /// The checks that are to be done.
+    pub fn take_checks(&mut self) -> Vec<ProofCheck> {
+        std::mem::take(&mut self.bounded.checks)
+    }
+
+    /// Takes what a check has found, and moves its window on.
+    pub fn handle_checked(
+        &mut self,
+        now: Timestamp,
+        checked: CheckedProofs,
+        sums: &impl Sums,
+    ) -> Step<Vec<Output>> {
+        let start = checked.start;
+        self.take_checked(checked);
+        self.advance(now, start, sums)
+    }
+
+    /// How long a window waits for tokens: in a bounded plan also for proofs.
+    pub(super) fn token_wait(&self) -> Span {
+        let most = || {
+            let all = 0..self.announced.controllers();
+            u64::from(all.map(|at| self.announced.owners(at)).max().unwrap_or(0))
+        };
+        let proving = if self.is_proven() { PROVING.0.saturating_mul(most()) } else { 0 };
+        Span(self.timing.tokens.0.saturating_add(proving))
+    }
+
+    /// Whether all contributions that are here are checked. If not, they are now, or soon. No others
+    /// are taken any more.
+    pub(super) fn check_contributions(&mut self, start: Timestamp) -> bool {
+        let Some(check) = self.contributions_of(start) else { return true };
+        self.check(check)
+    }
+
+    /// The shares of the members of S, once all are here and hold; or who is at fault. Nothing while
+    /// they are being checked.
+    pub(super) fn opened_shares(
+        &mut self,
+        start: Timestamp,
+    ) -> Option<Result<Vec<OpenedShare>, ReleaseError>> {
+        let lost = ReleaseError::FaultyOpening;
+        let known = |own: &mut Self| own.rounds.get_mut(&start)?.committed.opened.take();
+        if let Some(opened) = known(self) {
+            return Some(opened.ok_or(lost));
+        }
+        let Some(check) = self.openings_of(start) else { return Some(Err(lost)) };
+        if !self.check(check) {
+            return None;
+        }
+        Some(known(self).flatten().ok_or(lost))
+    }
+
+    /// Checks, or has another thread do it. False while that does.
+    fn check(&mut self, check: ProofCheck) -> bool {
+        let Some(round) = self.rounds.get_mut(&check.start) else { return false };
+        round.committed.is_closing = true;
+        if !self.bounded.checks_apart {
+            self.take_checked(check.run());
+            return true;
+        }
+        if !std::mem::replace(&mut round.committed.is_being_checked, true) {
+            self.bounded.checks.push(check);
+        }
+        false
+    }
+
+    /// The contributions that are here and not checked yet.
+    fn contributions_of(&self, start: Timestamp) -> Option<ProofCheck> {
+        let round = self.rounds.get(&start)?;
+        let (Phase::Collecting(fixing) | Phase::Opening(fixing, _)) = &round.phase else {
+            return None;
+        };
+        let (scope, checker) = (self.scope(round.window, fixing)?, self.bounded.checker.clone()?);
+        let member = |controller: u32| Member {
+            controller,
+            counted: fixing.fixed.owners_at(controller),
+            listed: self.announced.owners(controller),
+        };
+        let new = round.committed.unchecked();
+        let signed: Vec<_> = new.map(|(at, given)| (member(at), given.clone())).collect();
+        let work = Work::Contributions(scope, signed);
+        let some = matches!(&work, Work::Contributions(_, signed) if !signed.is_empty());
+        some.then_some(ProofCheck { start, checker, work })
+    }
+
+    /// The shares of the members of S, if all are here.
+    fn openings_of(&self, start: Timestamp) -> Option<ProofCheck> {
+        let round = self.rounds.get(&start)?;
+        let Phase::Opening(_, opens) = &round.phase else { return None };
+        let shares: Option<Vec<_>> =
+            opens.set.iter().map(|member| round.committed.share_of(member)).collect();
+        let (checker, work) =
+            (self.bounded.checker.clone()?, Work::Openings(opens.digest, shares?));
+        Some(ProofCheck { start, checker, work })
+    }
+
+    /// What was found goes into its window, if that is there and still about the same.
+    fn take_checked(&mut self, checked: CheckedProofs) {
+        let CheckedProofs { start, found } = checked;
+        let own = self.rounds.get(&start).and_then(|round| self.is_about(round, &found));
+        let Some(round) = self.rounds.get_mut(&start).filter(|_| own.is_some()) else { return };
+        round.committed.is_being_checked = false;
+        match found {
+            Found::Contributions(_, members, found) => {
+                round.committed.take_bounded(&members, found);
+                let bounded = &round.committed;
+                round.tokens.retain(|member, _| bounded.has(*member));
+            }
+            Found::Openings(_, opened) => round.committed.take_opened(opened),
+        }
+    }
+
+    /// Whether something found is about a window as it is now.
+    fn is_about(&self, round: &Round, found: &Found) -> Option<()> {
+        let same = match (&round.phase, found) {
+            (Phase::Summoned, _) => false,
+            (
+                Phase::Collecting(fixing) | Phase::Opening(fixing, _),
+                Found::Contributions(of, ..),
+            ) => self.scope(round.window, fixing) == Some(*of),
+            (Phase::Opening(_, opens), Found::Openings(of, _)) => opens.digest == *of,
+            (Phase::Collecting(_), Found::Openings(..)) => false,
+        };
+        same.then_some(())
+    }
+}
