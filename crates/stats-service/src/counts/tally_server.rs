@@ -46,8 +46,8 @@ struct OpenCount {
 }
 
 impl OpenCount {
-    /// What may be published. Nothing if tags may be lost: the ledger is an old copy, and the clients
-    /// were told that they are counted.
+    /// What may be published. Nothing if tags may be lost, since the ledger is an old copy: it would be
+    /// lower than what clients had an answer for.
     fn result(&self, aggregator: &Aggregator, now: Timestamp) -> Option<u64> {
         if aggregator.sits_out(self.tally.end) { None } else { self.counter.result(now) }
     }

@@ -368,7 +368,10 @@ mod tests {
         let outbox = Outbox::new(7);
         let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let (aggregate, digest) = (Digest([1; 32]), Digest([2; 32]));
-        let ready = Signed::new(&Ready {aggregate, key_epoch: KeyEpoch(1), ledger: digest, tuples: digest}, &key);
+        let ready = Signed::new(
+            &Ready { aggregate, key_epoch: KeyEpoch(1), ledger: digest, tuples: digest },
+            &key,
+        );
         (0..100).for_each(|_| outbox.say(PeerMessage::Ready(ready.clone())));
         assert_eq!(outbox.page(7, 0).messages.len(), 1);
     }

@@ -7,10 +7,10 @@ use alpheus_accountable_statistics::definition::{AgreedDefinition, ReleaseRule};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::error::PartialError;
 use alpheus_accountable_statistics::interval::Interval;
+use alpheus_accountable_statistics::messages::Release;
 use alpheus_accountable_statistics::messages::{
     NoResultError, Opening, Outcome, PublishedResult, Ready,
 };
-use alpheus_accountable_statistics::messages::Release;
 use alpheus_accountable_statistics::role_error::{AggregatorError, StatementError};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::sums::{Part, Sums};
