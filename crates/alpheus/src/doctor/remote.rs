@@ -11,7 +11,7 @@ use alpheus_node::network::probe::{Probe, ProbeAnswer, ProbeError};
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
 use alpheus_streams::server::api::diagnosis::{Diagnosis, counts_of, query_of, silent_of};
-use alpheus_streams::server::api::running::QueryView;
+use alpheus_streams::wire::QueryView;
 use alpheus_streams::server::api::status::{HostStatus, Status};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

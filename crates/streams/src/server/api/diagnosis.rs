@@ -1,6 +1,6 @@
 //! What is wrong, and what heals it, as the service sees it.
 
-use super::running::QueryView;
+use crate::wire::QueryView;
 use super::status::{HostStatus, Status, Within};
 use super::{Api, running, status};
 use alpheus_doctor::facts::{Answer, CountFacts, Endpoint, QueryFacts, Reach, ServiceFacts};
