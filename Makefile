@@ -241,6 +241,24 @@ python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/requirements-tests.txt --requirement $<
 
+.PHONY: interop
+# Its libraries are many: the first build takes some six minutes of a processor.
+interop: tools .venv/interop ## the results database, with psql, dbt, pandas, DuckDB, psycopg and ADBC
+	@$(call need,psql:postgresql-client openssl:openssl)
+	cd crates/results-database && $(DATABASE_CARGO) fmt --check && $(DATABASE_CARGO) clippy --locked --all-targets -- -D warnings \
+	  && $(DATABASE_CARGO) test --locked && $(DATABASE_CARGO) build --locked
+	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus
+	cd crates/results-database/tests && ALPHEUS=$(TARGET)/debug/alpheus DATABASE=$(TARGET)/results-database/debug/alpheus-database \
+	  $(CURDIR)/.venv/interop/bin/python -B -m unittest -v test_interop
+
+# Flags of other builds would compile all of its libraries again.
+DATABASE_CARGO = env -u RUSTFLAGS -u RUSTC_WORKSPACE_WRAPPER CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(TARGET)/results-database $(CARGO)
+
+.venv/interop: crates/results-database/tests/requirements.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+
 .PHONY: opendp
 opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
 	.venv/opendp/bin/python vectors/compare_opendp.py
