@@ -29,8 +29,9 @@ def setUpModule():
     SITE = Site(folder / "site")
     DATABASE = Database(folder / "database", "--server", SITE.server, "--identity", SITE.identity,
                         "--alpheus", program("ALPHEUS"))
-    enough = lambda: DATABASE.rows("SELECT count(*) FROM noisy WHERE status = 'ok'")[0][0]
-    until("rows of both queries", lambda: int(enough()) >= 2 or None)
+    # The last windows open some time after the recording has ended. Then nothing changes any more.
+    all_rows = f"SELECT count(*) = {WINDOWS} AND max(window_end) = (SELECT max(window_end) FROM noisy) FROM load"
+    until("rows of all windows", lambda: DATABASE.rows(all_rows) == [["t"]] or None)
 
 
 def tearDownModule():
