@@ -5,6 +5,7 @@ use crate::failure::ProgramError;
 use crate::refusal::explain;
 use crate::role::{Role, views_as_tables};
 use crate::roles::{ITERATIONS, Roles};
+use crate::scratch::Scratch;
 use crate::statements::{self, Outcome};
 use crate::tls::Tls;
 use async_trait::async_trait;
@@ -56,7 +57,10 @@ impl OwnStatements {
         let status = client.transaction_status();
         match statement {
             Statement::StartTransaction { .. } if status == TransactionStatus::Idle => {
-                role.scratch.begin(connection)
+                role.scratch.begin(connection);
+                let scratch = Arc::clone(&role.scratch);
+                let open = || OpenTransaction { scratch, connection };
+                client.session_extensions().get_or_insert_with(open);
             }
             Statement::Commit { .. } if status != TransactionStatus::Error => {
                 role.scratch.commit(connection)
@@ -77,6 +81,18 @@ impl OwnStatements {
         let transaction = (status == TransactionStatus::Transaction).then_some(connection);
         let done = statements::act(role, statement, transaction).await;
         Some(done.map(response).map_err(PgWireError::from))
+    }
+}
+
+/// Goes with its connection: a transaction that was not ended is undone.
+struct OpenTransaction {
+    scratch: Arc<Scratch>,
+    connection: i32,
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        self.scratch.roll_back(self.connection);
     }
 }
 

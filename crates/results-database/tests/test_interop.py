@@ -176,6 +176,13 @@ class Scratch(unittest.TestCase):
             connection.rollback()
             connection.execute("DROP TABLE kept")
 
+    def test_a_transaction_whose_connection_ends_leaves_nothing(self):
+        connection = connect()
+        connection.execute("CREATE TABLE unfinished AS SELECT 1 AS a")
+        self.assertEqual(DATABASE.rows("SELECT a FROM unfinished"), [["1"]])
+        connection.close()
+        until("its end", lambda: DATABASE.psql("SELECT a FROM unfinished")[0] or None)
+
     def test_rows_of_own_tables_can_be_changed(self):
         DATABASE.rows("CREATE TABLE floors (meter text, floor int)")
         DATABASE.rows("INSERT INTO floors VALUES ('m0', 1), ('m1', 2), ('m2', 3)")
