@@ -254,7 +254,7 @@ interop: tools jdk .venv/interop ## the results database, with psql, dbt, pandas
 
 JDBC := 42.7.7
 # The compiler has clippy in it, and warnings are errors. Flags of other builds would compile all libraries again.
-DATABASE_CARGO = env -u RUSTFLAGS -u CFLAGS -u HOST_CFLAGS -u TARGET_CFLAGS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ \
+DATABASE_CARGO = env -u RUSTFLAGS -u CFLAGS -u HOST_CFLAGS -u TARGET_CFLAGS -u CARGO_PROFILE_TEST_CODEGEN_UNITS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ \
   CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(TARGET)/results-database $(CARGO)
 
 .venv/interop: crates/results-database/tests/requirements.txt .venv/ready

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -288,6 +289,22 @@ class Clients(unittest.TestCase):
                 with self.assertRaisesRegex(adbc_driver_manager.Error, expected):
                     cursor.execute(text)
                     cursor.fetchall()
+
+
+class Licences(unittest.TestCase):
+    def test_packages_are_under_licences_that_we_take(self):
+        tidy = (ROOT / "xtask/src/tidy/licences.rs").read_text().split("ALLOWED: &[&str] = &[")[1]
+        # bzip2's own, which is like BSD's.
+        allowed = {*re.findall(r'"([^"]+)"', tidy.split("];")[0]), "bzip2-1.0.6"}
+        command = ["cargo", "metadata", "--format-version", "1", "--locked", "--manifest-path",
+                   str(HERE.parent / "Cargo.toml")]
+        packages = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["packages"]
+        takes = lambda licence: any(
+            all(part.strip() in allowed for part in one.split(" AND "))
+            for one in re.sub(r"[()]", "", licence.replace("/", " OR ")).split(" OR "))
+        refused = [(own["name"], own["license"]) for own in packages if not takes(own["license"] or "none")]
+        self.assertEqual(refused, [])
+        self.assertGreater(len(packages), 300)
 
 
 class Life(unittest.TestCase):
