@@ -337,3 +337,61 @@ impl SchemaProvider for AboutSchema {
         ABOUT.contains(&name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::util::pretty::pretty_format_batches;
+    use datafusion::prelude::SessionContext;
+
+    fn add(released: &Released, row: Value) {
+        let Value::Object(row) = row else { panic!("a row is an object") };
+        released.add("Sums", row, true);
+    }
+
+    async fn shown(released: &Released, columns: &[&str]) -> String {
+        let table = released.table("sums").unwrap().unwrap();
+        let rows = SessionContext::new().read_table(table).unwrap();
+        let batches = rows.select_columns(columns).unwrap().collect().await.unwrap();
+        let text = pretty_format_batches(&batches).unwrap().to_string();
+        let rows = text.lines().skip(3).filter(|line| line.starts_with('|'));
+        rows.map(|line| line.replace(' ', "")).collect::<Vec<_>>().join("\n")
+    }
+
+    fn query(sql: &str) -> Query {
+        let text = json!({ "name": "Sums", "sql": sql, "window_ms": 10, "population": [3, 9], "group": ["Place"],
+            "sealed": false, "verified": false, "noise": true, "columns": [],
+            "charges": [{ "attribute": "x", "rho": "0.5" }, { "attribute": "y", "rho": "0.25" }] });
+        serde_json::from_value(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn columns_become_wider_and_rows_come_once() {
+        let released = Released::default();
+        released.declare(query("first"));
+        add(&released, json!({ "Place": "1", "n": null, "status": "late" }));
+        assert_eq!(shown(&released, &["place", "n"]).await, "|1||");
+        for n in [json!(3), json!(3), json!("1.5")] {
+            add(&released, json!({ "Place": "1", "n": n, "status": "ok" }));
+            let _ = shown(&released, &["n"]).await;
+        }
+        assert_eq!(shown(&released, &["place", "n"]).await, "|1||\n|1|3.0|\n|1|1.5|");
+        // Only a window with a result costs something.
+        assert_eq!(shown(&released, &["budget_rho"]).await, "||\n|0.5|\n|0.5|");
+        // Another statement of the name has rows of its own.
+        released.declare(query("second"));
+        add(&released, json!({ "n": 7, "status": "ok" }));
+        assert_eq!(shown(&released, &["n", "checked"]).await, "|7|true|");
+    }
+
+    #[tokio::test]
+    async fn a_number_stands_beside_its_error() {
+        let released = Released::default();
+        let noise = json!({ "n": { "deviation": 2.5, "margin_95": 5.0 } });
+        add(&released, json!({ "n": 7, "m": 1, "status": "ok", "noise": noise }));
+        assert_eq!(
+            shown(&released, &["n", "n_deviation", "n_margin_95", "m"]).await,
+            "|7|2.5|5.0|1|"
+        );
+    }
+}

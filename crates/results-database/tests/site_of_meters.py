@@ -18,6 +18,7 @@ capacity: { population: 100, eventsPerSecond: 0.1, window: 1min }
 streamAttributes:
   - { name: reading, type: integer, min: 0, max: 100, aggregations: [mean] }
   - { name: load, type: decimal, scale: 2, unit: kW, min: 0, max: 100, aggregations: [mean] }
+  - { name: gas, type: integer, min: 0, max: 100, aggregations: [mean] }
   - { name: health, type: integer, min: 0, max: 100, aggregations: [mean] }
 streamPolicyOptions:
   - name: noisy
@@ -32,11 +33,11 @@ streamPolicyOptions:
     "source.yaml": """schema: Meters
 time: { column: time }
 stream: meter
-attributes: { reading: reading, load: load, health: health }
+attributes: { reading: reading, load: load, gas: gas, health: health }
 """,
     "policies.yaml": """schema: Meters
 service: analyst
-default: { reading: noisy, load: crowd, health: hidden }
+default: { reading: noisy, load: crowd, gas: crowd, health: hidden }
 """,
     "query.sql": """CREATE STREAM Load AS SELECT SUM(load), COUNT(load)
 WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters WITH (integrity = 'verified')
@@ -46,6 +47,8 @@ NOISY = (
     "CREATE STREAM Noisy AS SELECT MEAN(reading) WINDOW TUMBLING (SIZE 10 SECONDS) "
     "FROM Meters WITHIN 30 OF 95 %"
 )
+# Only the consumer can open its rows.
+SEALED = "CREATE STREAM Gas AS SELECT SUM(gas) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters RELEASE TO analyst"
 
 
 def program(name):
@@ -95,11 +98,11 @@ class Site:
         for name, text in FILES.items():
             (folder / name).write_text(text)
         rows = [
-            f"{BASE + 10 * window + meter},m{meter},{40 + 5 * meter},{60 - meter}.25,{meter}\n"
+            f"{BASE + 10 * window + meter},m{meter},{40 + 5 * meter},{60 - meter}.25,{3 * meter},{meter}\n"
             for window in range(WINDOWS)
             for meter in range(5)
         ]
-        (folder / "data.csv").write_text("time,meter,reading,load,health\n" + "".join(rows))
+        (folder / "data.csv").write_text("time,meter,reading,load,gas,health\n" + "".join(rows))
         up = ["up", str(folder), "--input", str(folder / "data.csv"), "--speed", "10"]
         up += ["--controllers", "1", "--state", str(folder / "run"), "--stay"]
         self.up = Background([program("ALPHEUS"), *up], folder / "up.log")
@@ -108,6 +111,7 @@ class Site:
         # With its recording, so that it has windows too.
         self.up.says("sum_load")
         self.query("--query", NOISY)
+        self.query("--query", SEALED)
         owner = self.up.says(r"alpheus owner log (--identity \S+ --controller \S+ --stream \S+)")
         self.owner = owner[1].split()
         self.up.says("the recording has ended")

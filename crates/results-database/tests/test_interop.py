@@ -31,7 +31,9 @@ def setUpModule():
     DATABASE = Database(folder / "database", "--server", SITE.server, "--identity", SITE.identity,
                         "--alpheus", program("ALPHEUS"))
     # The last windows open some time after the recording has ended. Then nothing changes any more.
-    all_rows = f"SELECT count(*) = {WINDOWS} AND max(window_end) = (SELECT max(window_end) FROM noisy) FROM load"
+    last = "(SELECT max(window_end) FROM "
+    all_rows = (f"SELECT count(*) = {WINDOWS} AND max(window_end) = {last} noisy) "
+                f"AND max(window_end) = {last} gas) FROM load")
     until("rows of all windows", lambda: DATABASE.rows(all_rows) == [["t"]] or None)
 
 
@@ -77,6 +79,12 @@ class Rows(unittest.TestCase):
         meaning = DATABASE.rows("SELECT what, unit FROM about.columns WHERE name = 'sum_load'")
         self.assertEqual(meaning, [["total load", "kW"]])
 
+    def test_sealed_rows_were_opened_by_alpheus(self):
+        sums = DATABASE.rows("SELECT DISTINCT sum_gas FROM gas WHERE status = 'ok'")
+        self.assertEqual(sums, [["30"]])
+        sealed = DATABASE.rows("SELECT name FROM about.queries WHERE sealed")
+        self.assertEqual(sealed, [["gas"]])
+
     def test_saved_rows_are_served_without_a_service_and_nobody_has_checked_them(self):
         path = Path(TEMPORARY.name) / "saved.json"
         path.write_text(SITE.query("--results", "Load", "--format", "json"))
@@ -113,7 +121,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(SITE.budgets(), before)
         self.assertRegex(before, r"reading .* ε = [1-9]")
         listed = SITE.query("--query", "SHOW QUERIES", "--format", "json")
-        self.assertEqual([row[0] for row in json.loads(listed)[0]["rows"]], ["Load", "Noisy"])
+        self.assertEqual([row[0] for row in json.loads(listed)[0]["rows"]], ["Gas", "Load", "Noisy"])
         self.assertEqual(DATABASE.rows("SELECT name FROM about.queries ORDER BY 1"), running)
 
     def test_released_rows_are_read_only(self):
