@@ -242,7 +242,7 @@ python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/requirements-tests.txt --requirement $<
 
 .PHONY: interop
-# Its libraries are many: the first build takes some six minutes of a processor.
+# Its libraries are many: the first build takes some seven minutes of a processor.
 interop: tools jdk .venv/interop ## the results database, with psql, dbt, pandas, DuckDB, psycopg, ADBC and JDBC
 	@$(call need,psql:postgresql-client openssl:openssl)
 	cd crates/results-database && $(DATABASE_CARGO) fmt --check && $(DATABASE_CARGO) test --locked && $(DATABASE_CARGO) build --locked
