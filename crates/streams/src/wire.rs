@@ -61,6 +61,14 @@ pub struct QueryView {
     pub charged_once: bool,
 }
 
+impl QueryView {
+    /// The same without what it costs, which evidence states with each plan.
+    #[must_use]
+    pub fn without_charges(self) -> QueryView {
+        QueryView { charges: Vec::new(), charged_once: false, ..self }
+    }
+}
+
 /// What an owner's account of an attribute is charged, as an exact decimal: ε or ρ.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
