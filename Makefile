@@ -243,6 +243,27 @@ python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/requirements-tests.txt --requirement $<
 
+.PHONY: interop
+# Its libraries are many: the first build takes some seven minutes of a processor.
+interop: tools jdk .venv/interop ## the results database, with psql, dbt, pandas, DuckDB, psycopg, ADBC and JDBC
+	@$(call need,psql:postgresql-client openssl:openssl)
+	cd crates/results-database && $(DATABASE_CARGO) fmt --check && $(DATABASE_CARGO) test --locked && $(DATABASE_CARGO) build --locked
+	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus
+	cd jvm && ./mvnw -q --batch-mode --non-recursive dependency:copy -Dartifact=org.postgresql:postgresql:$(JDBC) -DoutputDirectory=../target/jdbc
+	cd crates/results-database/tests && JDBC=$(CURDIR)/target/jdbc/postgresql-$(JDBC).jar \
+	  ALPHEUS=$(TARGET)/debug/alpheus DATABASE=$(TARGET)/results-database/debug/alpheus-database \
+	  $(CURDIR)/.venv/interop/bin/python -B -m unittest -v test_interop
+
+JDBC := 42.7.7
+# The compiler has clippy in it, and warnings are errors. Flags of other builds would compile all libraries again.
+DATABASE_CARGO = env -u RUSTFLAGS -u CFLAGS -u HOST_CFLAGS -u TARGET_CFLAGS -u CARGO_PROFILE_TEST_CODEGEN_UNITS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ \
+  CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(TARGET)/results-database $(CARGO)
+
+.venv/interop: crates/results-database/tests/requirements.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+
 .PHONY: opendp
 opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
 	.venv/opendp/bin/python vectors/compare_opendp.py

@@ -27,7 +27,7 @@ use alpheus_streams::query::paths::path_of;
 use alpheus_streams::query::receipts::{all_receipts, announcement, stated};
 use alpheus_streams::query::sealed::Rows;
 use alpheus_streams::revocations::open_consumer;
-use alpheus_streams::server::api::running::QueryView;
+use alpheus_streams::wire::QueryView;
 use rows::Verifier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

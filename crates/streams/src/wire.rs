@@ -22,6 +22,69 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
+/// A running query.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryView {
+    /// Its name.
+    pub name: String,
+    /// The consumer who asked.
+    pub consumer: String,
+    /// The query as SQL.
+    pub sql: String,
+    /// The size of its windows, in milliseconds.
+    pub window_ms: u64,
+    /// The minimum and the maximum number of owners with data in a window.
+    pub population: [u32; 2],
+    /// The names of the columns that groups differ in.
+    pub group: Vec<String>,
+    /// The number of groups.
+    pub groups: usize,
+    /// The number of streams.
+    pub streams: usize,
+    /// Whether only the consumer reads results, and not the service.
+    pub sealed: bool,
+    /// Whether controllers sign results, which clients check.
+    pub verified: bool,
+    /// Whether they also prove that each owner is in bounds.
+    #[serde(default)]
+    pub bounded: bool,
+    /// Whether results have noise.
+    pub noise: bool,
+    /// The columns, without those of the group.
+    pub columns: Vec<Column>,
+    /// What events may lack of that which the results are of, so that fewer owners than the
+    /// population may be in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<String>,
+    /// What a window with a result costs each owner in it, by attribute. Empty without noise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charges: Vec<Charge>,
+    /// Whether that is the cost of all windows together, as of running totals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub charged_once: bool,
+}
+
+impl QueryView {
+    /// The same without what it costs, which evidence states with each plan.
+    #[must_use]
+    pub fn without_charges(self) -> QueryView {
+        QueryView { charges: Vec::new(), charged_once: false, ..self }
+    }
+}
+
+/// What an owner's account of an attribute is charged, as an exact decimal: ε or ρ.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The attribute.
+    pub attribute: String,
+    /// Of pure differential privacy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<String>,
+    /// Of zero-concentrated differential privacy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rho: Option<String>,
+}
+
 /// Frames of one stream, in the order in which they were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {

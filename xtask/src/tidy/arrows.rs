@@ -259,6 +259,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-table-service",
         ],
     ),
+    // It calls the program `alpheus`, and holds no key.
+    ("alpheus-results-database", &[]),
     ("xtask", &[]),
 ];
 

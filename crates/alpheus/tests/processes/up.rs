@@ -368,5 +368,14 @@ fn queries_with_noise_have_results_over_a_recording_of_the_past() {
     assert_eq!(code, Some(0), "{log}");
     assert_eq!(said.matches(",5,0,0,ok,").count(), 2, "{said}");
     assert!(!up.log().contains("did not open"), "{}", up.log());
+    // What a window costs stands beside the query, for programs without a key.
+    let analyst = state.join("pki/analyst");
+    let read =
+        ["query", "--server", &server, "--identity", analyst.to_str().unwrap(), "--released"];
+    let said = String::from_utf8(alpheus(read).output().unwrap().stdout).unwrap();
+    for attribute in ["reading", "load"] {
+        let charge = format!("\"charges\":[{{\"attribute\":\"{attribute}\",\"epsilon\":\"");
+        assert!(said.contains(&charge), "{said}");
+    }
     up.kill();
 }

@@ -60,6 +60,22 @@ fn rows(running: &Running, more: &[&str]) -> Vec<Value> {
     said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The row of a window as programs without a key read it, and whether it was checked.
+fn released(running: &Running, of: &Value) -> (bool, Value) {
+    let reach = ["query", "--server", &running.server, "--identity", "pki/analyst"];
+    let said = running.place.done(&[&reach[..], &["--released"]].concat());
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let place = |wanted: &dyn Fn(&Value) -> bool| lines.iter().position(wanted);
+    let query = place(&|line| line["query"]["name"] == "Readings").unwrap();
+    assert_eq!(lines[query]["query"]["verified"], true);
+    let same = |line: &Value| line["row"]["row"]["window_start"] == of["window_start"];
+    let row = place(&same).unwrap();
+    assert!(query < row && lines.last().unwrap()["read"] == true, "{said}");
+    let row = &lines[row]["row"];
+    assert_eq!(row["query"], "Readings");
+    (row["checked"].as_bool().unwrap(), row["row"].clone())
+}
+
 #[test]
 fn a_service_that_cheats_is_caught() {
     let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
@@ -82,6 +98,7 @@ fn a_service_that_cheats_is_caught() {
     assert_eq!(row["integrity"], SIGNED, "{row} {errors}");
     assert_eq!((row["sum_reading"].as_str(), row["count_reading"].as_u64()), (Some("12"), Some(6)));
     drop(devices);
+    assert_eq!(released(&running, &row), (true, row.clone()));
     let verified = run(&running, &verify);
     let (text, errors) = said(&verified);
     assert!(verified.status.success() && text.contains(SIGNED), "{text}{errors}");
@@ -113,6 +130,7 @@ fn revoked_signer(running: &Running, honest: &Value, offline: &str) {
     let row = own.next().unwrap();
     let says_why = row["status"].as_str().is_some_and(|status| status.ends_with(why));
     assert!(says_why && row["sum_reading"].is_null(), "{row}");
+    assert_eq!(released(running, honest), (false, row));
 }
 
 /// Somebody changes a row in the file that is verified elsewhere.

@@ -7,6 +7,7 @@ mod asked;
 pub mod lists;
 pub mod paths;
 pub mod receipts;
+mod released;
 mod remote;
 pub mod sealed;
 
@@ -26,6 +27,7 @@ use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
 use alpheus_time::Timestamp;
+use clap::ArgGroup;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 pub use remote::{StatementResult, cells_below};
@@ -55,6 +57,7 @@ const FAILURE_RATE: f64 = 0.01;
 /// Arguments of `alpheus query`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("read").args(["results", "released"]))]
 pub struct Args {
     /// The schema (YAML or .avsc), for planning without a service
     #[arg(long, value_name = "FILE", required_unless_present = "server")]
@@ -63,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub policies: Option<PathBuf>,
     /// A SELECT, CREATE STREAM, EXPLAIN, SHOW or DESCRIBE statement: a file, or the text itself
-    #[arg(long, value_name = "FILE|SQL", required_unless_present = "results")]
+    #[arg(long, value_name = "FILE|SQL", required_unless_present_any = ["results", "released"])]
     pub query: Option<String>,
     /// Send the statement to this service. SELECT and CREATE STREAM start the query; EXPLAIN only
     /// explains it
@@ -75,14 +78,18 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
+    /// Print the rows of all running queries of this folder's consumer, with what their columns are and what
+    /// a window costs: one JSON object a line, for programs
+    #[arg(long, requires = "server", conflicts_with_all = ["query", "results"])]
+    pub released: bool,
     /// Refuse rows that the service does not say are verified or bounded, of any query. Those of a query
     /// that this folder's consumer asked to be so are refused in any case, and those that it says are
     /// so are checked: one that differs from what the controllers have signed, or whose proofs do not
     /// hold, is not shown
-    #[arg(long, requires = "results")]
+    #[arg(long, requires = "read")]
     pub verified: bool,
     /// Keep printing rows as they arrive
-    #[arg(long, requires = "results")]
+    #[arg(long, requires = "read")]
     pub follow: bool,
     /// Number of sample owners, each with one stream
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -102,6 +109,7 @@ pub struct Args {
 /// [`Category::Refused`] if a policy forbids the query.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (path, query) = match (&args.server, &args.schema, &args.query) {
+        (Some(server), _, _) if args.released => return released::run(args, server, globals),
         (Some(server), _, _) => return remote::run(args, server, globals),
         (None, Some(schema), Some(query)) => (schema, query),
         _ => return Err("give --schema and --query, or --server").blame(Category::Usage),

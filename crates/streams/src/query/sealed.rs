@@ -283,7 +283,7 @@ impl Opener {
         }
         let said = checked.unwrap_or_else(|why| {
             row.insert("status".to_owned(), format!("refused: {why}").into());
-            "refused".to_owned()
+            REFUSED.to_owned()
         });
         row.insert("integrity".to_owned(), said.into());
         match plan {
@@ -425,6 +425,15 @@ pub fn asks_verified(sql: &str) -> bool {
 
 /// What is said of a row without a result.
 const NOTHING_SIGNED: &str = "nothing was signed";
+
+/// What is said of a row that does not hold.
+const REFUSED: &str = "refused";
+
+/// Whether a row that was read here is what controllers have signed.
+pub(super) fn is_checked(row: &Map<String, Value>) -> bool {
+    let said = row.get("integrity").and_then(Value::as_str);
+    has_result(row) && said.is_some_and(|said| said != NOTHING_SIGNED && said != REFUSED)
+}
 
 /// Takes from a row what nobody has signed: all but its time, counts and status. Its group is the
 /// plan's.

@@ -1,8 +1,8 @@
 //! What is wrong, and what heals it, as the service sees it.
 
-use super::running::QueryView;
 use super::status::{HostStatus, Status, Within};
 use super::{Api, running, status};
+use crate::wire::QueryView;
 use alpheus_doctor::facts::{Answer, CountFacts, Endpoint, QueryFacts, Reach, ServiceFacts};
 use alpheus_doctor::{Facts, Finding, diagnose};
 use alpheus_node::BUILD;

@@ -3,6 +3,7 @@
 use super::{Api, running};
 use crate::server::engine::Engine;
 use crate::server::evidence::{EvidenceAnswer, EvidenceError};
+use crate::wire::QueryView;
 use alpheus_encrypted_stream::evidence::EvidenceSeal;
 use alpheus_node::network::answer::{ApiError, caller, encode};
 use alpheus_node::network::role::Role;
@@ -73,7 +74,9 @@ pub(super) async fn evidence(
         Ok(place) => place,
         Err(busy) => return Ok(later(busy)),
     };
-    let queries = running::views(&api).await?.into_iter().map(serde_json::to_value);
+    // What they cost is in the lines of their plans.
+    let queries = running::views(&api).await?.into_iter().map(QueryView::without_charges);
+    let queries = queries.map(serde_json::to_value);
     let queries = queries.filter_map(Result::ok).collect();
     let begin = move |engine: &mut Engine| engine.evidence(&consumer, span, queries);
     let draft = api.engine.ask(begin).await??;

@@ -1,52 +1,19 @@
 //! Running queries, and what the columns of their results are.
 
 use super::Api;
+use crate::wire::{Charge, QueryView};
 use alpheus_node::network::answer::{ApiError, caller};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
+use alpheus_policy::budget::Cost;
 use alpheus_policy::catalog::{Catalog, RunningQuery};
-use alpheus_policy::columns::{Column, columns, label};
+use alpheus_policy::columns::{columns, label};
+use alpheus_policy::decimal::format_scaled;
+use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::schema::Schema;
 use axum::extract::State;
 use axum::{Extension, Json};
-use serde::{Deserialize, Serialize};
-
-/// A running query.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueryView {
-    /// Its name.
-    pub name: String,
-    /// The consumer who asked.
-    pub consumer: String,
-    /// The query as SQL.
-    pub sql: String,
-    /// The size of its windows, in milliseconds.
-    pub window_ms: u64,
-    /// The minimum and the maximum number of owners with data in a window.
-    pub population: [u32; 2],
-    /// The names of the columns that groups differ in.
-    pub group: Vec<String>,
-    /// The number of groups.
-    pub groups: usize,
-    /// The number of streams.
-    pub streams: usize,
-    /// Whether only the consumer reads results, and not the service.
-    pub sealed: bool,
-    /// Whether controllers sign results, which clients check.
-    pub verified: bool,
-    /// Whether they also prove that each owner is in bounds.
-    #[serde(default)]
-    pub bounded: bool,
-    /// Whether results have noise.
-    pub noise: bool,
-    /// The columns, without those of the group.
-    pub columns: Vec<Column>,
-    /// What events may lack of that which the results are of, so that fewer owners than the
-    /// population may be in them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lacking: Vec<String>,
-}
 
 /// All running queries, by name.
 pub(super) async fn list(
@@ -72,6 +39,30 @@ fn lacking(plan: &Plan, schema: &Schema) -> Vec<String> {
     found.map(|attribute| label(&attribute.name)).collect()
 }
 
+/// What a window of a plan costs.
+fn charges(plan: &Plan, schema: &Schema, layout: &Layout) -> Vec<Charge> {
+    let needed = plan.calibration(schema, layout).ok().flatten();
+    let charge = |(at, cost): (u16, Cost)| {
+        let attribute = schema.attributes.get(usize::from(at))?.name.clone();
+        let (epsilon, rho) = match cost {
+            Cost::Pure(epsilon) => (Some(exact(epsilon.0, EPSILON_PLACES)), None),
+            Cost::Concentrated(rho) => (None, Some(exact(rho.0, RHO_PLACES))),
+        };
+        Some(Charge { attribute, epsilon, rho })
+    };
+    needed.map_or_else(Vec::new, |own| own.charges.into_iter().filter_map(charge).collect())
+}
+
+/// Decimal places of ε, and of ρ.
+const EPSILON_PLACES: u8 = 18;
+const RHO_PLACES: u8 = 24;
+
+/// A number of so many decimal places, without zeros at its end.
+fn exact(scaled: u128, places: u8) -> String {
+    let text = format_scaled(i128::try_from(scaled).unwrap_or(i128::MAX), places);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
     let first = query.plans.first()?;
     let known = catalog.schemas().find(|known| known.id == first.schema)?;
@@ -90,5 +81,7 @@ fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
         noise: first.privacy.is_some(),
         columns: columns(first, &known.schema, &known.layout),
         lacking: lacking(first, &known.schema),
+        charges: charges(first, &known.schema, &known.layout),
+        charged_once: first.horizon().is_some(),
     })
 }
