@@ -86,6 +86,11 @@ pub struct RefusedFrame {
     pub reason: RefusalReason,
 }
 
+/// The session that a frame names.
+pub(super) fn session_of(frame: &[u8]) -> Option<u64> {
+    frame.get(1..9)?.try_into().ok().map(u64::from_le_bytes)
+}
+
 /// The latest refused frames of streams. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct RefusedFrames(Arc<Mutex<HashMap<StreamId, Vec<RefusedFrame>>>>);
@@ -98,16 +103,24 @@ impl RefusedFrames {
             return;
         }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_STREAMS && !all.contains_key(&stream) {
+        // Names of streams that nobody has must not keep out others for ever: a device whose refusal is
+        // dropped has the next one soon.
+        if all.len() >= MAX_STREAMS
+            && !all.contains_key(&stream)
+            && let Some(other) = all.keys().next().copied()
+        {
+            all.remove(&other);
+        }
+        let session = session_of(frame).unwrap_or(0);
+        let refused = RefusedFrame { stream, session, reason: RefusalReason::named(reason) };
+        let known = all.entry(stream).or_default();
+        if known.contains(&refused) {
             return;
         }
-        let session = frame.get(1..9).and_then(|bytes| bytes.try_into().ok());
-        let session = session.map_or(0, u64::from_le_bytes);
-        let known = all.entry(stream).or_default();
         if known.len() >= KEPT {
             known.remove(0);
         }
-        known.push(RefusedFrame { stream, session, reason: RefusalReason::named(reason) });
+        known.push(refused);
     }
 
     /// Takes those of a stream out.
@@ -140,5 +153,18 @@ mod tests {
         assert!(kept[0].reason.heals());
         assert_eq!(kept[7].reason, RefusalReason::Other("too-many-gaps".to_owned()));
         assert_eq!(refused.take(&stream), []);
+    }
+
+    #[test]
+    fn names_of_streams_that_nobody_has_keep_out_no_device() {
+        let (refused, device) = (RefusedFrames::default(), StreamId([0xff; 16]));
+        for number in 0..=MAX_STREAMS as u64 {
+            let stream = StreamId([number.to_le_bytes(), [0; 8]].concat().try_into().unwrap());
+            refused.note(stream, &[0x21; 9], "unknown-session");
+        }
+        for _ in 0..2 {
+            refused.note(device, &[0x21; 9], "unknown-session");
+        }
+        assert_eq!(refused.take(&device).len(), 1);
     }
 }

@@ -96,7 +96,10 @@ impl Stranger {
 
     /// A session that opens soon, under a key of the stranger's, with its first frames.
     fn session(&self, secrets: OpeningSecrets) -> (TickSession, Vec<Vec<u8>>) {
-        let at = soon(1);
+        self.session_at(soon(1), secrets)
+    }
+
+    fn session_at(&self, at: Timestamp, secrets: OpeningSecrets) -> (TickSession, Vec<Vec<u8>>) {
         let layout = Layout::of(&self.schema).unwrap();
         let master = MasterSecret::new(Secret::from_bytes([66; 32]));
         let producer =
@@ -148,6 +151,13 @@ fn processes_agree_with_the_truth_and_strangers_end_nothing() {
     let other = OpeningSecrets { ingest: Digest([2; 32]), ingest_key: key.public(), ..genuine };
     let (_, frames) = stranger.session(other);
     assert!(stranger.send(frames).contains(&RefusalReason::UnknownIngestKey));
+    // An opening that nobody has signed, of a session that runs: its device goes on in it.
+    let (_, genuine) = Stranger::of(&running, 0);
+    let (_, frames) = stranger.session_at(soon(45), genuine);
+    assert_eq!(stranger.send(frames.clone()), []);
+    let mut forged = frames[0].clone();
+    forged[9..].fill(0);
+    assert_eq!(stranger.send(vec![forged]), []);
     later_windows(&running);
 }
 

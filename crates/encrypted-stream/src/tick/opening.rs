@@ -131,7 +131,14 @@ pub struct OpeningView<'a> {
 }
 
 impl<'a> OpeningView<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, TickFrameError> {
+    /// Reads an opening. Checks only its form: [`verify`](Self::verify) checks who signed it.
+    ///
+    /// # Errors
+    /// [`TickFrameError`] if the bytes are no opening.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, TickFrameError> {
+        if let Some(other) = bytes.first().filter(|kind| **kind != OPENING) {
+            return Err(TickFrameError::UnknownKind(*other));
+        }
         let mut fields = Fields::new(bytes, OPENING_LEN)?;
         if bytes.len() > OPENING_LEN {
             return Err(too_long(bytes, bytes.len() - OPENING_LEN));

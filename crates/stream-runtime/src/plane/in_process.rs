@@ -2,13 +2,14 @@
 
 use super::Plane;
 use crate::counters::Counters;
-use crate::refused::RefusedFrames;
+use crate::refused::{RefusedFrames, session_of};
 use crate::service_error::ServiceError;
 use crate::storage::{Topics, bury, note_positions, read_on, stored_positions};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::tick::ingest::{AuthenticityError, Ingest};
+use alpheus_encrypted_stream::tick::opening::OpeningView;
 use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
@@ -136,13 +137,24 @@ impl InProcess {
             self.since += bytes;
             for (place, refusal) in refused.drain(..) {
                 if let Some(record) = records.get(place) {
-                    self.refused.note(stream_of(record), &record.value, refusal.name());
+                    self.note_refused(stream_of(record), &record.value, &refusal);
                     self.refuse(record, &refusal, counters, dead)?;
                 }
                 if dead.bytes() >= MAX_DEAD_BYTES {
                     self.keep_dead(std::mem::take(dead))?;
                 }
             }
+        }
+    }
+
+    /// Notes a refused frame for its device, unless it opens a session that is open. Anyone can write
+    /// down an opening, with a certificate of nobody, and the device would give up the session that
+    /// it names.
+    fn note_refused(&self, stream: StreamId, frame: &[u8], refusal: &IngestError) {
+        let opens = OpeningView::parse(frame).is_ok();
+        let is_open = |session| self.transformer.opening(&stream, session).is_some();
+        if !(opens && session_of(frame).is_some_and(is_open)) {
+            self.refused.note(stream, frame, refusal.name());
         }
     }
 
