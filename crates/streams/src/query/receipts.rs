@@ -31,6 +31,9 @@ use std::time::Duration;
 /// Why a row of a verified query is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedRowError {
+    /// Its plan asks for no proofs, though the service says that the query is bounded.
+    #[error("the service says that the query is bounded, and the row's plan is not")]
+    NotBounded,
     /// It does not say that it is verified.
     #[error("the service says that the row is not verified")]
     Plain,

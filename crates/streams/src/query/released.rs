@@ -114,7 +114,9 @@ impl Feed {
         wait: u64,
         out: &mut StdoutLock<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
-        if query.verified {
+        if query.bounded {
+            self.opener.declare_bounded(&query.name);
+        } else if query.verified {
             self.opener.declare_verified(&query.name);
         }
         if query.sealed {

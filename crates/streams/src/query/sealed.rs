@@ -106,6 +106,7 @@ type ReaderOfPlan = Arc<Result<Reader, String>>;
 #[derive(Default)]
 struct Declared {
     verified: HashSet<String>,
+    bounded: HashSet<String>,
     sealed: HashSet<String>,
 }
 
@@ -180,6 +181,12 @@ impl Opener {
     /// a query is verified. It may not take that back.
     pub fn declare_verified(&self, query: &str) {
         self.declared().verified.insert(query.to_owned());
+    }
+
+    /// The same of rows that are not bounded.
+    pub fn declare_bounded(&self, query: &str) {
+        self.declare_verified(query);
+        self.declared().bounded.insert(query.to_owned());
     }
 
     /// The same of rows that are not sealed.
@@ -277,6 +284,13 @@ impl Opener {
                 Err(_) if is_closed(row) => (None, Ok(NOTHING_SIGNED.to_owned())),
                 Err(refused) => (None, Err(refused)),
             },
+        };
+        let is_bounded = plan.as_ref().is_some_and(|plan| plan.plan().integrity.is_bounded());
+        let checked = match checked {
+            Ok(_) if has_result && !is_bounded && self.declared().bounded.contains(name) => {
+                Err(RefusedRowError::NotBounded)
+            }
+            checked => checked,
         };
         if !has_result || checked.is_err() {
             hide(row, plan.as_deref());
