@@ -86,11 +86,6 @@ pub struct RefusedFrame {
     pub reason: RefusalReason,
 }
 
-/// The session that a frame names.
-pub(super) fn session_of(frame: &[u8]) -> Option<u64> {
-    frame.get(1..9)?.try_into().ok().map(u64::from_le_bytes)
-}
-
 /// The latest refused frames of streams. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct RefusedFrames(Arc<Mutex<HashMap<StreamId, Vec<RefusedFrame>>>>);
@@ -111,7 +106,8 @@ impl RefusedFrames {
         {
             all.remove(&other);
         }
-        let session = session_of(frame).unwrap_or(0);
+        let session = frame.get(1..9).and_then(|bytes| bytes.try_into().ok());
+        let session = session.map_or(0, u64::from_le_bytes);
         let refused = RefusedFrame { stream, session, reason: RefusalReason::named(reason) };
         let known = all.entry(stream).or_default();
         if known.contains(&refused) {

@@ -93,14 +93,7 @@ async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, A
     let known: Vec<Running> = known.into_iter().map(own).collect();
     // The page says that their rows are checked, and which nobody else can read.
     for Running { query, .. } in known.iter().filter(|running| running.mine) {
-        if query.bounded {
-            learner.opener.declare_bounded(&query.name);
-        } else if query.verified {
-            learner.opener.declare_verified(&query.name);
-        }
-        if query.sealed {
-            learner.opener.declare_sealed(&query.name);
-        }
+        learner.opener.declare(query);
     }
     Ok(Json(known))
 }

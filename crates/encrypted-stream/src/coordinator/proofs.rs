@@ -102,6 +102,9 @@ impl Coordinator {
     /// Whether all contributions that are here are checked. If not, they are now, or soon. No others
     /// are taken any more.
     pub(super) fn check_contributions(&mut self, start: Timestamp) -> bool {
+        if self.is_being_checked(start) {
+            return false;
+        }
         let Some(check) = self.contributions_of(start) else { return true };
         self.check(check)
     }
@@ -117,11 +120,19 @@ impl Coordinator {
         if let Some(opened) = known(self) {
             return Some(opened.ok_or(lost));
         }
+        if self.is_being_checked(start) {
+            return None;
+        }
         let Some(check) = self.openings_of(start) else { return Some(Err(lost)) };
         if !self.check(check) {
             return None;
         }
         Some(known(self).flatten().ok_or(lost))
+    }
+
+    /// Whether another thread checks a window: then its messages, which are long, are not copied again.
+    fn is_being_checked(&self, start: Timestamp) -> bool {
+        self.rounds.get(&start).is_some_and(|round| round.committed.is_being_checked)
     }
 
     /// Checks, or has another thread do it. False while that does.
@@ -132,9 +143,8 @@ impl Coordinator {
             self.take_checked(check.run());
             return true;
         }
-        if !std::mem::replace(&mut round.committed.is_being_checked, true) {
-            self.bounded.checks.push(check);
-        }
+        round.committed.is_being_checked = true;
+        self.bounded.checks.push(check);
         false
     }
 

@@ -115,11 +115,8 @@ impl Receipt {
     /// # Errors
     /// [`ReceiptFormatError`] if the bytes are not the one form of a receipt.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReceiptFormatError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(ReceiptFormatError::TooLong(bytes.len()));
-        }
-        let (version, content) = bytes.split_first().ok_or(ReceiptFormatError::Malformed)?;
-        let (receipt, rest) = match *version {
+        let (version, content) = version_of(bytes)?;
+        let (receipt, rest) = match version {
             VERSION => postcard::take_from_bytes(content),
             LISTED_VERSION => postcard::take_from_bytes::<(Self, Listing)>(content)
                 .map(|((receipt, listing), rest)| (receipt.with(listing), rest)),
@@ -133,4 +130,13 @@ impl Receipt {
     fn with(self, listing: Listing) -> Self {
         Self { listing: Some(Arc::new(listing)), ..self }
     }
+}
+
+/// The version of a receipt that is not too long to be read, and what follows it.
+fn version_of(bytes: &[u8]) -> Result<(u8, &[u8]), ReceiptFormatError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(ReceiptFormatError::TooLong(bytes.len()));
+    }
+    let (version, content) = bytes.split_first().ok_or(ReceiptFormatError::Malformed)?;
+    Ok((*version, content))
 }

@@ -7,8 +7,8 @@ use alpheus_crypto::signed::Signed;
 use alpheus_time::Window;
 
 use super::{
-    BOUNDED_VERSION, BoundedReceipt, BoundedWindow, BoundsError, MAX_BYTES, Receipt, ReceiptError,
-    ReceiptFormatError, VerifiedRow,
+    BOUNDED_VERSION, BoundedReceipt, BoundedWindow, BoundsError, Receipt, ReceiptError,
+    ReceiptFormatError, VerifiedRow, version_of,
 };
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
@@ -64,13 +64,10 @@ impl WindowReceipt {
     /// # Errors
     /// [`ReceiptFormatError`] if the bytes are not the one form of a receipt.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReceiptFormatError> {
-        if bytes.first() != Some(&BOUNDED_VERSION) {
+        let (version, content) = version_of(bytes)?;
+        if version != BOUNDED_VERSION {
             return Receipt::from_bytes(bytes).map(Self::Verified);
         }
-        if bytes.len() > MAX_BYTES {
-            return Err(ReceiptFormatError::TooLong(bytes.len()));
-        }
-        let content = bytes.get(1..).unwrap_or_default();
         let (receipt, rest) =
             postcard::take_from_bytes(content).map_err(|_| ReceiptFormatError::Malformed)?;
         let read = Self::Bounded(receipt);

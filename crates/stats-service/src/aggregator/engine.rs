@@ -177,7 +177,6 @@ impl Engine {
         self.results.append(&mut self.ledger, step, rows)?;
         self.aggregator.prune(now, self.kept).commit(&mut self.ledger)?;
         self.tallies.prune(now, self.kept).commit(&mut self.ledger)?;
-        self.results.forget(&self.aggregator);
         Ok(())
     }
 

@@ -143,7 +143,7 @@ fn restore(
         );
         aggregator.sit_out(clock.now()).commit(&mut ledger).blame(Category::Io)?;
     }
-    let results = ResultsLog::open(&aggregator, &ledger)?;
+    let results = ResultsLog::open(&ledger)?;
     Ok(Engine { aggregator, tallies, ledger, clock, key, results, kept, metrics })
 }
 

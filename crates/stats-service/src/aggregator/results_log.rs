@@ -3,35 +3,27 @@
 
 use crate::row::Row;
 use alpheus_accountable_statistics::aggregator::Aggregator;
-use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::messages::Outcome;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::ledger::{FencedLedger, Logged};
 use alpheus_transport::Topic;
-use std::collections::BTreeMap;
 
 /// The log of results.
 pub const RESULTS: &str = "results";
 
-/// The log, and the outcomes in it.
-pub struct ResultsLog {
-    log: Topic,
-    logged: BTreeMap<Digest, Outcome>,
-}
+/// The log.
+pub struct ResultsLog(Topic);
 
 impl ResultsLog {
     /// Opens the log. It already holds all results published before this start.
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn open(aggregator: &Aggregator, ledger: &FencedLedger) -> Result<Self, Failure> {
+    pub fn open(ledger: &FencedLedger) -> Result<Self, Failure> {
         let log = Topic::new(RESULTS).blame(Category::Usage)?;
         ledger.ensure_log(&log)?;
-        let all = aggregator.aggregates().map(AgreedDefinition::name);
-        let known = all.filter_map(|name| Some((name, aggregator.outcome(&name)?)));
-        Ok(Self { log, logged: known.collect() })
+        Ok(Self(log))
     }
 
     /// Commits, and appends the row of each aggregate whose outcome has changed.
@@ -39,12 +31,12 @@ impl ResultsLog {
     /// # Errors
     /// [`LedgerError`].
     pub fn publish<T>(
-        &mut self,
+        &self,
         aggregator: &mut Aggregator,
         ledger: &mut FencedLedger,
         step: Step<T>,
     ) -> Result<T, LedgerError> {
-        let rows = self.new_rows(aggregator);
+        let rows = new_rows(aggregator);
         self.append(ledger, step, rows)
     }
 
@@ -58,30 +50,22 @@ impl ResultsLog {
         step: Step<T>,
         rows: Vec<Logged>,
     ) -> Result<T, LedgerError> {
-        step.commit(&mut ledger.with(&self.log, rows))
+        step.commit(&mut ledger.with(&self.0, rows))
     }
+}
 
-    fn new_rows(&mut self, aggregator: &mut Aggregator) -> Vec<Logged> {
-        let mut lines = Vec::new();
-        for name in aggregator.take_ended() {
-            let ended = aggregator.aggregate(&name).zip(aggregator.outcome(&name));
-            let Some((agreed, outcome)) = ended else { continue };
-            if self.logged.insert(name, outcome) == Some(outcome) {
-                continue;
-            }
-            let row = Row::new(agreed, Some(&outcome));
-            let (key, timestamp) = (name.as_bytes().to_vec(), agreed.end.0);
-            // A row is plain data.
-            let value = serde_json::to_vec(&row).unwrap_or_default();
-            lines.push(Logged { key, value, timestamp });
-        }
-        lines
-    }
-
-    /// Deletes aggregates that the role has deleted. Their rows stay in the log.
-    pub fn forget(&mut self, aggregator: &Aggregator) {
-        self.logged.retain(|name, _| aggregator.outcome(name).is_some());
-    }
+/// The rows of what has ended, or ended otherwise, since this was called last.
+fn new_rows(aggregator: &mut Aggregator) -> Vec<Logged> {
+    let ended = aggregator.take_ended();
+    let row = |name: Digest| {
+        let (agreed, outcome) = (aggregator.aggregate(&name)?, aggregator.outcome(&name)?);
+        let row = Row::new(agreed, Some(&outcome));
+        let (key, timestamp) = (name.as_bytes().to_vec(), agreed.end.0);
+        // A row is plain data.
+        let value = serde_json::to_vec(&row).unwrap_or_default();
+        Some(Logged { key, value, timestamp })
+    };
+    ended.into_iter().filter_map(row).collect()
 }
 
 #[cfg(test)]
@@ -92,7 +76,7 @@ mod tests {
     use alpheus_accountable_statistics::aggregator::{Identity, Node};
     use alpheus_accountable_statistics::configuration::SmootherId;
     use alpheus_accountable_statistics::endorsed::Endorsed;
-    use alpheus_accountable_statistics::messages::NoResultError;
+    use alpheus_accountable_statistics::messages::{NoResultError, Outcome};
     use alpheus_node::ledger::OpenedLedger;
     use alpheus_time::Timestamp;
     use alpheus_transport::simulated::Machine;
@@ -114,7 +98,7 @@ mod tests {
         };
         let restored = Aggregator::restore(&place.card.pinned, identity, Node::ALONE, records);
         let aggregator = restored.unwrap();
-        let results = ResultsLog::open(&aggregator, &ledger).unwrap();
+        let results = ResultsLog::open(&ledger).unwrap();
         (aggregator, ledger, results)
     }
 
@@ -129,7 +113,7 @@ mod tests {
     #[test]
     fn a_row_is_logged_with_its_publication_and_only_once() {
         let (place, store) = (TestDeployment::new(), Machine::new().open().unwrap());
-        let (mut aggregator, mut ledger, mut results) = open(&place, &store);
+        let (mut aggregator, mut ledger, results) = open(&place, &store);
         let mut endorsed = Endorsed::default();
         let definition = place.definition(0);
         (0..4_u16).for_each(|by| {
@@ -159,7 +143,7 @@ mod tests {
             uploads: 9,
         };
         drop((results, ledger, aggregator));
-        let (mut aggregator, mut ledger, mut results) = open(&place, &store);
+        let (mut aggregator, mut ledger, results) = open(&place, &store);
         for by in [0, 1, 2, 2] {
             let step = hear(&mut aggregator, by, Ok(full));
             results.publish(&mut aggregator, &mut ledger, step).unwrap();

@@ -2,7 +2,7 @@
 
 use super::Plane;
 use crate::counters::Counters;
-use crate::refused::{RefusedFrames, session_of};
+use crate::refused::RefusedFrames;
 use crate::service_error::ServiceError;
 use crate::storage::{Topics, bury, note_positions, read_on, stored_positions};
 use alpheus_crypto::hash::Digest;
@@ -151,9 +151,10 @@ impl InProcess {
     /// down an opening, with a certificate of nobody, and the device would give up the session that
     /// it names.
     fn note_refused(&self, stream: StreamId, frame: &[u8], refusal: &IngestError) {
-        let opens = OpeningView::parse(frame).is_ok();
-        let is_open = |session| self.transformer.opening(&stream, session).is_some();
-        if !(opens && session_of(frame).is_some_and(is_open)) {
+        let is_open = |opening: OpeningView<'_>| {
+            self.transformer.opening(&stream, opening.head.session).is_some()
+        };
+        if !OpeningView::parse(frame).is_ok_and(is_open) {
             self.refused.note(stream, frame, refusal.name());
         }
     }

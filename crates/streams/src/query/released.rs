@@ -114,14 +114,7 @@ impl Feed {
         wait: u64,
         out: &mut StdoutLock<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
-        if query.bounded {
-            self.opener.declare_bounded(&query.name);
-        } else if query.verified {
-            self.opener.declare_verified(&query.name);
-        }
-        if query.sealed {
-            self.opener.declare_sealed(&query.name);
-        }
+        self.opener.declare(&query);
         let before = self.queries.remove(&query.name);
         let is_known = before.as_ref().is_some_and(|(known, _)| *known == query);
         if !is_known && print(&Line::Query(&query), out)?.is_break() {

@@ -11,6 +11,7 @@ use super::receipts::{
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
 use crate::deployment::{CONSUMER_CERTIFICATE, from_hex};
+use crate::wire::QueryView;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
@@ -183,15 +184,19 @@ impl Opener {
         self.declared().verified.insert(query.to_owned());
     }
 
-    /// The same of rows that are not bounded.
-    pub fn declare_bounded(&self, query: &str) {
-        self.declare_verified(query);
-        self.declared().bounded.insert(query.to_owned());
-    }
-
-    /// The same of rows that are not sealed.
-    pub fn declare_sealed(&self, query: &str) {
-        self.declared().sealed.insert(query.to_owned());
+    /// The same of all that the service says of a running query: rows that are not verified, bounded or
+    /// sealed are refused if it says that they are.
+    pub fn declare(&self, query: &QueryView) {
+        if query.verified || query.bounded {
+            self.declare_verified(&query.name);
+        }
+        let mut declared = self.declared();
+        if query.bounded {
+            declared.bounded.insert(query.name.clone());
+        }
+        if query.sealed {
+            declared.sealed.insert(query.name.clone());
+        }
     }
 
     fn declared(&self) -> MutexGuard<'_, Declared> {
