@@ -303,6 +303,8 @@ fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
     settings.part::<alpheus_pass_service::settings::PassSettings>()?;
     #[cfg(feature = "stats")]
     settings.part::<alpheus_stats_service::settings::StatsSettings>()?;
+    #[cfg(feature = "table")]
+    settings.part::<alpheus_table_service::settings::TableSettings>()?;
     Ok(())
 }
 
