@@ -95,10 +95,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let RoleContext { settings, stats, identity, card, keys, clock, address, found } = seat;
     let kept = stats.retention_days.unwrap_or(KEPT).saturating_mul(DAY);
     let metrics = AggregatorMetrics::new(&globals.metrics);
-    let engine = restore(found, (&card, &keys), clock, (metrics.clone(), kept))?;
+    let restored = restore(found, (&card, &keys), clock.clone(), (metrics.clone(), kept))?;
     let (handle, calls) = channel();
     let part = globals.health.part("aggregator");
-    let (worker, broken) = Worker::start("aggregator", engine, calls)?;
+    let (worker, broken) = Worker::start("aggregator", restored, calls)?;
     part.set(HealthState::Ready);
     let parties = (0..).map(SmootherId).zip(&card.smoothers);
     let parties = parties.map(|(id, (_, peers))| {
@@ -108,11 +108,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let router = router(handle.clone(), metrics.requests);
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    let (driver_engine, pinned) = (handle.clone(), card.pinned.clone());
+    let (driver, pinned) = ((handle.clone(), clock), card.pinned.clone());
     let public = Parties::new(&card)?.smoothers;
     serve(listeners, &settings, globals, broken, |at| {
         eprintln!("serving at {}", at.join(" "));
-        tokio::spawn(closing_driver::run(parties, public, pinned, driver_engine));
+        tokio::spawn(closing_driver::run(parties, public, pinned, driver));
     })?;
     handle.tell_blocking(Call::Stop);
     worker.end()

@@ -10,7 +10,8 @@
 //! | `GET /v1/key` | anyone | the certified keys |
 //! | `POST /v1/definitions/propose` | definer | this smoother's signature |
 //! | `POST /v1/definitions` | anyone | accepts a definition that a quorum has signed |
-//! | `GET /v1/definitions/{boot}/{from}` | anyone | the definitions in use that it has learnt since |
+//! | `GET /v1/definitions/{since}` | anyone | the definitions in use that it has learnt since a time, in microseconds; a page of them |
+//! | that and `/{name}` | anyone | those whose names come after this one |
 //! | `GET /v1/ends/{aggregate}` | anyone | its outcome here, and the agreed set |
 //! | `GET /v1/leaves/{aggregate}` | anyone | what the aggregator publishes of an aggregate that ended here |
 //! | `GET /v1/outbox/{boot}/{from}` | smoothers | this smoother's messages |
@@ -44,6 +45,7 @@ use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::{Door, in_time};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::metrics::Requests;
+use alpheus_time::Timestamp;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
@@ -92,7 +94,8 @@ pub fn clients(api: Api) -> Router {
         .route("/v1/key", get(key))
         .route("/v1/definitions/propose", post(propose))
         .route("/v1/definitions", post(learn))
-        .route("/v1/definitions/{boot}/{from}", get(definitions))
+        .route("/v1/definitions/{since}", get(definitions))
+        .route("/v1/definitions/{since}/{after}", get(definitions_after))
         .route("/v1/ends/{aggregate}", get(end))
         .route("/v1/leaves/{aggregate}", get(leaves))
         .with_state(api);
@@ -295,11 +298,15 @@ async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError>
     encode(&())
 }
 
-async fn definitions(
+async fn definitions(State(api): State<Api>, Path(since): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.definitions_since(Timestamp(since), None))
+}
+
+async fn definitions_after(
     State(api): State<Api>,
-    Path((boot, from)): Path<(u64, u64)>,
+    Path((since, after)): Path<(u64, String)>,
 ) -> Result<Vec<u8>, ApiError> {
-    encode(&api.outbox.definitions_from(boot, from))
+    encode(&api.outbox.definitions_since(Timestamp(since), Some(&name_in(&after)?)))
 }
 
 async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
@@ -395,7 +402,7 @@ mod tests {
     fn api(metrics: &Metrics) -> Api {
         let (engine, _) = channel();
         let (requests, forwarder) = (metrics.requests("stats_requests"), Forwarder::default());
-        let (outbox, id) = (Outbox::new(1), SmootherId(0));
+        let (outbox, id) = (Outbox::new(1, Timestamp(0)), SmootherId(0));
         let nobody = Base::parse("http://127.0.0.1:9").unwrap();
         let aggregator = PartyClient::over(links::aggregator(nobody, None).unwrap());
         let relayed = Relayed::default();
@@ -433,7 +440,7 @@ mod tests {
         for path in ["slots", "deposits", "certificates", "definitions", "definitions/propose"] {
             assert!(ask(&router, "POST", &format!("/v1/{path}")).await.is_client_error());
         }
-        assert!(ask(&router, "GET", "/v1/definitions/0/0").await.is_success());
+        assert!(ask(&router, "GET", "/v1/definitions/0").await.is_success());
         let name = "00".repeat(32);
         // The engine has stopped, so this fails.
         assert!(ask(&router, "GET", &format!("/v1/ends/{name}")).await.is_server_error());

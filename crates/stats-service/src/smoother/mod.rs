@@ -193,7 +193,7 @@ fn restore(
     clock: Clock,
 ) -> Result<Engine, Failure> {
     let mut rng = entropy::rng()?;
-    let outbox = Outbox::new(rng.next_u64());
+    let outbox = Outbox::new(rng.next_u64(), clock.now());
     let signing = || keys::signing(&folder.join(keys::SIGNING));
     let key = signing()?.verifying_key();
     let id = own_id(card, &key)?;
