@@ -412,6 +412,8 @@ pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
 pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
 /// The operator signs a deployment's card (signature).
 pub const STATISTICS_CARD_FILE: &str = "alpheus/statistics/card-file/v1";
+/// A party's statement which certificate is its own.
+pub const STATISTICS_MEMBERSHIP: &str = "alpheus/statistics/membership/v1";
 /// A smoother's message during a key's generation (signature).
 pub const STATISTICS_KEY_WORD: &str = "alpheus/statistics/key/word/v1";
 /// A smoother votes for a key (signature).

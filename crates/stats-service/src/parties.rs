@@ -2,6 +2,7 @@
 
 use crate::card::VerifiedCard;
 use crate::links;
+use crate::membership;
 use crate::names::hex;
 use crate::settings::StatsSettings;
 use alpheus_accountable_statistics::configuration::SmootherId;
@@ -21,6 +22,7 @@ use axum::http::{Method, header::HeaderName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -44,6 +46,8 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct PartyClient {
     link: HttpClient,
+    /// What this process has signed of itself, for a smoother's address for peers.
+    member: Option<Arc<str>>,
     /// What an answer may take.
     limits: Limits,
 }
@@ -119,7 +123,13 @@ impl PartyClient {
     /// A connection over an HTTP client.
     #[must_use]
     pub fn over(link: HttpClient) -> Self {
-        Self { link, limits: Limits { bytes: MAX_BODY, time: LARGE } }
+        Self { link, member: None, limits: Limits { bytes: MAX_BODY, time: LARGE } }
+    }
+
+    /// A connection to a smoother's address for peers, by what this process has signed of itself.
+    #[must_use]
+    pub fn of_member(link: HttpClient, stated: Arc<str>) -> Self {
+        Self { member: Some(stated), ..Self::over(link) }
     }
 
     /// The same connection with another timeout.
@@ -137,7 +147,7 @@ impl PartyClient {
     /// The same party over connections of their own.
     #[must_use]
     pub fn unlinked(&self) -> Self {
-        Self { link: self.link.unlinked(), limits: self.limits }
+        Self { link: self.link.unlinked(), ..self.clone() }
     }
 
     /// Sends a `GET` request.
@@ -181,7 +191,9 @@ impl PartyClient {
         headers: &[(HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<T, RequestError> {
-        let answer = self.link.exchange(method, path, headers, body, self.limits).await?;
+        let member = self.member.iter().map(|stated| (membership::HEADER, &**stated));
+        let headers: Vec<_> = headers.iter().cloned().chain(member).collect();
+        let answer = self.link.exchange(method, path, &headers, body, self.limits).await?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
 

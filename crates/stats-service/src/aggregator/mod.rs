@@ -27,6 +27,7 @@ use crate::card::VerifiedCard;
 use crate::counts::tally_server::{CountRejectedError, TallyServer, split_records};
 use crate::keys;
 use crate::links;
+use crate::membership::stated;
 use crate::names::{hex, name_in};
 use crate::parties::{Parties, PartyClient};
 use crate::published::ResultsPage;
@@ -60,6 +61,7 @@ use axum::{Json, Router};
 use engine::{Call, Engine};
 use metrics::AggregatorMetrics;
 use results_log::ResultsLog;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,9 +102,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let part = globals.health.part("aggregator");
     let (worker, broken) = Worker::start("aggregator", restored, calls)?;
     part.set(HealthState::Ready);
+    let signing = keys::signing(&keys.join(keys::SIGNING))?;
+    let stated = stated(&card.pinned, identity.name(), &signing);
     let parties = (0..).map(SmootherId).zip(&card.smoothers);
     let parties = parties.map(|(id, (_, peers))| {
-        Ok((id, PartyClient::over(links::smoother_peer(peers.clone(), &identity)?)))
+        let link = links::smoother_peer(peers.clone(), &identity)?;
+        Ok((id, PartyClient::of_member(link, Arc::clone(&stated))))
     });
     let parties = parties.collect::<Result<Vec<_>, Failure>>()?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
