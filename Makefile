@@ -33,7 +33,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
 export CARGO_TERM_COLOR ?= auto
 
-# Real recorded data, never part of the repository; see docs/operating.md.
+# Real recorded data, never part of the repository; see CONTRIBUTING.md.
 ifeq ($(strip $(ALPHEUS_REAL_DATA)),)
 unexport ALPHEUS_REAL_DATA
 else

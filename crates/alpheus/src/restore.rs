@@ -21,9 +21,9 @@ Examples:
   alpheus restore --from first.backup --slots-from first-slots.backup --key-file backup.key \\
       --identity pki/first --state run/first
 
-The folders must not exist. The process of the backup must have ended for good: two processes with
-one identity block each other, and a device's copy is left out. The command prints what the restored
-state means.";
+The folders must not exist. The process that was backed up must never run again: two processes with one identity block each
+other, and the stream of a copied device is excluded. The command prints what the restored state
+means.";
 
 /// Arguments of `alpheus restore`.
 #[derive(Debug, clap::Args)]
