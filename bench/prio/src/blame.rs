@@ -71,9 +71,7 @@ impl Round {
         let noise = Noise::new(self.committer.terms(), &[0; 3]).expect("no noise");
         let made = self.committer.noise(&self.scope, position, &self.set, &noise);
         let (_, share) = made.expect("no noise to prove");
-        self.masks(position, |masks| {
-            with(&masks.opening(share, &self.scope, &self.set, |_| true))
-        })
+        self.masks(position, |masks| with(&masks.opening(share, &self.scope, &self.set, |_| true)))
     }
 
     fn opening(&self, position: u32, contribution: Digest) -> Verified<Opening> {
@@ -111,8 +109,7 @@ pub(crate) fn figures(members: u32) -> Value {
     let begun = processor();
     let first = round.answer(0, |answer| answer.edges(&pairs[0].1)).expect("its own opening");
     let stating = processor() - begun;
-    let stated: Vec<_> =
-        all.iter().map(|at| round.sign(&round.statement(*at, &first))).collect();
+    let stated: Vec<_> = all.iter().map(|at| round.sign(&round.statement(*at, &first))).collect();
     let bytes = postcard::to_allocvec(&first).map_or(0, |bytes| bytes.len());
     let begun = processor();
     let failed = checker.failed(&all, &opened).expect("one of each");

@@ -31,14 +31,18 @@ pub(crate) fn time(runs: usize, mut work: impl FnMut()) -> f64 {
     all[all.len() / 2]
 }
 
+/// Says what was found, since all of it takes minutes.
+fn found(what: &str, value: Value) -> Value {
+    eprintln!("{what}: {value}");
+    value
+}
+
 fn main() {
     let runs = 9;
-    let ours = ours::figures(runs);
-    eprintln!("ours: {ours}");
-    let prio3 = prio3::figures(runs);
-    eprintln!("Prio3: {prio3}");
-    let blame: Vec<Value> = [100, 1_000].into_iter().map(blame::figures).collect();
-    eprintln!("blame: {}", json!(blame));
+    let influence = found("influence", influence::points());
+    let blame = [100, 1_000].map(|members| found("blame", blame::figures(members)));
+    let ours = found("ours", ours::figures(runs));
+    let prio3 = found("Prio3", prio3::figures(runs));
     let report = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "prio": "0.18.1",
@@ -46,7 +50,7 @@ fn main() {
         "ours": ours,
         "prio3": prio3,
         "blame": blame,
-        "influence": influence::points(),
+        "influence": influence,
     });
     println!("{report:#}");
 }
