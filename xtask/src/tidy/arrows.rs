@@ -261,10 +261,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // Its own workspace: what it compares ours with is part of no other build.
-    (
-        "alpheus-bench-prio",
-        &["alpheus-crypto", "alpheus-range-proof", "alpheus-bounded-influence"],
-    ),
+    ("alpheus-bench-prio", &["alpheus-crypto", "alpheus-range-proof", "alpheus-bounded-influence"]),
     // It calls the program `alpheus`, and holds no key.
     ("alpheus-results-database", &[]),
     ("xtask", &[]),
