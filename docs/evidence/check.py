@@ -22,7 +22,8 @@ EPSILON, RHO = 10**18, 10**24
 DAY = 24 * 60 * 60 * 1000
 LINES = json.loads(Path(__file__).with_name("lines.json").read_text(encoding="utf-8"))
 ROW = {"window_start", "window_end", "population", "silent", "excluded", "status",
-       "streams_without_report", "integrity", "plan", "sealed"}
+       "streams_without_report", "integrity", "plan", "sealed",
+       "members_left_out", "members_refused"}
 
 
 def log_of(atto):

@@ -24,7 +24,7 @@ pub use grant::{GrantError, RawReadError};
 pub use message::MessageError;
 pub use plan_refusal::PlanRefusalError;
 pub use plan_shape::PlanShapeError;
-pub use release::ReleaseError;
+pub use release::{ReleaseError, UncheckedProofsError};
 pub use restore::RestoreError;
 pub use sealed::{PlanConsumerError, UnsealError};
 pub use violation::PolicyViolationError;

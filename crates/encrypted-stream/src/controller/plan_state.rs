@@ -18,7 +18,7 @@ use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{Record, Share, SpentToken, Unmasked};
+use crate::ledger::{LogLine, Record, Share, SpentToken, Unmasked};
 use crate::mask::Masker;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -73,6 +73,8 @@ pub(super) struct PlanState {
     pub(super) summoned_until: Option<Timestamp>,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
+    /// In a bounded plan: what owners' logs say of windows that were out of bounds, by their start.
+    pub(super) out_of_bounds: BTreeMap<Timestamp, Vec<LogLine>>,
 }
 
 /// The state of one window.
@@ -158,6 +160,36 @@ impl PlanState {
             needed: None,
             summoned_until: None,
             cost_logged: BTreeSet::new(),
+            out_of_bounds: BTreeMap::new(),
+        }
+    }
+
+    /// A line that a restart has found.
+    pub(super) fn recall_out_of_bounds(&mut self, window: Window, line: LogLine) {
+        self.out_of_bounds.entry(window.start).or_default().push(line);
+        self.forget_out_of_bounds();
+    }
+
+    /// Notes what a presence says of owners that are out of bounds. Returns the lines of an earlier
+    /// presence of the window that are no longer true.
+    pub(super) fn note_out_of_bounds(
+        &mut self,
+        window: Window,
+        lines: Vec<LogLine>,
+    ) -> Vec<LogLine> {
+        let mut before = self.out_of_bounds.remove(&window.start).unwrap_or_default();
+        before.retain(|line| !lines.contains(line));
+        if !lines.is_empty() {
+            self.out_of_bounds.insert(window.start, lines);
+            self.forget_out_of_bounds();
+        }
+        before
+    }
+
+    /// Windows of so long ago have no other presence.
+    fn forget_out_of_bounds(&mut self) {
+        while self.out_of_bounds.len() > KEPT {
+            self.out_of_bounds.pop_first();
         }
     }
 

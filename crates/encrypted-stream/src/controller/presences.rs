@@ -38,8 +38,10 @@ pub(super) struct Examination {
     pub(super) owners: BTreeSet<OwnerId>,
     pub(super) silent: u32,
     pub(super) fresh: Vec<Record>,
+    /// In a bounded plan: what the logs of owners say that are out of bounds.
+    pub(super) out_of_bounds: Vec<LogLine>,
     gone: Vec<(StreamId, u64)>,
-    /// Records of copies that are forgotten.
+    /// Records of copies that are forgotten, and lines that are no longer true.
     forgotten: Vec<Record>,
     /// Owners whose streams wait.
     restless: BTreeSet<OwnerId>,
@@ -156,6 +158,14 @@ impl Controller {
             admitted,
         };
         joined.rounds.entry(summons.window.start).or_default().present(summoned, generation);
+        let lines = examined.out_of_bounds;
+        examined.fresh.extend(lines.iter().cloned().map(Record::Log));
+        let untrue = joined.note_out_of_bounds(summons.window, lines).into_iter();
+        examined.forgotten.extend(untrue.map(Record::Log));
+        if !examined.forgotten.is_empty() {
+            // The ledger's last sequence number may have been in one of them.
+            examined.fresh.push(Record::Identity { controller: self.identity.id() });
+        }
         let mut changes =
             self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
         changes.extend(self.forget(now, &summons.plan));

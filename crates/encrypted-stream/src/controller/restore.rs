@@ -365,22 +365,6 @@ impl Controller {
         }
     }
 
-    fn take_line(&mut self, line: &LogLine) {
-        if let LogEvent::PlanAccepted { plan, .. } = &line.event
-            && let Some(joined) = self.plans.get_mut(plan)
-        {
-            joined.accepted_at = Some(line.at);
-            joined.begin_noise();
-        }
-        if let LogEvent::Released { plan, costs, .. } = &line.event
-            && !costs.is_empty()
-            && let Some(joined) = self.plans.get_mut(plan)
-            && joined.totals.is_some()
-        {
-            joined.remember_cost_line(&line.streams);
-        }
-    }
-
     /// Applies a record to a stream that is held now, or keeps it until the stream is
     /// handed over.
     fn remember(&mut self, stream: StreamId, remembered: StreamRecord) {

@@ -6,6 +6,7 @@ mod certificates;
 mod devices;
 mod encoding_vectors;
 mod encodings;
+mod error_codes;
 mod frames;
 mod job_summaries;
 mod job_vectors;

@@ -76,9 +76,20 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
     row_that(&running, "row that names it again", |row| names_one(row, "", unproven));
     // The service's log has its id, and no other controller's.
     let (id, log) = (id_of_liar(&running), running.service.log());
-    let named = |line: &&str| line.contains("what a controller signed of a bounded window");
+    let named = |line: &&str| line.contains("is named: what it signed of a bounded window");
     let lines: Vec<&str> = log.lines().filter(named).collect();
     assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(&id)), "{id}: {lines:#?}");
+    // It lies, and says nothing when it is asked. That loses windows too, and proves nothing.
+    liar.tell(Some(Lie::Silence));
+    let silent = "is not named, but it did not state its edges in time";
+    let is_silent = |row: &Value| {
+        let status = text(row, "status");
+        status.starts_with(begins) && status.ends_with(silent) && !names_one(row, begins, lied)
+    };
+    let row = row_that(&running, "row that says who was silent", is_silent);
+    let log = running.service.log();
+    let lines = log.lines().filter(|line| line.contains(&id) && line.contains("proves nothing"));
+    assert!(lines.count() > 0, "{id}: {log}");
     // Once it is honest again, rows are the truth again.
     liar.tell(None);
     let begun = |row: &Value| row["window_start"].as_u64().unwrap();
