@@ -39,7 +39,7 @@ pub const MAX_SILENCE: u64 = 100_000;
 
 /// The longest sleep that gaps cover. Each midnight in it costs an opening, so a clock that jumps by
 /// years would make thousands.
-pub const MAX_SLEEP: Span = Span(31 * DAY);
+pub const MAX_SLEEP: Span = Span(100 * DAY);
 
 /// One stream's producer, offline.
 pub struct Producer {

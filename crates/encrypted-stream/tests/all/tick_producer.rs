@@ -202,7 +202,7 @@ fn a_device_that_was_asleep_sends_one_frame_for_all_that_passed() {
 
 /// A clock that was set years ahead would fill memory with openings and gaps.
 #[test]
-fn a_sleep_of_years_is_refused_and_one_of_a_month_costs_two_frames_a_day() {
+fn a_sleep_of_years_is_refused_and_a_shorter_one_costs_two_frames_a_day() {
     let (mut frames, rng) = (Vec::new(), &mut rng(1));
     let mut session = open(TICK, START, 1, &mut frames);
     let years = START.plus(Span(50 * 365 * DAY));
