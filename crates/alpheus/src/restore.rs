@@ -273,8 +273,8 @@ fn meaning(role: &str, has_slots: bool) -> Vec<&'static str> {
         "controller" => {
             let mut lines = vec![
                 "Windows: each that had begun before the start counts as released, so nothing is released \
-                 twice. If the fence of the lost state is still there, name it with --fence: if nothing \
-                 came after the backup, this state is the latest, and no window is lost.",
+                 twice. If the fence of the lost state is still there, beside its folder, the host goes by \
+                 it: if nothing came after the backup, this state is the latest, and no window is lost.",
                 "Owners: streams are left out until their owners submit their policies again (alpheus owner \
                  choose); alpheus_controller_streams_to_confirm counts them. Budgets are charged at their \
                  highest rate for the time since the backup.",

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::clock::faketime;
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
 use crate::common::{Process, alpheus, ended_well};
 use alpheus_crypto::hash::Digest;
@@ -151,12 +152,14 @@ fn processes_agree_with_the_truth_and_strangers_end_nothing() {
     let at = session.next_border();
     let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
     session.close(at, &mut runtime_rng(), sink).unwrap();
-    stranger.is_refused(&frames, &RefusalReason::Other("bad-signature".to_owned()));
+    // Nobody learns of the opening.
     stranger.is_refused(&frames, &RefusalReason::UnknownSession);
+    let named = |frame: &RefusedFrame| frame.reason.name() == "bad-signature";
+    assert!(!stranger.send(frames).iter().any(named));
     // Somebody else's certificate.
     let (_, genuine) = Stranger::of(&running, 0);
     let (_, frames) = stranger.session(OpeningSecrets { certificate: Digest([1; 32]), ..genuine });
-    stranger.is_refused(&frames, &RefusalReason::UnknownDevice);
+    stranger.is_taken(frames);
     // A key that is sealed to nobody here.
     let (_, genuine) = Stranger::of(&running, 0);
     let key = SealingKey::from_seed(&Secret::from_bytes([8; 32]));
@@ -210,6 +213,29 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     // One, two and three, equally often but for the ends.
     let (sum, count) = (row["sum_reading"].as_str().unwrap(), row["count_reading"].as_u64());
     assert!(sum.parse::<f64>().unwrap() >= 6.0 && count.unwrap() >= 3, "{row}");
+}
+
+/// A device's clock is set an hour forward, and back.
+#[test]
+fn a_device_goes_on_when_its_clock_is_set_forward_and_back() {
+    let Some(library) = faketime() else { return };
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    until("a query that is accepted", || {
+        running.place.ask(&running.server, QUERY).status.success().then_some(())
+    });
+    let clock = running.place.path("device.clock");
+    fs::write(&clock, "+0").unwrap();
+    let _others = [0, 1].map(|house| running.live_meter(house));
+    let device = running.live_meter_by_clock(2, &library);
+    running.row(3);
+    fs::write(&clock, "+3600").unwrap();
+    until("a frame that is ahead of the service", || {
+        device.log().contains("\"future\"").then_some(())
+    });
+    fs::write(&clock, "+0").unwrap();
+    later_windows(&running);
+    let log = device.log();
+    assert!(log.contains("this device's clock went back by 35"), "{log}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod day_sets;
 mod delegating;
 mod disk;
 mod dropouts;
+mod ended_plans;
 mod epochs;
 mod evil;
 mod formats;

@@ -2,6 +2,7 @@
 //! [`owners`]: the requests of owners. [`log_keeper`]: how much of their logs is kept.
 
 mod grants;
+mod log_clock;
 mod log_keeper;
 mod owners;
 mod view;
@@ -237,7 +238,7 @@ impl Guard {
             controllers.push((controller, step));
         }
         let known = controllers.iter().flat_map(|(own, _)| own.known_plans().copied()).collect();
-        self.host.delete(host.forget_lists(&known))?;
+        self.host.delete(host.forget_plans(&known))?;
         self.host.take(controllers)?;
         self.finish_erasures(now, destroyed)
     }
