@@ -392,7 +392,8 @@ fn a_large_state_is_complete_after_reopening() {
 fn a_broker_that_is_killed_and_restarted_loses_nothing() {
     let Some(broker) = Broker::start() else { return };
     // A broker starts slowly on a machine that has other work.
-    let options = Options { patience: Duration::from_secs(300), ..options(&broker) };
+    let mut options = options(&broker);
+    options.patience = Duration::from_secs(300);
     let store = kafka::open(&options).unwrap();
     kills::prepare(&*store);
     let (mut produced, start) = (0, Instant::now());
