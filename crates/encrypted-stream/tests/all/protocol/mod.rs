@@ -25,6 +25,7 @@ mod dropouts;
 mod epochs;
 mod evil;
 mod formats;
+mod grant_keys;
 mod grants;
 mod honest;
 mod horizon;
