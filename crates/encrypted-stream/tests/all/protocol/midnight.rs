@@ -3,7 +3,6 @@
 //! and refused.
 
 use alpheus_encrypted_stream::error::{ExclusionError, GrantError};
-use alpheus_encrypted_stream::grant::HandedDays;
 use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, StreamKeys};
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, Segment, SegmentBorder, Segments, SummonedStream,
@@ -12,7 +11,9 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
-use crate::protocol::grants::{DAY, FIRST, days, fetch, frames_at, opened_beside, reader, say};
+use crate::protocol::grants::{
+    DAY, FIRST, days, fetch, frames_at, many, opened_beside, reader, say,
+};
 use crate::protocol::world::{Setup, WINDOW, after, master, stream_id, window};
 use crate::summoned::segments;
 
@@ -111,10 +112,6 @@ fn summon(evil: &mut Evil, number: u64) {
     let stream = runs_on(evil, number);
     let (_, presence) = evil.presence_at(0, vec![stream], after(number));
     assert_eq!((presence.accepted, presence.excluded), (vec![0], vec![]));
-}
-
-fn many(keys: HandedDays) -> u64 {
-    keys.days.last - keys.days.first + 1
 }
 
 #[test]
