@@ -24,21 +24,21 @@ pub(crate) fn figures(effort: Effort, mut say: impl FnMut(&str)) -> Vec<Figure> 
         || drop(black_box(HybridKey::from_seed(&seed))),
     );
     let mut figures = vec![Figure::compared(GROUP, "a key from its seed".into(), "ns", keys)];
-    for (what, secrets) in [("a master secret", 1), ("keys of 30 days", 30)] {
-        figures.extend(figures_of(effort, (&classical, &own), what, secrets));
-    }
+    let keys = (&classical, &own);
+    figures.extend(figures_of::<32>(effort, keys, "a master secret", 1));
+    figures.extend(figures_of::<16>(effort, keys, "keys of 30 days", 30));
     figures
 }
 
 /// Sealing and opening some secrets, each by itself or all together, and their bytes.
-fn figures_of(
+fn figures_of<const N: usize>(
     effort: Effort,
     (classical, own): (&SealingKey, &HybridKey),
     what: &str,
     secrets: usize,
 ) -> Vec<Figure> {
     let (mut rng, mut other) = (ChaCha12Rng::from_seed([3; 32]), ChaCha12Rng::from_seed([4; 32]));
-    let (secret, all) = (Secret::from_bytes([9; 32]), vec![9; 32 * secrets]);
+    let (secret, all) = (Secret::from_bytes([9; N]), vec![9; N * secrets]);
     let mut each = || {
         let one = |_| seal::seal(&classical.public(), LABEL, &CONTEXT, &secret, &mut rng).ok();
         (0..secrets).filter_map(one).collect::<Vec<_>>()
@@ -48,7 +48,7 @@ fn figures_of(
     let sealing = effort.compare(|| drop(black_box(each())), || drop(black_box(together())));
     let open = || {
         for sealed in &apart {
-            drop(black_box(classical.open::<32>(LABEL, &CONTEXT, sealed)));
+            drop(black_box(classical.open::<N>(LABEL, &CONTEXT, sealed)));
         }
     };
     let opening = effort.compare(open, || {
