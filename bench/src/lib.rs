@@ -19,6 +19,7 @@ mod pass;
 mod plans;
 mod program;
 mod report;
+mod seals;
 mod stats;
 mod sums;
 mod tables;
@@ -127,6 +128,8 @@ enum Part {
     Log,
     /// Parts of sums and receipts of verified windows
     Verified,
+    /// Secrets sealed by X25519 with ML-KEM-768, beside X25519 alone
+    Seals,
     /// Devices to results, compared with plaintext jobs
     EndToEnd,
     /// Growth of ledgers, stores and memory with each window
@@ -229,6 +232,9 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     }
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most_streams, say)?);
+    }
+    if wanted(Part::Seals) {
+        figures.extend(seals::figures(effort, say));
     }
     if wanted(Part::Verified) {
         figures.extend(verified::figures(effort, say));

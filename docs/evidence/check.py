@@ -359,7 +359,7 @@ def check_signature(text, signature, service):
 def check(data, trusted, kind=Pack, days=30):
     """What is wrong with a pack, and what is to be noted of it."""
     certificate = whole(bytes.fromhex(trusted["service"]), "SIGNED")
-    signed_by(trusted["authority"], certificate, "certificate/v1")
+    signed_by(trusted["authority"], certificate, "certificate/v2")
     certified = whole(certificate["bytes"], "CERTIFICATE")
     need(certified["role"] == 0, "the certificate is of no service")
     service = certified["key"]

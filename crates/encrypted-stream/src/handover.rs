@@ -2,14 +2,17 @@
 //! controller and bound to the stream (Zeph §2.3: "over a secure channel").
 //!
 //! # Privacy
-//! Parties that carry it learn nothing. Only the certificate's holder can open it.
+//! Parties that carry it learn nothing. Only the certificate's holder can open it, also when
+//! one of X25519 and ML-KEM-768 is broken.
 
+use alpheus_crypto::hybrid::{HybridKey, HybridSealed, seal};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError, seal};
-use alpheus_policy::ids::{OwnerId, SchemaId, StreamId};
+use alpheus_crypto::seal::UnsealError;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use rand_core::CryptoRng;
 
-use crate::certificate::Certificate;
+use crate::certificate::{Recipient, fingerprint};
 use crate::error::CertificateError;
 use crate::keys::MasterSecret;
 
@@ -20,39 +23,50 @@ pub struct Purpose {
     pub stream: StreamId,
     /// The stream's schema.
     pub schema: SchemaId,
-    /// The stream's owner.
+    /// The stream's owner, who seals the secret.
     pub owner: OwnerId,
 }
 
 impl Purpose {
-    fn parts(&self) -> [&[u8]; 3] {
-        [&self.stream.0, &self.schema.0, &self.owner.0]
+    /// What the sealed secret is bound to.
+    fn context<'a>(
+        &'a self,
+        authority: &'a VerifyingKey,
+        controller: &'a ControllerId,
+    ) -> [&'a [u8]; 5] {
+        let Self { stream, schema, owner } = self;
+        [authority.as_bytes(), &controller.0, &owner.0, &stream.0, &schema.0]
     }
 
-    /// Seals a master secret for a controller.
+    /// Seals a master secret for a controller of the authority's deployment.
     ///
     /// # Errors
-    /// [`CertificateError::NoSealing`] if the certificate has no valid key for that.
+    /// [`CertificateError::HalfHybrid`] if the controller's key is not usable.
     pub fn seal(
         &self,
-        to: &Certificate,
+        authority: &VerifyingKey,
+        to: &Recipient,
         master: &MasterSecret,
         rng: &mut impl CryptoRng,
-    ) -> Result<Sealed, CertificateError> {
-        let to = to.party.sealing.ok_or(CertificateError::NoSealing)?;
-        let sealed = seal(&to, labels::MASTER, &self.parts(), master.secret(), rng);
-        sealed.map_err(|_| CertificateError::NoSealing)
+    ) -> Result<HybridSealed, CertificateError> {
+        let controller = fingerprint(to.certificate());
+        let context = self.context(authority, &controller);
+        let sealed = seal(to.key(), labels::MASTER, &context, master.secret(), rng);
+        sealed.map_err(|_| CertificateError::HalfHybrid)
     }
 
-    /// Opens a master secret that was sealed for this purpose.
+    /// Opens a master secret that was sealed for this purpose and this controller.
     ///
     /// # Errors
-    /// [`UnsealError`] if it was sealed for another key or purpose, or is damaged.
+    /// [`UnsealError`] if it was sealed for another key, controller, deployment or purpose, or
+    /// is damaged.
     pub(crate) fn open(
         &self,
-        key: &SealingKey,
-        sealed: &Sealed,
+        authority: &VerifyingKey,
+        (controller, key): (&ControllerId, &HybridKey),
+        sealed: &HybridSealed,
     ) -> Result<MasterSecret, UnsealError> {
-        key.open(labels::MASTER, &self.parts(), sealed).map(MasterSecret::new)
+        let context = self.context(authority, controller);
+        key.open(labels::MASTER, &context, sealed).map(MasterSecret::new)
     }
 }

@@ -21,6 +21,7 @@ mod pads;
 mod producer;
 mod protocol;
 mod receipt_vectors;
+mod seal_vectors;
 mod sealed_sums;
 mod statistics;
 mod summoned;

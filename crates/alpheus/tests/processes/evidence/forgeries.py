@@ -434,7 +434,7 @@ class Forgeries(unittest.TestCase):
             self.assertIn(reason, wrong[0])
 
     def test_a_service_that_the_authority_has_not_certified(self):
-        with self.assertRaisesRegex(check.WrongError, "certificate/v1 does not hold"):
+        with self.assertRaisesRegex(check.WrongError, "certificate/v2 does not hold"):
             check.check(b"", {**TRUSTED, "authority": self.of("head")["service"]})
 
     def test_another_format_or_deployment(self):

@@ -26,6 +26,7 @@ mod ended_plans;
 mod epochs;
 mod evil;
 mod formats;
+mod grant_keys;
 mod grants;
 mod honest;
 mod horizon;
