@@ -59,7 +59,7 @@ use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
 use alpheus_encrypted_stream::tick::frame::{MAC_LEN, TickFrame, body};
 use alpheus_policy::document::Node;
-use alpheus_policy::ids::{SchemaId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;

@@ -2,6 +2,8 @@
 //! script writes them (`vectors/seals`): each part of their context counts, and so do both halves
 //! of the hybrid key.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 use crate::vectors::json::{array, bytes, text};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::{HybridKey, HybridPublic, HybridSealed};
@@ -175,7 +177,8 @@ fn keys_of_days_open_as_the_script_seals_them() {
         let reader = consumer(&case);
         assert_eq!(reader.hybrid().as_bytes(), bytes(&case, "key"));
         let handed = handed(&case).unwrap();
-        let keys = RawReader::new(&reader, (&granted(&case), 3), &[handed.clone()]).unwrap();
+        let keys =
+            RawReader::new(&reader, (&granted(&case), 3), std::slice::from_ref(&handed)).unwrap();
         let all: Vec<u64> = (handed.days.first..=handed.days.last).collect();
         assert_eq!(keys.days().collect::<Vec<_>>(), all);
         // One encapsulation, however many days.
