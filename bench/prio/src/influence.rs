@@ -1,7 +1,7 @@
 //! How far one owner's window moves the mean of 100 owners, whatever it claims: without bounds, and with
 //! those that its controller checks.
 
-use crate::ours::{EVENTS, MOST, digest, terms};
+use crate::ours::{EVENTS, MAX_VALUE, digest, terms};
 use alpheus_bounded_influence::commit::{Committer, OwnerValues};
 use alpheus_crypto::secret::Secret;
 use serde_json::{Value, json};
@@ -20,9 +20,9 @@ pub(crate) fn points() -> Value {
     let claims = (0..=60).map(|step| 10_f64.powf(f64::from(step) / 5.0) as i128);
     let point = |claimed: i128| {
         // As many events as the sum needs, where that is allowed, so that it moves the mean most.
-        let count = ((claimed + MOST - 1) / MOST).clamp(1, EVENTS);
+        let count = ((claimed + MAX_VALUE - 1) / MAX_VALUE).clamp(1, EVENTS);
         let squares = (claimed * claimed + count - 1) / count;
-        let values = vec![count, claimed, squares.min(claimed * MOST)];
+        let values = vec![count, claimed, squares.min(claimed * MAX_VALUE)];
         let admitted = committer.admit(vec![OwnerValues::new(digest(&[b"liar"]), values)]);
         let is_in = admitted.is_ok_and(|own| own.left_out().is_empty());
         let moved = |count: i128, sum: i128| {

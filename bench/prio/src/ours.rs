@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// Events of an owner's window, and the most that one can be.
 pub(crate) const EVENTS: i128 = 100;
-pub(crate) const MOST: i128 = 100;
+pub(crate) const MAX_VALUE: i128 = 100;
 /// Proofs that are checked together.
 const BATCH: u32 = 256;
 /// Forms of the terms below: two sides of the count and of the relation, one of squares, two of their
@@ -31,7 +31,7 @@ pub(crate) fn digest(parts: &[&[u8]]) -> Digest {
 /// Count, sum and sum of squares of at most 100 events from 0 to 100.
 pub(crate) fn terms(owners: u32, controllers: u32) -> Terms {
     let cell = |highest| Cell { lowest: 0, highest, noise: 0 };
-    let (sum, squares) = (EVENTS * MOST, EVENTS * MOST * MOST);
+    let (sum, squares) = (EVENTS * MAX_VALUE, EVENTS * MAX_VALUE * MAX_VALUE);
     let relation = Relation { count: 0, sum: 1, squares: Some(2), lowest: 0, highest: 100 };
     let cells = [cell(EVENTS), cell(sum), cell(squares)];
     Terms::new(&cells, &[relation], owners, controllers).expect("terms that hold")

@@ -1,7 +1,6 @@
 //! The service's counters, also as metrics.
 
 use super::results::{KeptResults, Row, has_opened};
-use super::service::ProofCounts;
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_node::service::metrics::Metrics;
@@ -17,6 +16,17 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What became of checks of proofs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProofCounts {
+    /// Proofs that wait or are being checked.
+    pub waiting: usize,
+    /// Checks for which there was no room.
+    pub refused: u64,
+    /// Checks that broke off.
+    pub broken: u64,
+}
 
 /// Counters of the service, for metrics and summaries.
 #[derive(Clone, Debug, Default)]

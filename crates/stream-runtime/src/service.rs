@@ -36,7 +36,6 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use epochs::{EpochWindow, Epochs};
-pub use proof_queue::ProofCounts;
 use proof_queue::ProofQueue;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

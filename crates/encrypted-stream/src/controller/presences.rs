@@ -76,6 +76,9 @@ impl Examination {
     }
 }
 
+/// Of an examination: new records, sessions that are gone, records to delete, and lines of owners' logs.
+type Noted = (Vec<Record>, Vec<(StreamId, u64)>, Vec<Record>, Vec<LogLine>);
+
 impl Controller {
     /// Answers a summons with a presence. Until a token is spent, a new summons may change
     /// the presence of a window.
@@ -134,6 +137,7 @@ impl Controller {
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
         let admitted = self.admit(summons, generation, &mut examined)?;
         let Examination { spans, sums, charges, excluded, owners, silent, .. } = examined;
+        let noted = (examined.fresh, examined.gone, examined.forgotten, examined.out_of_bounds);
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -158,18 +162,28 @@ impl Controller {
             admitted,
         };
         joined.rounds.entry(summons.window.start).or_default().present(summoned, generation);
-        let lines = examined.out_of_bounds;
-        examined.fresh.extend(lines.iter().cloned().map(Record::Log));
-        let untrue = joined.note_out_of_bounds(summons.window, lines).into_iter();
-        examined.forgotten.extend(untrue.map(Record::Log));
-        if !examined.forgotten.is_empty() {
-            // The ledger's last sequence number may have been in one of them.
-            examined.fresh.push(Record::Identity { controller: self.identity.id() });
-        }
-        let mut changes =
-            self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
+        let mut changes = self.note_lines(now, summons, noted);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
+    }
+
+    /// What the ledger notes of a presence, with the owners' lines that are true now.
+    fn note_lines(
+        &mut self,
+        now: Timestamp,
+        summons: &Summons,
+        (mut fresh, gone, mut forgotten, lines): Noted,
+    ) -> Vec<Change> {
+        fresh.extend(lines.iter().cloned().map(Record::Log));
+        if let Some(joined) = self.plans.get_mut(&summons.plan) {
+            let untrue = joined.note_out_of_bounds(summons.window, lines).into_iter();
+            forgotten.extend(untrue.map(Record::Log));
+        }
+        if !forgotten.is_empty() {
+            // The ledger's last sequence number may have been in one of them.
+            fresh.push(Record::Identity { controller: self.identity.id() });
+        }
+        self.note_examined(now, fresh, &gone, &forgotten)
     }
 
     /// One of no streams yet.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::counters::ProofCounts;
 use alpheus_encrypted_stream::error::UncheckedProofsError;
 use alpheus_policy::ids::PlanId;
 use std::collections::VecDeque;
@@ -11,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Proofs that wait or are being checked, of all windows together. One takes 0.3 ms of a thread, so the
 /// last of them waits for some 20 s, and has 1 KB in memory, so all have 64 MB.
-const MOST_PROOFS: usize = 1 << 16;
+const MAX_PROOFS: usize = 1 << 16;
 
 /// Threads, at most. More would find proofs faster than the service takes their windows on.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// Something that is checked by another thread.
 pub(super) trait Check: Send + 'static {
@@ -32,17 +33,6 @@ pub(super) trait Check: Send + 'static {
 
     /// What is found if it is not done.
     fn unchecked(&self, why: UncheckedProofsError) -> Self::Found;
-}
-
-/// What became of checks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProofCounts {
-    /// Proofs that wait or are being checked.
-    pub waiting: usize,
-    /// Checks for which there was no room.
-    pub refused: u64,
-    /// Checks that broke off.
-    pub broken: u64,
 }
 
 /// Checks that wait, and what was found. Its threads end with it.
@@ -68,7 +58,7 @@ impl<C: Check> ProofQueue<C> {
     /// With as many threads as there are cores beside the service's own.
     pub(super) fn start() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::with(MOST_PROOFS, cores.saturating_sub(1).clamp(1, MOST_THREADS))
+        Self::with(MAX_PROOFS, cores.saturating_sub(1).clamp(1, MAX_THREADS))
     }
 
     fn with(most: usize, threads: usize) -> Self {

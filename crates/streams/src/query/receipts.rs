@@ -236,7 +236,7 @@ pub fn check_all(
 }
 
 /// The same with the proofs checked on a thread that may be busy: they take seconds where there are many
-/// owners, and whoever waits for something else goes on.
+/// owners, and other work goes on.
 pub(super) async fn check_apart(
     row: &Map<String, Value>,
     query: &str,
@@ -437,10 +437,10 @@ mod tests {
     /// A check that waits for other work of the same thread would wait for ever if it kept that thread.
     #[tokio::test(flavor = "current_thread")]
     async fn other_work_goes_on_during_a_check() {
-        let (tell, told) = channel();
-        let check = apart(move || told.recv_timeout(Duration::from_secs(60)).is_ok());
+        let (end, ended) = channel();
+        let check = apart(move || ended.recv_timeout(Duration::from_secs(60)).is_ok());
         let (checked, ()) = tokio::join!(check, async move {
-            assert!(tell.send(()).is_ok(), "the check has given up");
+            assert!(end.send(()).is_ok(), "the check has given up");
         });
         assert_eq!(checked, Some(true));
     }

@@ -206,7 +206,7 @@ impl Net {
         self.run(now, step);
     }
 
-    /// What a controller may have said at another time reaches the service, whoever sends it again.
+    /// What a controller may have said at another time reaches the service again, from anyone.
     pub fn replay(&mut self, now: Timestamp, (from, said): &(u32, ControllerMessage)) {
         let message = self.coordinator.verify(said, *from).unwrap();
         if let Ok(step) = self.coordinator.handle(&message, now, &self.world) {

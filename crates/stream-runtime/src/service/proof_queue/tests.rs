@@ -92,14 +92,14 @@ fn a_check_that_breaks_off_costs_itself_alone() {
 #[test]
 fn a_full_queue_refuses_and_goes_on() {
     let (probes, queue) = (Probes::new(), ProofQueue::with(100, 1));
-    let (go, goes) = channel();
-    queue.add(PLAN, Probe { go: Some(goes), ..probes.probe(1, 60) });
+    let (start, starts) = channel();
+    queue.add(PLAN, Probe { go: Some(starts), ..probes.probe(1, 60) });
     assert_eq!(probes.next(), 1, "it is being checked");
     queue.add(PLAN, probes.probe(2, 40));
     queue.add(PLAN, probes.probe(3, 1));
     assert_eq!(found(&queue, 1), [(3, Some(UncheckedProofsError::QueueFull))]);
     assert_eq!(queue.counts(), ProofCounts { waiting: 100, refused: 1, broken: 0 });
-    drop(go);
+    drop(start);
     assert_eq!(found(&queue, 2), [(1, None), (2, None)]);
     // One that is larger than the queue is taken if nothing else waits.
     queue.add(PLAN, probes.probe(4, 1_000));
@@ -111,12 +111,12 @@ fn a_full_queue_refuses_and_goes_on() {
 #[test]
 fn checks_run_side_by_side() {
     let (probes, queue) = (Probes::new(), ProofQueue::with(100, 2));
-    let (go, goes) = channel();
-    queue.add(PLAN, Probe { go: Some(goes), ..probes.probe(1, 1) });
+    let (start, starts) = channel();
+    queue.add(PLAN, Probe { go: Some(starts), ..probes.probe(1, 1) });
     assert_eq!(probes.next(), 1);
     queue.add(PLAN, probes.probe(2, 1));
     assert_eq!(found(&queue, 1), [(2, None)], "the first one still goes on");
-    drop(go);
+    drop(start);
     assert_eq!(found(&queue, 1), [(1, None)]);
 }
 
