@@ -141,13 +141,23 @@ fn alone(column: &Column) -> Verdict {
             verdict.left_out.insert(text.clone(), cells.clone());
         } else if stands_out {
             verdict.leave_open(text, cells, (!money, true));
-        } else if negative && text != "-1" && count > 1 && (nines || lo >= Decimal::ZERO) {
+        } else if negative
+            && (text != "-1" || is_far_from_zero(lo))
+            && count > 1
+            && (nines || lo >= Decimal::ZERO)
+        {
             verdict.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
             verdict.odd.push(text.clone());
         }
     }
     verdict
+}
+
+/// Whether numbers begin so high that a -1 among them is no slip of one that is nearly zero.
+fn is_far_from_zero(least: Decimal) -> bool {
+    const FAR: Decimal = Decimal { digits: 10, places: 0 };
+    least >= FAR
 }
 
 /// Whether three digits before the point are nines.
@@ -191,6 +201,9 @@ mod tests {
         let rare = Column { numbers: 1000, ..column(Some((1, 30)), &[("99", 2)]) };
         assert_eq!(open(rare), (1, vec![("99".to_owned(), 2, true)]));
         assert_eq!(open(column(Some((1, 30)), &[("9999", 2)])).1, []);
+        let pulse = column(Some((52, 150)), &[("-1", 581)]);
+        assert_eq!(open(pulse), (0, vec![("-1".to_owned(), 581, false)]));
+        assert_eq!(open(column(Some((0, 150)), &[("-1", 581)])).1, []);
     }
 
     #[test]
