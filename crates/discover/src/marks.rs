@@ -287,10 +287,11 @@ impl Votes {
     }
 
     /// Whether each number has a point before three digits, so that nothing in the column shows which
-    /// it is: of thousands, some are below 1.000 and have none.
+    /// it is: of thousands, some are below 1.000 and have none, and none has four digits without a point.
     fn may_have_points(&self) -> bool {
-        let shows = self.decimal[0] + self.thousands[1] + self.short + self.long;
-        self.either[1] > 1 && shows == 0
+        let shows = self.decimal[0] + self.thousands[1];
+        let below = self.short * 4 > self.either[1] && self.long == 0;
+        self.either[1] > 1 && shows == 0 && !below
     }
 
     /// Takes back what `8.30` says if it may be a time of day in the whole column.
@@ -358,6 +359,7 @@ mod tests {
         };
         assert!(of(&[["9.137", "9,26"], ["12.004", "7,10"], ["8.250", "1,00"]]));
         assert!(!of(&[["9.137", "9,26"], ["950", "7,10"], ["8.250", "1,00"]]));
+        assert!(of(&[["9.137", "9,26"], ["1000", "7,10"], ["8.250", "1,00"]]));
         assert!(!of(&[["9.137,50", "9,26"], ["12.004,10", "7,10"]]));
     }
 

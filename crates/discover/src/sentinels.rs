@@ -156,7 +156,7 @@ fn alone(column: &Column) -> Verdict {
 
 /// Whether numbers begin so high that a -1 among them is no slip of one that is nearly zero.
 fn is_far_from_zero(least: Decimal) -> bool {
-    const FAR: Decimal = Decimal { digits: 10, places: 0 };
+    const FAR: Decimal = Decimal { digits: 2, places: 0 };
     least >= FAR
 }
 
@@ -203,6 +203,8 @@ mod tests {
         assert_eq!(open(column(Some((1, 30)), &[("9999", 2)])).1, []);
         let pulse = column(Some((52, 150)), &[("-1", 581)]);
         assert_eq!(open(pulse), (0, vec![("-1".to_owned(), 581, false)]));
+        let breaths = column(Some((8, 40)), &[("-1", 9)]);
+        assert_eq!(open(breaths), (0, vec![("-1".to_owned(), 9, false)]));
         assert_eq!(open(column(Some((0, 150)), &[("-1", 581)])).1, []);
     }
 
