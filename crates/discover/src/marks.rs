@@ -58,12 +58,9 @@ pub(crate) fn decide(
     forced: Option<char>,
 ) -> Decision {
     let units = units_in_cells(rows, width);
-    let mut around: Vec<String> = Vec::new();
-    for unit in units.values() {
-        if !around.contains(unit) {
-            around.push(unit.clone());
-        }
-    }
+    let mut around: Vec<String> = units.values().cloned().collect();
+    around.sort_unstable();
+    around.dedup();
     // Of two units, one may be the end of the other.
     around.sort_by_key(|unit| std::cmp::Reverse(unit.len()));
     let mut columns = votes(rows, &units, width, &mut around);
@@ -90,9 +87,8 @@ pub(crate) fn decide(
     };
     let other = usize::from(decimal == ',');
     let mark = MARKS[other];
-    if forced.is_none() && open.is_none() && comma > 0 && point == 0 {
-        let other = columns.iter().any(Votes::may_have_points);
-        open = other.then(beside);
+    if forced.is_none() && comma > 0 && point == 0 && columns.iter().any(Votes::may_have_points) {
+        open = Some(beside());
     }
     let thousands = if grouped[other] > 0 || either[other] > 0 {
         Some(mark)

@@ -117,8 +117,7 @@ fn alone(column: &Column) -> Verdict {
             }
             continue;
         };
-        let below = *value < lo;
-        let above = *value > hi;
+        let (below, above) = (*value < lo, *value > hi);
         if !below && !above {
             continue;
         }
@@ -141,11 +140,7 @@ fn alone(column: &Column) -> Verdict {
             verdict.left_out.insert(text.clone(), cells.clone());
         } else if stands_out {
             verdict.leave_open(text, cells, (!money, true));
-        } else if negative
-            && (text != "-1" || is_far_from_zero(lo))
-            && count > 1
-            && (nines || lo >= Decimal::ZERO)
-        {
+        } else if negative && count > 1 && (nines || is_never_near(lo, text)) {
             verdict.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
             verdict.odd.push(text.clone());
@@ -154,10 +149,11 @@ fn alone(column: &Column) -> Verdict {
     verdict
 }
 
-/// Whether numbers begin so high that a -1 among them is no slip of one that is nearly zero.
-fn is_far_from_zero(least: Decimal) -> bool {
+/// Whether numbers from a least one on are so high that a negative one is no slip: a -1 may be one of
+/// what is nearly zero.
+fn is_never_near(least: Decimal, negative: &str) -> bool {
     const FAR: Decimal = Decimal { digits: 2, places: 0 };
-    least >= FAR
+    least >= if negative == "-1" { FAR } else { Decimal::ZERO }
 }
 
 /// Whether three digits before the point are nines.
