@@ -22,9 +22,10 @@ use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::{DAY, MasterSecret};
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
+use alpheus_test_support::vectors::ScriptedRng;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{SeedableRng, TryCryptoRng, TryRng};
+use rand_chacha::rand_core::SeedableRng;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -32,29 +33,6 @@ use std::convert::Infallible;
 fn cases(file: &str) -> Vec<Value> {
     alpheus_test_support::vectors::cases(&format!("seals/v1/{file}"))
 }
-
-/// Returns the bytes of a case, each once.
-struct Fixed(Vec<u8>);
-
-impl TryRng for Fixed {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("only bytes are drawn")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("only bytes are drawn")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        let rest = self.0.split_off(out.len());
-        out.copy_from_slice(&std::mem::replace(&mut self.0, rest));
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Fixed {}
 
 fn authority(case: &Value) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes(array(case, "authority")))
@@ -108,7 +86,7 @@ fn a_master_secret_is_handed_over_as_the_script_does() {
         let to = Recipient::new(opened(&case), key).unwrap();
         assert_eq!(fingerprint(to.certificate()), own.id());
         let master = MasterSecret::new(Secret::from_bytes(array(&case, "master")));
-        let mut drawn = Fixed(bytes(&case, "randomness"));
+        let mut drawn = ScriptedRng(bytes(&case, "randomness"));
         let authority = authority(&case).verifying_key();
         let written = purpose(&case).seal(&authority, &to, &master, &mut drawn).unwrap();
         assert_eq!(Some(&written), sealed(&case).as_ref());
