@@ -28,6 +28,8 @@ const EVENTS: &str = "frames: events\n";
 const TICKS: &str = "anchor: 4s\n";
 /// A meter is read so often, in milliseconds.
 const EVERY: u64 = 250;
+/// The schema's tick, in milliseconds.
+const TICK: u64 = 1_000;
 /// Windows of the query, in milliseconds.
 const WINDOW: u64 = 2_000;
 /// How far the clock moves at once while the service is away for long.
@@ -150,6 +152,15 @@ impl Live {
         self.clock.watch(&self.running.service, self.running.place.health("run/service"));
     }
 
+    /// The first whole window begins within a tick of `since`, or of a window's length after it, and
+    /// all later ones are whole.
+    fn goes_on_whole(&self, since: u64, after: &str) {
+        let whole = self.whole_window_since(since, after);
+        assert!(whole < since + TICK + WINDOW, "{after}: at {since}, whole from {whole} on");
+        self.whole_window_since(whole + 3 * WINDOW, "several whole ones");
+        self.all_are_whole_from(whole);
+    }
+
     /// Every window from this one to the last: there once, whole, and what the meters read.
     fn all_are_whole_from(&self, first: u64) {
         let rows = self.rows();
@@ -252,11 +263,8 @@ fn restored(frames: &str) {
     fs::rename(&backup, &state).unwrap();
     live.come_back();
     let since = live.now();
-    let whole = live.whole_window_since(since, "the restore");
-    live.whole_window_since(whole + 1, "that");
+    live.goes_on_whole(since, "the restore");
     let rows = live.rows();
-    let later = rows.iter().filter(|row| row["population"] == 3 && start_of(row) >= whole);
-    later.for_each(|row| live.is_true(row));
     for failed in rows.iter().filter(|row| row["status"] != "ok") {
         let before = published.get(&start_of(failed));
         assert!(before.is_none_or(|before| before["status"] != "ok"), "{failed}, was {before:?}");
@@ -287,10 +295,7 @@ fn devices_go_on_at_a_service_that_was_emptied() {
     live.running.knows_all();
     live.ask(QUERY);
     let since = live.now();
-    let whole = live.whole_window_since(since, "it was emptied");
-    live.whole_window_since(whole + 1, "that");
-    let rows = live.rows();
-    rows.iter().filter(|row| row["population"] == 3).for_each(|row| live.is_true(row));
+    live.goes_on_whole(since, "it was emptied");
     assert_eq!(live.status().lost_state.unwrap().streams, 3);
 }
 
