@@ -22,7 +22,7 @@ TEST_THREADS ?= 4
 WAITING_THREADS ?= 4
 OTHER_THREADS ?= 1
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
-YIELDING := nice -n 10
+YIELDING := nice -n 5
 # Tests of whole processes that wait for minutes and compute little.
 WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing. Tests
