@@ -146,7 +146,7 @@ step-c: step-processes step-build-others step-js
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_fuzz test_mutants test_programs
+	cd .ci && $(PYTHON) -m unittest -q test_count test_fuzz test_mutants test_programs
 	$(PYTHON) .ci/site.py --check
 
 .PHONY: lint

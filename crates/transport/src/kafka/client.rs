@@ -20,6 +20,9 @@ const PREFETCH_KIB: &str = "8192";
 /// How long a broker holds a request for a partition without records. A read takes this long
 /// to detect that only a gap is left.
 const FETCH_WAIT_MS: &str = "10";
+/// How long after it was lost a broker may report ends of partitions that are too early: it has
+/// them from a note that it writes every few seconds, until it leads the partitions again.
+const RECOVERY: Duration = Duration::from_secs(60);
 /// Maximum number of events to serve at a time.
 const MAX_EVENTS: usize = 16;
 /// Maximum duration of a transaction, a broker's default.
@@ -39,9 +42,14 @@ pub(super) struct Clients {
     last_error: Arc<LastError>,
 }
 
-/// The last error that explains why the cluster does not answer.
+/// What the clients have said of brokers that do not answer.
 #[derive(Debug, Default)]
-struct LastError(Mutex<Option<(Code, Source)>>);
+struct LastError {
+    /// The last error that explains it.
+    cause: Mutex<Option<(Code, Source)>>,
+    /// How often a broker was lost, and when last.
+    lost: Mutex<(u64, Option<Instant>)>,
+}
 
 /// The asynchronous reports of a client.
 #[derive(Debug, Default)]
@@ -76,7 +84,11 @@ impl Context {
 impl ClientContext for Context {
     fn error(&self, error: KafkaError, _: &str) {
         let Some(code) = code(&error).filter(|&code| explains(code)) else { return };
-        let mut last_error = self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_silence(code) {
+            let mut lost = self.last_error.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            *lost = (lost.0 + 1, Some(Instant::now()));
+        }
+        let mut last_error = self.last_error.cause.lock().unwrap_or_else(PoisonError::into_inner);
         // A specific error is not replaced by a mere timeout.
         if is_silence(code) && last_error.as_ref().is_some_and(|(known, _)| !is_silence(*known)) {
             return;
@@ -176,7 +188,7 @@ impl Clients {
         }
         self.listen();
         let brokers = self.brokers.clone();
-        let last_error = self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last_error = self.last_error.cause.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last_error {
             Some((code, source)) if !is_silence(code) => {
                 ClusterError::Authentication { brokers, source }
@@ -194,9 +206,21 @@ impl Clients {
         self.producer.poll(Duration::ZERO);
     }
 
+    /// How often a broker was lost so far.
+    pub(super) fn losses(&self) -> u64 {
+        self.listen();
+        self.last_error.lost.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Whether a broker may have started again so recently that it still reports ends from before.
+    pub(super) fn may_lag(&self) -> bool {
+        let lost = *self.last_error.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.1.is_some_and(|at| at.elapsed() < RECOVERY)
+    }
+
     /// Clears the last error, since the cluster has answered.
     pub(super) fn answered(&self) {
-        *self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.last_error.cause.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The brokers' time, when they last said it.

@@ -147,6 +147,7 @@ impl Reader {
     ) -> Result<Offset, ClusterError> {
         let ReadRequest { topic, from, end, limits, .. } = wanted;
         let (mut at, mut left, mut is_caught_up) = (from.0, limits, false);
+        let mut losses = 0;
         if cursor.next != Some(at) {
             self.seek(cursor, wanted, at)?;
         }
@@ -172,6 +173,8 @@ impl Reader {
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
                     cursor.ended = true;
+                    // A broker that has started again meanwhile reports an early end.
+                    is_caught_up &= losses == self.clients.losses();
                     at = if is_caught_up && !has_some { at.max(end.0) } else { at };
                 }
                 Some(Err(error)) if !is_temporary(&error) => {
@@ -179,6 +182,7 @@ impl Reader {
                 }
                 None if has_some || is_at_end => break,
                 None if !is_caught_up => {
+                    losses = self.clients.losses();
                     self.catch_up(cursor, wanted, until)?;
                     self.seek(cursor, wanted, at)?;
                     is_caught_up = true;

@@ -408,7 +408,8 @@ fn a_broker_that_is_killed_and_restarted_loses_nothing() {
         while !killer.is_finished() || produced < 6 {
             produced += 1;
             kills::produce(&*store, produced);
-            assert!(kills::process(&*store).unwrap());
+            let is_read = kills::process(&*store).unwrap();
+            assert!(is_read, "batch {produced} of {:?}", store.bounds(&kills::input()));
         }
         killer.join().unwrap();
     });

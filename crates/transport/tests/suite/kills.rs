@@ -54,9 +54,13 @@ pub(crate) fn produce(store: &dyn Store, n: u64) {
     store.commit(batch).unwrap();
 }
 
+pub(crate) fn input() -> Partition {
+    topic("in").partition(0)
+}
+
 /// Sums the new records of partition 0, exactly once.
 pub(crate) fn process(store: &dyn Store) -> Result<bool, Error> {
-    let (input, output) = (topic("in").partition(0), topic("out").partition(0));
+    let (input, output) = (input(), topic("out").partition(0));
     let from = store.position(&group(), &input)?.unwrap_or_default();
     let mut sum = store.get(&space(), b"sum")?.map_or(0, |value| number(&value));
     let fetched = store.read(&input, from, Limits { records: 5, bytes: 1 << 20 })?;
