@@ -5,6 +5,7 @@ mod arrows;
 mod documents;
 mod exceptions;
 mod licences;
+mod map;
 mod modules;
 mod names;
 mod not_yet;
@@ -49,6 +50,7 @@ const RULES: &[Rule] = &[
     documents::links_lead_somewhere,
     documents::readme_is_short,
     exceptions::still_needed,
+    map::steps_lead_to_code,
     modules::crates_are_small,
     modules::no_import_cycle,
     names::names_say_the_thing,

@@ -188,7 +188,8 @@ impl Clients {
         }
         self.listen();
         let brokers = self.brokers.clone();
-        let last_error = self.last_error.cause.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last_error =
+            self.last_error.cause.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last_error {
             Some((code, source)) if !is_silence(code) => {
                 ClusterError::Authentication { brokers, source }

@@ -146,14 +146,12 @@ impl Reader {
         take: &mut dyn FnMut(&BorrowedMessage<'_>) -> usize,
     ) -> Result<Offset, ClusterError> {
         let ReadRequest { topic, from, end, limits, .. } = wanted;
-        let (mut at, mut left, mut is_caught_up) = (from.0, limits, false);
-        let mut losses = 0;
+        let (mut at, mut left, mut is_caught_up, mut losses) = (from.0, limits, false, 0);
         if cursor.next != Some(at) {
             self.seek(cursor, wanted, at)?;
         }
         let until = Instant::now() + self.clients.patience;
-        // At the end of the partition, drain the queue: new records wake waiters only if it was
-        // empty.
+        // Drain the queue at the end of the partition: new records wake waiters only if it was empty.
         let is_at_end = at >= end.0;
         while at < end.0 || is_at_end {
             let has_some = left.records < limits.records;
@@ -161,11 +159,9 @@ impl Reader {
             match cursor.queue.poll(if is_quick { Duration::ZERO } else { MAX_POLL }) {
                 Some(Ok(message)) => {
                     cursor.ended = false;
-                    let offset = offset(message.offset()).0;
-                    if offset >= at {
-                        at = offset + 1;
-                        left.records = left.records.saturating_sub(1);
-                        left.bytes = left.bytes.saturating_sub(take(&message));
+                    if offset(message.offset()).0 >= at {
+                        at = offset(message.offset()).0 + 1;
+                        left = without(left, take(&message));
                     }
                     if left.records == 0 || left.bytes == 0 {
                         break;
@@ -277,6 +273,11 @@ impl Reader {
             }
         }
     }
+}
+
+/// What is left of the limits after one more record.
+fn without(left: Limits, bytes: usize) -> Limits {
+    Limits { records: left.records.saturating_sub(1), bytes: left.bytes.saturating_sub(bytes) }
 }
 
 fn lock(cursor: &Mutex<Cursor>) -> MutexGuard<'_, Cursor> {
