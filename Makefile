@@ -148,6 +148,7 @@ rules: tools ## formatting and house rules, which need no build
 	$(CARGO) xtask tidy
 	cd .ci && $(PYTHON) -m unittest -q test_count test_fuzz test_mutants test_programs
 	$(PYTHON) .ci/site.py --check
+	$(PYTHON) bench/limits.py --check
 
 .PHONY: lint
 lint: tools lean ## what `make test` holds code to, without tests: lints, and links in documentation

@@ -406,7 +406,6 @@ def main():
     for path in sorted(HERE.glob("compose*.yaml")):
         compose(path)
     kept_out()
-    subprocess.run(["sh", "-n", str(HERE / "conf" / "topics.sh")], check=True)
     brackets()
     texts = rendered()
     if not texts:
