@@ -30,7 +30,7 @@ def test_docstrings_have_examples():
 
 @pytest.mark.parametrize("page", ["README.md"])
 def test_the_readme_runs(page, tmp_path):
-    """As it does after `make dist`, in an environment with the wheel and nothing else."""
+    """With the wheel, as `make dist` makes it."""
     line = [sys.executable, HERE / "tests/run_readme.py", HERE / page]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and "of 12 owners" in done.stdout, done.stderr

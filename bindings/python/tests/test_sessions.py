@@ -69,7 +69,7 @@ def test_a_session_that_is_not_the_first_opens_after_now(schema, device):
 
 
 def test_each_start_draws_another_session(schema, device):
-    """As after a killed kernel, a restored backup, or a machine whose clock was set back."""
+    """As after a killed kernel, or a restored backup."""
     openings = set()
     for _ in range(20):
         again = Session.open(schema=schema, device=device, first=True, at=START)

@@ -99,7 +99,8 @@ export class Stream {
   private reached = true;
   private counts = { events: 0, lost: 0, sessions: 0 };
   private refusals: string[] = [];
-  private pending: Pending[] = [];
+  /** Holds values, so that nothing which prints the stream may reach it. */
+  readonly #pending: Pending[] = [];
   private ready: (() => void)[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** When a session opens, while it is opening. */
@@ -193,8 +194,8 @@ export class Stream {
       return;
     }
     checkRow(this.options.schema.attributes, row);
-    if (this.pending.length >= MAX_PENDING) throw new StreamError('Full');
-    await new Promise<void>((resolve, reject) => this.pending.push({ row, resolve, reject }));
+    if (this.#pending.length >= MAX_PENDING) throw new StreamError('Full');
+    await new Promise<void>((resolve, reject) => this.#pending.push({ row, resolve, reject }));
   }
 
   private encode(session: AnySession, row: readonly Value[]): void {
@@ -244,7 +245,7 @@ export class Stream {
     const session = this.state === 'open' ? this.#session : undefined;
     this.move('closed');
     clearTimeout(this.timer);
-    for (const { reject } of this.pending.splice(0)) reject(new StreamError('Closed'));
+    for (const { reject } of this.#pending.splice(0)) reject(new StreamError('Closed'));
     let left = 0;
     try {
       if (session !== undefined) await this.finish(session);
@@ -289,7 +290,7 @@ export class Stream {
     if (!this.over) this.counts.lost += this.counted.open + this.counted.sent;
     this.over = true;
     if (this.state !== 'failed') this.move('closed');
-    for (const { reject } of this.pending.splice(0)) reject(new StreamError('Closed'));
+    for (const { reject } of this.#pending.splice(0)) reject(new StreamError('Closed'));
     this.outbox.close();
     this.lock.release();
     for (const resolve of this.ready.splice(0)) resolve();
@@ -385,7 +386,7 @@ export class Stream {
       this.counts.sessions++;
       this.move('open');
       for (const resolve of this.ready.splice(0)) resolve();
-      for (const { row, resolve, reject } of this.pending.splice(0)) {
+      for (const { row, resolve, reject } of this.#pending.splice(0)) {
         try {
           this.encode(session, row);
           resolve();

@@ -16,8 +16,10 @@ Value = Any
 #: What a row of the service has besides the query's own columns.
 FIXED = frozenset(
     "window_start window_end population silent excluded status noise mostly_noise windows "
-    "streams_without_report sealed integrity members_left_out members_refused".split()
+    "streams_without_report sealed integrity plan members_left_out members_refused".split()
 )
+#: What a frame has of a row where the row has it.
+_ASKED = ("integrity", "members_left_out", "members_refused", "streams_without_report")
 OK = "ok"
 #: The status of a window that opened with more noise than the query asks for.
 LESS_EXACT = "ok: less exact than asked"
@@ -69,8 +71,19 @@ class Row:
     mostly_noise: tuple[str, ...] = ()
     #: For running totals: the number of windows in them.
     windows: int | None = None
-    #: What the service proved about the result, if it did.
-    integrity: Any = None
+    #: For a query that asks for it: who has signed the row, or, unless it was asked with
+    #: ``verified=True``, only what the service claims.
+    integrity: str | None = None
+    #: Of such a row: the plan whose members have signed it.
+    plan: str | None = None
+    #: How many streams the engine did not report; ``None`` if it reported all.
+    streams_without_report: int | None = None
+    #: Of a bounded row: how many of the window's controllers are not in it.
+    members_left_out: int | None = None
+    #: How many of these had no proof that holds, as the service says.
+    members_refused: int | None = None
+    #: Whether values were sealed for the query's consumer.
+    sealed: bool = False
 
     @property
     def ok(self) -> bool:
@@ -103,6 +116,11 @@ class Row:
             mostly_noise=tuple(said.get("mostly_noise") or ()),
             windows=said.get("windows"),
             integrity=said.get("integrity"),
+            plan=said.get("plan"),
+            streams_without_report=said.get("streams_without_report"),
+            members_left_out=said.get("members_left_out"),
+            members_refused=said.get("members_refused"),
+            sealed=bool(said.get("sealed")),
         )
 
 
@@ -205,6 +223,7 @@ def _record(row: Row) -> dict[str, Any]:
         if name in row.noise:
             record[f"{name}_margin"] = row.noise[name].margin
     record.update(population=row.population, silent=row.silent, excluded=row.excluded)
+    record.update({name: getattr(row, name) for name in _ASKED if getattr(row, name) is not None})
     return {**record, "status": row.status}
 
 
@@ -217,4 +236,6 @@ def _float(value: Any) -> Any:
         return float(value)
     if isinstance(value, list):
         return [_float(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _float(each) for name, each in value.items()}
     return value
