@@ -27,6 +27,10 @@ use std::time::{Duration, Instant};
 /// Maximum overhead of framing a record, without that of its headers.
 const MAX_FRAMING: usize = 512;
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
+/// How long a read waits, once for each transaction, for the marker that makes it readable.
+/// Usually it takes milliseconds. A broker that ends meanwhile can leave it out, until the next
+/// transaction of that partition.
+const MARKER_WAIT: Duration = Duration::from_secs(10);
 
 /// A store in a Kafka cluster. The readers are dropped first, because their callbacks, on
 /// threads of librdkafka, must not hold the last reference to the queue.
@@ -39,6 +43,8 @@ pub(super) struct Kafka {
     arrived: Arc<AtomicBool>,
     /// Held while a space is created.
     making: Mutex<()>,
+    /// Ends of our records for whose markers a read has waited in vain.
+    overdue: Mutex<HashMap<Partition, Offset>>,
 }
 
 /// An accepted batch.
@@ -96,8 +102,8 @@ pub(super) fn open_as(
     let readers = [&clients.consumer, &clients.second_consumer].map(|consumer| {
         Reader::new(Arc::clone(&clients), Arc::clone(consumer), Arc::clone(&wakes))
     });
-    let making = Mutex::default();
-    Ok(Kafka { readers, queue, clients, topics, names, arrived, making })
+    let (making, overdue) = (Mutex::default(), Mutex::default());
+    Ok(Kafka { readers, queue, clients, topics, names, arrived, making, overdue })
 }
 
 /// Wakes a reader that waits at the end of a partition.
@@ -275,7 +281,7 @@ impl Kafka {
         drop(self.queue.usable()?);
         let (name, index, _) = self.place(partition)?;
         let [reader, _] = &self.readers;
-        let until = Instant::now() + self.clients.patience;
+        let until = Instant::now() + self.clients.patience.min(MARKER_WAIT);
         let mut pause = RETRY_PAUSE;
         loop {
             let (start, end) = reader.bounds(&name, index)?;
@@ -291,18 +297,22 @@ impl Kafka {
             let lacks_marker = ours.is_some_and(|ours| {
                 ours.end > end && (ours.first == end || self.clients.may_lag())
             });
-            if !lacks_marker || Instant::now() > until {
-                let bounds = Bounds { start, end };
-                return Ok(Extent {
-                    name,
-                    index,
-                    bounds,
-                    known: ours.map_or(end, |o| o.end.max(end)),
-                });
+            let known = ours.map_or(end, |ours| ours.end.max(end));
+            if !lacks_marker || self.is_overdue(partition, known, Instant::now() > until) {
+                return Ok(Extent { name, index, bounds: Bounds { start, end }, known });
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(RETRY_PAUSE * 16);
         }
+    }
+
+    /// Whether a read has waited in vain for the marker before this end; from now on, if so `now`.
+    fn is_overdue(&self, partition: &Partition, end: Offset, now: bool) -> bool {
+        let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        if now && overdue.insert(partition.clone(), end) != Some(end) {
+            tracing::warn!(%partition, "a transaction is durable, and the broker does not mark it as readable; the next one there will");
+        }
+        overdue.get(partition) == Some(&end)
     }
 }
 
