@@ -16,10 +16,13 @@ pub mod editor;
 pub mod exactness;
 #[cfg(feature = "query")]
 pub mod explain;
+mod fraction;
+pub mod guarantee;
 pub mod ids;
 pub mod locks;
 pub mod membership;
 pub mod plan;
+mod plan_noise;
 #[cfg(feature = "query")]
 pub mod planner;
 pub mod policy;
@@ -27,6 +30,7 @@ pub mod privacy;
 #[cfg(feature = "query")]
 pub mod query;
 pub mod quorum;
+mod release;
 pub mod schema;
 pub mod select;
 pub mod selection;

@@ -4,7 +4,7 @@
 //! The service chooses whom it calls. So a share of the list alone, α, bounds nothing: the
 //! owner's policy also thinks of a number of colluders in the whole deployment.
 
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 
 /// How many colluding controllers of the whole deployment a policy thinks of, unless it
 /// states another number.

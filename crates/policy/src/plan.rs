@@ -1,13 +1,14 @@
 //! A plan: what exactly a query releases, from which streams and controllers.
 
+pub use crate::fraction::Fraction;
 use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::membership::tolerated;
 use crate::privacy::Privacy;
+pub use crate::release::Release;
 use crate::select::ReleasePlan;
 use crate::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -255,36 +256,6 @@ pub struct PlannedStream {
     pub controller: u32,
 }
 
-/// A sparse 0/1 linear map from an event's words to outputs. The last row is
-/// the check word alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Release {
-    /// Each output is the sum of these words, positions ascending.
-    pub rows: Vec<Vec<u16>>,
-}
-
-impl Release {
-    /// The number of outputs.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Adds the map of `words` to `outputs`, modulo 2^64.
-    pub fn add(&self, words: &[u64], outputs: &mut [u64]) {
-        self.add_from(|word| words[usize::from(word)], outputs);
-    }
-
-    /// The same where words are read one by one: only those that it releases are.
-    pub fn add_from(&self, word: impl Fn(u16) -> u64, outputs: &mut [u64]) {
-        for (row, output) in self.rows.iter().zip(outputs) {
-            for position in row {
-                *output = output.wrapping_add(word(*position));
-            }
-        }
-    }
-}
-
 /// Bounds on a window's population, in owners with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PopulationBounds {
@@ -292,48 +263,6 @@ pub struct PopulationBounds {
     pub min: u32,
     /// Maximum.
     pub max: u32,
-}
-
-/// An exact fraction between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fraction {
-    /// The numerator.
-    pub numerator: u32,
-    /// The denominator, never 0.
-    pub denominator: u32,
-}
-
-impl Fraction {
-    /// 0.
-    pub const ZERO: Fraction = Fraction { numerator: 0, denominator: 1 };
-    /// ⅓, the default share of colluding controllers.
-    pub const THIRD: Fraction = Fraction { numerator: 1, denominator: 3 };
-    /// ⅕, the default share that may drop out.
-    pub const FIFTH: Fraction = Fraction { numerator: 1, denominator: 5 };
-    /// ⅒, the default share that may drop out under `Neighbours`.
-    pub const TENTH: Fraction = Fraction { numerator: 1, denominator: 10 };
-
-    /// ⌊fraction × n⌋.
-    #[must_use]
-    pub fn floor_of(self, n: usize) -> usize {
-        let product = n as u128 * u128::from(self.numerator) / u128::from(self.denominator);
-        usize::try_from(product).unwrap_or(usize::MAX)
-    }
-}
-
-/// By value. Equal values are ordered by their denominator.
-impl Ord for Fraction {
-    fn cmp(&self, other: &Fraction) -> Ordering {
-        let cross =
-            |one: &Fraction, two: &Fraction| u64::from(one.numerator) * u64::from(two.denominator);
-        cross(self, other).cmp(&cross(other, self)).then(self.denominator.cmp(&other.denominator))
-    }
-}
-
-impl PartialOrd for Fraction {
-    fn partial_cmp(&self, other: &Fraction) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// How the controllers of a plan share masks (see `encrypted-stream`).

@@ -1,7 +1,7 @@
 //! How many controllers it takes to open a window. The planner and `EXPLAIN` use this,
 //! and the protocol enforces it.
 
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 
 /// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
 #[must_use]

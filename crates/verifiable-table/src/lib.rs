@@ -39,6 +39,7 @@ pub mod ring;
 mod sampling;
 pub mod saved;
 pub mod server;
+mod spec;
 mod tag;
 #[cfg(test)]
 mod vectors;

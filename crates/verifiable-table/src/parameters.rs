@@ -4,6 +4,7 @@
 //! homomorphic encryption standard, for ternary secrets.
 
 use crate::ring::Ring;
+use crate::spec::Spec;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -105,30 +106,6 @@ const T84_WIDE: [u64; 2] = [4_398_047_232_001, 4_398_048_575_489];
 
 /// Independent hashes of a ciphertext: (2/q)^3 ≈ 2^−150.
 const REPETITIONS: usize = 3;
-
-/// The numbers that define a ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spec {
-    /// The name, bound into every label.
-    pub(crate) name: &'static str,
-    /// n, a power of two of at least 512.
-    pub(crate) degree: usize,
-    /// The primes of Q, each 1 modulo 2n, below 2^51 and within a factor of two.
-    pub(crate) q: &'static [u64],
-    /// The primes of t, each 1 modulo 2n and within a factor of two.
-    pub(crate) t: [u64; 2],
-    /// Independent hashes in a tag, one to three.
-    pub(crate) repetitions: usize,
-}
-
-#[cfg(test)]
-impl Spec {
-    /// A ring of any parameters, with no claim to security, for tests that must see a
-    /// forgery succeed. It lives as long as the process.
-    pub(crate) fn dangerous_ring(&self) -> &'static Ring {
-        Box::leak(Box::new(Ring::new(self)))
-    }
-}
 
 #[cfg(test)]
 mod tests {

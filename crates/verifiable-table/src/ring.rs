@@ -7,7 +7,7 @@
 use crate::arithmetic::lanes::{Backend, Kernel, Lanes, WIDTH};
 use crate::arithmetic::ntt::Ntt;
 use crate::arithmetic::prime::{Factor, Factors, Modular, Prime};
-use crate::parameters::Spec;
+use crate::spec::Spec;
 use num_bigint::BigUint;
 use zeroize::Zeroizing;
 
@@ -373,5 +373,14 @@ impl Kernel for Join<'_> {
             lanes.store(v1, a);
             lanes.store(v2, b);
         }
+    }
+}
+
+#[cfg(test)]
+impl Spec {
+    /// A ring of any parameters, with no claim to security, for tests that must see a
+    /// forgery succeed. It lives as long as the process.
+    pub(crate) fn dangerous_ring(&self) -> &'static Ring {
+        Box::leak(Box::new(Ring::new(self)))
     }
 }

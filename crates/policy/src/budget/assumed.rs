@@ -1,35 +1,39 @@
 //! The sums that errors are computed from before there are any.
 
 use crate::layout::{FieldStatistic, Layout};
-use crate::plan::Plan;
+use crate::release::Release;
 use crate::schema::{AttributeKind, Schema};
-use crate::select::{CellRef, SumLocation};
+use crate::select::{CellRef, ReleasePlan, SumLocation};
 
-/// The sums of a plan's cells if a window has `values` values of every attribute, and each is
+/// The sums of the cells of a release if a window has `values` values of every attribute, and each is
 /// `value(attribute)`, in units of the attribute's scale. NaN for sums that take more than that to
 /// know, such as the bins of a histogram.
 #[must_use]
 pub fn assumed_sums(
-    plan: &Plan,
+    release: (&Release, &ReleasePlan),
     layout: &Layout,
     values: f64,
     value: impl Fn(u16) -> f64,
 ) -> Vec<f64> {
-    let cell = |at| match statistic_of(plan, layout, at) {
+    let cell = |at| match statistic_of(release, layout, at) {
         Some(FieldStatistic::EventCount | FieldStatistic::Count(_)) => values,
         Some(FieldStatistic::Sum(attribute)) => values * value(attribute),
         Some(FieldStatistic::SumOfSquares(attribute)) => values * value(attribute).powi(2),
         _ => f64::NAN,
     };
-    (0..).zip(&plan.select.cells).map(|(at, _)| cell(at)).collect()
+    (0..).zip(&release.1.cells).map(|(at, _)| cell(at)).collect()
 }
 
-/// What a cell of a plan sums.
-pub(crate) fn statistic_of(plan: &Plan, layout: &Layout, cell: CellRef) -> Option<FieldStatistic> {
+/// What a cell of a release sums.
+pub(crate) fn statistic_of(
+    (release, select): (&Release, &ReleasePlan),
+    layout: &Layout,
+    cell: CellRef,
+) -> Option<FieldStatistic> {
     let (SumLocation::Whole { row }
     | SumLocation::Digit { row, .. }
-    | SumLocation::Limbs { low: row, .. }) = plan.select.cells.get(usize::from(cell))?;
-    let word = plan.release.rows.get(usize::from(*row))?.first()?;
+    | SumLocation::Limbs { low: row, .. }) = select.cells.get(usize::from(cell))?;
+    let word = release.rows.get(usize::from(*row))?.first()?;
     Some(layout.field_at(*word)?.statistic)
 }
 

@@ -4,7 +4,7 @@ use super::expected_error::NoiseShares;
 use super::noise::RowNoise;
 use super::sensitivity::SensitivityError;
 use crate::layout::{Layout, Packing, max_in_event};
-use crate::plan::Release;
+use crate::release::Release;
 use crate::schema::Schema;
 
 /// Sums are read as signed words.

@@ -12,7 +12,6 @@ mod calibrate;
 mod convert;
 mod expected_error;
 mod fit;
-mod guarantee;
 mod loss;
 mod noise;
 mod predicted;
@@ -34,9 +33,7 @@ pub use expected_error::{
     NoiseShares, OutputError, Spread, max_share_variance, row_spread, share_variance,
 };
 pub use fit::check_noise_fits;
-pub use guarantee::Guarantee;
 #[cfg(feature = "query")]
-pub(crate) use guarantee::Rounded;
 pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
 pub use predicted::{expected_errors, rank_margin};

@@ -6,7 +6,7 @@
 //! a row with a count reveals it.)
 
 use crate::layout::{Field, FieldStatistic, Layout, Packing, PairMoment};
-use crate::plan::Release;
+use crate::release::Release;
 use crate::schema::{Aggregation, AttributeKind, PrivacyUnit, Schema};
 use alpheus_time::Span;
 use std::collections::BTreeSet;

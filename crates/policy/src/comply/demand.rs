@@ -2,8 +2,9 @@
 
 use super::{ComplianceError, RequirementError};
 use crate::budget::{Calibration, Cost, Epsilon};
+use crate::fraction::Fraction;
 use crate::layout::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
-use crate::plan::{Fraction, Integrity, NotVerifiableError, Plan};
+use crate::plan::{Integrity, NotVerifiableError, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
 use crate::privacy::allows_window;
 use crate::schema::{Budget, Edges, Generalisation, OptionKind, Schema};

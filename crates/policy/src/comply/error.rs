@@ -2,7 +2,8 @@
 
 use crate::bounded::NotBoundableError;
 use crate::budget::{Cost, Epsilon};
-use crate::plan::{Fraction, NotVerifiableError};
+use crate::fraction::Fraction;
+use crate::plan::NotVerifiableError;
 use crate::privacy::NoiseError;
 use crate::schema::OptionKind;
 use alpheus_time::Span;

@@ -1,10 +1,11 @@
 //! Plans that comply with a policy, and plans that are refused.
 
 use super::*;
+use crate::fraction::Fraction;
 use crate::ids::{ConsumerId, OwnerId, StreamId};
 use crate::layout::FieldStatistic;
 use crate::plan::Integrity;
-use crate::plan::{Fraction, MaskStrategy, PlannedStream, PopulationBounds, Release};
+use crate::plan::{MaskStrategy, PlannedStream, PopulationBounds, Release};
 use crate::policy::Policies;
 use crate::schema::{CoarseBuckets, Generalisation};
 use crate::select::ReleasePlan;

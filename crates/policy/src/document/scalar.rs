@@ -2,7 +2,7 @@
 
 use super::{ContentError, DocumentError, Node, Value};
 use crate::decimal::parse_exact;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use alpheus_time::Span;
 use std::fmt::Display;
 

@@ -1,7 +1,8 @@
 //! The guarantee, expected error and cost of noise, before a query runs.
 
-use crate::budget::{Epsilon, Guarantee, Horizon, Mechanism, assumed_sums, farthest};
+use crate::budget::{Epsilon, Horizon, Mechanism, assumed_sums, farthest};
 use crate::catalog::CatalogSchema;
+use crate::guarantee::Guarantee;
 use crate::plan::Plan;
 use crate::planner::BudgetLife;
 use crate::select::Statistic;
@@ -51,7 +52,7 @@ pub(super) fn of(
     let windows = own.horizon().map_or(1, |horizon| horizon.windows);
     let values = f64::from(values) * f64::from(windows);
     let most = |attribute| farthest(&schema.schema, attribute);
-    let sums = assumed_sums(plan, &schema.layout, values, most);
+    let sums = assumed_sums((&plan.release, &plan.select), &schema.layout, values, most);
     let mut guarantee = Guarantee::of(plan, &noise, own.unit, own.atto_delta, members, &sums);
     for (error, item) in guarantee.errors.iter_mut().zip(&plan.select.items) {
         error.at_most = matches!(item.statistic, Statistic::Moments { .. });

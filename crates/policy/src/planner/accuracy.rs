@@ -274,9 +274,10 @@ impl Solver<'_> {
         let shared = NoiseShares { honest, members: members.max(honest), windows, lost: 0 };
         let values = self.values(plan);
         let typical = self.typical(plan)?;
-        let sums = assumed_sums(plan, &self.schema.layout, values, |attribute| {
-            typical.map_or_else(|| farthest(&self.schema.schema, attribute), f64::abs)
-        });
+        let sums =
+            assumed_sums((&plan.release, &plan.select), &self.schema.layout, values, |attribute| {
+                typical.map_or_else(|| farthest(&self.schema.schema, attribute), f64::abs)
+            });
         let errors = expected_errors(&plan.select, &privacy.noise, shared, &sums);
         let mut margins = Vec::new();
         for (item, error) in plan.select.items.iter().zip(errors) {
@@ -337,7 +338,9 @@ impl Solver<'_> {
         if let Some(typical) = self.asked.settings.accuracy.typical {
             return Some(number(typical).abs());
         }
-        let attribute = statistic_of(plan, &self.schema.layout, sum)?.attributes().next()?;
+        let attribute = statistic_of((&plan.release, &plan.select), &self.schema.layout, sum)?
+            .attributes()
+            .next()?;
         match self.schema.schema.attributes.get(usize::from(attribute)).map(|own| &own.kind) {
             Some(AttributeKind::Number { scale, min, max }) => {
                 let middle = f64::midpoint(*min as f64, *max as f64).abs();

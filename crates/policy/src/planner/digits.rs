@@ -1,6 +1,6 @@
 //! Numbers of few digits.
 
-use crate::budget::Rounded;
+use crate::guarantee::Rounded;
 use crate::query::Decimal;
 
 /// One in the third digit of a number.

@@ -1,7 +1,7 @@
 //! Why a stream does not take part in a query.
 
 use crate::budget::Epsilon;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use crate::query::QuerySpan;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};

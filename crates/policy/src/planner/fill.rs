@@ -5,8 +5,9 @@ use super::error::RuleError;
 use super::finding::Finding;
 use super::population::{Candidate, Numbers};
 use super::{MaskRequest, PlanOptions};
+use crate::fraction::Fraction;
 use crate::ids::{ControllerId, OwnerId, labelled_hash};
-use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream};
+use crate::plan::{MaskStrategy, Plan, PlannedStream};
 use crate::query::Create;
 use std::collections::BTreeSet;
 

@@ -2,9 +2,10 @@
 
 use super::brittle::leave_out_brittle;
 use super::exclusion::ExclusionError;
+use crate::fraction::Fraction;
 use crate::ids::{ControllerId, OwnerId};
 use crate::membership::{DEFAULT_COLLUDERS, tolerated};
-use crate::plan::{Fraction, PopulationBounds};
+use crate::plan::PopulationBounds;
 use crate::schema::PrivacyUnit;
 use std::collections::{BTreeMap, BTreeSet};
 

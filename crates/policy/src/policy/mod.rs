@@ -9,8 +9,8 @@ pub use offers::OfferError;
 pub use policies::Policies;
 pub use sections::Section;
 
+use crate::fraction::Fraction;
 use crate::ids::ControllerId;
-use crate::plan::Fraction;
 use crate::schema::{Budget, Generalisation, OptionKind};
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};

@@ -116,7 +116,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Fraction;
+    use crate::fraction::Fraction;
     use crate::policy::Policies;
     use alpheus_time::Span;
 

@@ -3,8 +3,8 @@
 
 use super::{ResolvedPolicy, Section};
 use crate::document::{ContentError, DocumentError, Fields, Node};
+use crate::fraction::Fraction;
 use crate::ids::labelled_hash;
-use crate::plan::Fraction;
 use crate::schema::{Schema, SchemaError};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;

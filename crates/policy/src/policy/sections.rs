@@ -1,7 +1,7 @@
 //! The parts of a policies file: who decides for whom, how to change a part, and the file as text.
 
 use super::{AttributePolicy, Policies, ResolvedOption, ResolvedPolicy};
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use crate::schema::{OptionKind, Schema};
 use alpheus_time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};

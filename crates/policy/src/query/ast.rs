@@ -4,7 +4,7 @@ use super::error::Location;
 use super::function::Function;
 use crate::budget::Mechanism;
 use crate::decimal::Decimal;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use crate::selection::Comparison;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use super::ast::{
 use super::condition::is_readable;
 use super::items::default_alias;
 use crate::decimal::Decimal;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use crate::selection::Comparison;
 use alpheus_time::Span;
 use std::fmt::{self, Display, Formatter};

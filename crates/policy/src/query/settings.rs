@@ -6,7 +6,7 @@ use super::items::number;
 use super::parser::Reader;
 use crate::budget::Mechanism;
 use crate::decimal::Decimal;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use sqlparser::tokenizer::Token;
 
 /// Names of settings, each with a value as an example.

@@ -1,7 +1,7 @@
 //! Valid and invalid queries, and where the invalid ones are wrong.
 
 use super::*;
-use crate::plan::Fraction;
+use crate::fraction::Fraction;
 use alpheus_time::Span;
 use proptest::prelude::*;
 

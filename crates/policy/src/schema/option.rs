@@ -1,7 +1,7 @@
 //! The policy options that a schema offers to owners (Zeph §4.1).
 
+use crate::fraction::Fraction;
 use crate::ids::ControllerId;
-use crate::plan::Fraction;
 use crate::schema::Edges;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};

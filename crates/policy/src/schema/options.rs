@@ -7,9 +7,9 @@ use super::{
     PrivacyUnit, Schema,
 };
 use crate::document::{ContentError, DocumentError, Fields, Node};
+use crate::fraction::Fraction;
 use crate::ids::ControllerId;
 use crate::membership::DEFAULT_COLLUDERS;
-use crate::plan::Fraction;
 use alpheus_time::Span;
 
 pub(crate) const KEYS: &[&str] = &[

@@ -309,8 +309,8 @@ impl Kafka {
     /// Whether a read has waited in vain for the marker before this end; from now on, if so `now`.
     fn is_overdue(&self, partition: &Partition, end: Offset, now: bool) -> bool {
         let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
-        if now && overdue.insert(partition.clone(), end) != Some(end) {
-            tracing::warn!(%partition, "a transaction is durable, and the broker does not mark it as readable; the next one there will");
+        if now {
+            overdue.insert(partition.clone(), end);
         }
         overdue.get(partition) == Some(&end)
     }

@@ -7,7 +7,7 @@ use crate::world::*;
 #[cfg(feature = "kafka")]
 use alpheus_transport::kafka;
 use alpheus_transport::local;
-use alpheus_transport::{Batch, Error, Limits, Store};
+use alpheus_transport::{Batch, Error, Limits, Partition, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -260,7 +260,7 @@ fn exposure(streams: u64, option: &ResolvedOption) -> Vec<u64> {
         OptionKind::Public => 4,
     };
     let below = |number: u64| u64::MAX - number;
-    let share = |fraction: crate::plan::Fraction| {
+    let share = |fraction: crate::fraction::Fraction| {
         u64::from(fraction.numerator) * 1_000_000 / u64::from(fraction.denominator.max(1))
     };
     let budget = option.budget;

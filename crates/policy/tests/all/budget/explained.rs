@@ -1,9 +1,10 @@
 //! The guarantee and expected errors that are reported before a query runs.
 
 use alpheus_policy::budget::{
-    Calibration, Cost, Epsilon, Guarantee, NoiseShares, OutputError, RowNoise, RunningNoise,
-    Spread, expected_errors, max_rho, max_share_variance, row_spread, share_variance,
+    Calibration, Cost, Epsilon, NoiseShares, OutputError, RowNoise, RunningNoise, Spread,
+    expected_errors, max_rho, max_share_variance, row_spread, share_variance,
 };
+use alpheus_policy::guarantee::Guarantee;
 use alpheus_policy::ids::{ControllerId, SchemaId};
 use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};

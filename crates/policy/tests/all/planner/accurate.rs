@@ -322,7 +322,12 @@ fn a_window_with_fewer_or_smaller_values_than_said_is_less_exact() {
         let shared = NoiseShares { honest, members: honest, windows: 1, lost: 0 };
         let sums = |values: f64, mean: f64| -> Vec<f64> {
             let known = &world.catalog.schema("Homes").unwrap().layout;
-            alpheus_policy::budget::assumed_sums(plan, known, values, |_| mean * 10.0)
+            alpheus_policy::budget::assumed_sums(
+                (&plan.release, &plan.select),
+                known,
+                values,
+                |_| mean * 10.0,
+            )
         };
         let is_met = |values, mean| is_as_exact_as_asked(&asked, plan, shared, &sums(values, mean));
         assert!(is_met(50.0 * 24.0, 301.0), "{items} {tail}");

@@ -1,9 +1,8 @@
 //! The privacy guarantee in words and the expected error, for `EXPLAIN PRIVACY`.
 
-use super::convert::min_epsilon;
-use super::expected_error::{NoiseShares, OutputError};
-use super::predicted::expected_errors;
-use super::{Calibration, Cost, Epsilon};
+use crate::budget::{
+    Calibration, Cost, Epsilon, NoiseShares, OutputError, expected_errors, min_epsilon,
+};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
 use alpheus_time::Span;
