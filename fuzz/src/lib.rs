@@ -54,7 +54,7 @@ use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
-use alpheus_encrypted_stream::grant::{Grant, GrantedStream, HandedDays, RawReader};
+use alpheus_encrypted_stream::grant::{Grant, GrantedStream, HandedDays};
 use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
 use alpheus_encrypted_stream::tick::frame::{MAC_LEN, TickFrame, body};
@@ -244,9 +244,9 @@ pub fn raw_access(data: &[u8]) {
     let Some((reader, granted)) = reader() else { return };
     let what = (granted, 3);
     if let Ok(handed) = postcard::from_bytes::<HandedDays>(data) {
-        assert!(RawReader::new(reader, what, &[handed]).is_err(), "nobody sealed this");
+        assert!(reader.raw_reader(what, &[handed]).is_err(), "nobody sealed this");
     }
-    let keys = RawReader::new(reader, what, &[]);
+    let keys = reader.raw_reader(what, &[]);
     if let (Ok(keys), Ok(frame)) = (keys, FrameView::parse(data)) {
         assert!(!matches!(keys.read(&frame), Ok(Some(_))), "read without a key");
     }

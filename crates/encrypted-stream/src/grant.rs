@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use alpheus_crypto::hybrid::{HybridPublic, HybridSealed, seal_bytes};
+use alpheus_crypto::hybrid::{HybridKey, HybridPublic, HybridSealed, seal_bytes};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::VerifyingKey;
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::certificate::CertifiedOwner;
-use crate::consumer::Consumer;
 use crate::error::{GrantError, RawReadError};
 use crate::frame::{Frame, FrameView, Words};
 use crate::keys::{DAY, DayKey};
@@ -150,11 +149,16 @@ impl GrantedStream {
     }
 
     /// The days with their secrets.
-    fn open(&self, consumer: &Consumer, handed: &HandedDays) -> Option<Vec<(u64, Secret<SECRET>)>> {
+    fn open(
+        &self,
+        authority: &VerifyingKey,
+        (reader, key): (&ConsumerId, &HybridKey),
+        handed: &HandedDays,
+    ) -> Option<Vec<(u64, Secret<SECRET>)>> {
         let days = Days::new(handed.days.first, handed.days.last).ok()?;
-        let (edges, reader) = (days.edges(), consumer.id());
-        let context = self.context(consumer.authority(), &reader, &edges);
-        let opened = consumer.sealing().open_bytes(labels::GRANT_DAYS, &context, &handed.sealed);
+        let edges = days.edges();
+        let context = self.context(authority, reader, &edges);
+        let opened = key.open_bytes(labels::GRANT_DAYS, &context, &handed.sealed);
         let opened = opened.ok()?;
         let (secrets, rest) = opened.as_chunks::<SECRET>();
         let each = || days.first..=days.last;
@@ -195,21 +199,17 @@ pub struct RawReader {
 }
 
 impl RawReader {
-    /// Opens the keys that a controller handed out, for events of `words` words according
-    /// to the schema's layout.
-    ///
-    /// # Errors
-    /// [`RawReadError`] if keys are for another reader, stream, schema or owner, are another
-    /// controller's, or are damaged.
-    pub fn new(
-        consumer: &Consumer,
+    /// Opens the keys that a controller of this authority's deployment handed out for this reader.
+    pub(crate) fn new(
+        authority: &VerifyingKey,
+        reader: (&ConsumerId, &HybridKey),
         (granted, words): (&GrantedStream, u16),
         handed: &[HandedDays],
     ) -> Result<RawReader, RawReadError> {
         let mut days = BTreeMap::new();
         for answer in handed {
             let Days { first, last } = answer.days;
-            let opened = granted.open(consumer, answer);
+            let opened = granted.open(authority, reader, answer);
             let opened = opened.ok_or(RawReadError::NotForYou { first, last })?;
             days.extend(opened.into_iter().map(|(day, secret)| (day, DayKey::new(day, &secret))));
         }

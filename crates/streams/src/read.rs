@@ -95,7 +95,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let controller = sender(&given.controller, &deployment, guard.peer()).blame(Category::Check)?;
     let granted = GrantedStream { stream: args.stream, schema: schema.id(), owner, controller };
     let handed = std::slice::from_ref(&given.keys);
-    let keys = RawReader::new(&consumer, (&granted, layout.words), handed);
+    let keys = consumer.raw_reader((&granted, layout.words), handed);
     let keys = keys.blame(Category::Check)?;
     let service = links::service(&args.server, &identity)?;
     let mut events = Events::new(keys, &schema, &layout);

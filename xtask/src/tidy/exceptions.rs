@@ -6,10 +6,6 @@ use crate::tree::Tree;
 /// Files that may be longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[];
 
-/// Crates whose top modules import each other, and why.
-const CYCLIC_CRATES: &[(&str, &str)] =
-    &[("crates/encrypted-stream", "an `error` of a restart holds what the `ledger` lacks")];
-
 /// Crates that may be larger, and why.
 const LARGE_CRATES: &[(&str, &str)] = &[(
     "crates/encrypted-stream",
@@ -21,10 +17,6 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
 
 pub(super) fn long_file(path: &str) -> bool {
     LONG_FILES.iter().any(|(file, _)| *file == path)
-}
-
-pub(super) fn cyclic_crate(directory: &str) -> bool {
-    CYCLIC_CRATES.iter().any(|(crate_, _)| *crate_ == directory)
 }
 
 pub(super) fn large_crate(directory: &str) -> bool {
@@ -43,7 +35,7 @@ pub(super) fn still_needed(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(path, 1, "exception for a file that is gone"));
         }
     }
-    for (directory, _) in CYCLIC_CRATES.iter().chain(LARGE_CRATES) {
+    for (directory, _) in LARGE_CRATES {
         if !tree.has(&format!("{directory}/Cargo.toml")) {
             findings.push(Finding::new(directory, 1, "exception for a crate that is gone"));
         }

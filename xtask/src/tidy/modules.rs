@@ -13,21 +13,10 @@ type Imports<'a> = BTreeMap<String, BTreeMap<String, (&'a str, usize)>>;
 
 /// No two top modules of a crate import each other, directly or through others.
 pub(super) fn no_import_cycle(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (directory, _) in tree.packages() {
-        let cycle = shortest_cycle(tree, directory);
-        match (cycle, exceptions::cyclic_crate(directory)) {
-            (Some((place, line, text)), false) => {
-                findings.push(Finding::new(place, line, format!("import cycle: {text}")));
-            }
-            (None, true) => {
-                let what = "exception for an import cycle that is gone";
-                findings.push(Finding::new(directory, 1, what));
-            }
-            _ => {}
-        }
-    }
-    findings
+    let cycles = tree.packages().filter_map(|(directory, _)| shortest_cycle(tree, directory));
+    let finding =
+        |(place, line, text): (_, _, _)| Finding::new(place, line, format!("import cycle: {text}"));
+    cycles.map(finding).collect()
 }
 
 /// No crate is so large that an edit rebuilds too much.

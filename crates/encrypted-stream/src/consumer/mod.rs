@@ -34,7 +34,8 @@ use alpheus_policy::ids::ConsumerId;
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::{Certificate, Deployment, Party, Role, consumer_id};
 use crate::counts::narrow;
-use crate::error::{CertificateError, UnsealError};
+use crate::error::{CertificateError, RawReadError, UnsealError};
+use crate::grant::{GrantedStream, HandedDays, RawReader};
 
 /// A consumer's keys before certification by the authority, all derived from one seed.
 pub struct ConsumerSecrets {
@@ -110,20 +111,24 @@ impl Consumer {
         self.id
     }
 
-    /// The authority of its deployment.
-    pub(crate) fn authority(&self) -> &VerifyingKey {
-        &self.authority
-    }
-
     /// The public half of the key that secrets are sealed for.
     #[must_use]
     pub fn hybrid(&self) -> &HybridPublic {
         self.sealing.public()
     }
 
-    /// The key that secrets are sealed for.
-    pub(crate) fn sealing(&self) -> &HybridKey {
-        &self.sealing
+    /// Opens the keys of a granted stream's days that its controller handed out, for events of
+    /// `words` words according to the schema's layout.
+    ///
+    /// # Errors
+    /// [`RawReadError`] if keys are for another reader, stream, schema or owner, are another
+    /// controller's, or are damaged.
+    pub fn raw_reader(
+        &self,
+        (granted, words): (&GrantedStream, u16),
+        handed: &[HandedDays],
+    ) -> Result<RawReader, RawReadError> {
+        RawReader::new(&self.authority, (&self.id, &self.sealing), (granted, words), handed)
     }
 
     /// Agrees on keys with the roster of a plan that is sealed to this consumer.

@@ -44,8 +44,7 @@ impl HostRecords {
         let mut host = Self::default();
         for (position, value) in values.into_iter().enumerate() {
             let bad = RestoreError::BadRecord { position };
-            let read =
-                StampedRecord::read(value).map_err(|error| RestoreError::of(position, error));
+            let read = StampedRecord::read(value).map_err(|error| error.at(position));
             match read?.record {
                 Record::Announcement { plan, signed } => {
                     let announced = AnnouncedPlan::open(&signed, deployment)
@@ -242,7 +241,7 @@ impl Controller {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
             let read = StampedRecord::read(value);
-            let stamped = read.map_err(|error| RestoreError::of(position, error))?;
+            let stamped = read.map_err(|error| error.at(position))?;
             self.sequence = self.sequence.max(stamped.sequence);
             self.clock = self.clock.max(stamped.clock);
             if let Record::Identity { controller } = stamped.record {

@@ -121,8 +121,7 @@ impl Coordinator {
         let (mut fixed, mut sets, mut unreported, mut left_out) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
-            let read =
-                read_record(value, VERSION).map_err(|error| RestoreError::of(position, error));
+            let read = read_record(value, VERSION).map_err(|error| error.at(position));
             let record = read?;
             match record {
                 ServiceRecord::Fixed { window, .. } => {

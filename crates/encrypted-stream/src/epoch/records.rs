@@ -59,8 +59,7 @@ impl Caller {
         values: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, RestoreError> {
         for (position, value) in values.into_iter().enumerate() {
-            let read =
-                read_record(value, VERSION).map_err(|error| RestoreError::of(position, error));
+            let read = read_record(value, VERSION).map_err(|error| error.at(position));
             let record: EpochRecord = read?;
             self.epochs.insert(record.window.start, record);
         }

@@ -3,17 +3,6 @@
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Timestamp;
 
-use crate::ledger::RecordError;
-
-impl RestoreError {
-    pub(crate) fn of(position: usize, unreadable: RecordError) -> Self {
-        match unreadable {
-            RecordError::Version(found) => Self::OtherFormat { position, found },
-            RecordError::Damaged => Self::BadRecord { position },
-        }
-    }
-}
-
 /// Why a role cannot be restored from its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {

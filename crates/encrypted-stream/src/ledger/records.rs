@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, GroupLists, LogLine, Scope, SpentToken};
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
+use crate::error::RestoreError;
 use crate::grant::{Days, Grant};
 use crate::messages::{
     Announcement, Attendance, BoundedOpening, Contribution, Listing, Membership, Opening, shared,
@@ -297,6 +298,16 @@ pub enum RecordError {
     /// Truncated, too long, or not a record.
     #[error("the value is not a ledger record")]
     Damaged,
+}
+
+impl RecordError {
+    /// Why a role cannot be restored, whose ledger has the record at this position.
+    pub(crate) fn at(self, position: usize) -> RestoreError {
+        match self {
+            RecordError::Version(found) => RestoreError::OtherFormat { position, found },
+            RecordError::Damaged => RestoreError::BadRecord { position },
+        }
+    }
 }
 
 /// Kinds of records, as they appear in keys.

@@ -17,7 +17,7 @@ use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
 use alpheus_encrypted_stream::error::{CertificateError, RawReadError};
 use alpheus_encrypted_stream::frame::Frame;
-use alpheus_encrypted_stream::grant::{Days, GrantedStream, HandedDays, RawReader};
+use alpheus_encrypted_stream::grant::{Days, GrantedStream, HandedDays};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::{DAY, MasterSecret};
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
@@ -155,8 +155,7 @@ fn keys_of_days_open_as_the_script_seals_them() {
         let reader = consumer(&case);
         assert_eq!(reader.hybrid().as_bytes(), bytes(&case, "key"));
         let handed = handed(&case).unwrap();
-        let keys =
-            RawReader::new(&reader, (&granted(&case), 3), std::slice::from_ref(&handed)).unwrap();
+        let keys = reader.raw_reader((&granted(&case), 3), std::slice::from_ref(&handed)).unwrap();
         let all: Vec<u64> = (handed.days.first..=handed.days.last).collect();
         assert_eq!(keys.days().collect::<Vec<_>>(), all);
         // One encapsulation, however many days.
@@ -175,7 +174,7 @@ fn keys_of_days_open_for_nothing_else() {
         seen.insert(text(&case, "what").to_owned());
         let Some(handed) = handed(&case) else { continue };
         let Days { first, last } = handed.days;
-        let refused = RawReader::new(&consumer(&case), (&granted(&case), 3), &[handed]).err();
+        let refused = consumer(&case).raw_reader((&granted(&case), 3), &[handed]).err();
         assert_eq!(
             refused,
             Some(RawReadError::NotForYou { first, last }),

@@ -105,7 +105,7 @@ fn malformed_frames_are_counted() {
         owner: OwnerId([4; 32]),
         controller: ControllerId([5; 32]),
     };
-    let Ok(keys) = RawReader::new(&consumer, (&granted, layout.words), &[]) else { unreachable!() };
+    let Ok(keys) = consumer.raw_reader((&granted, layout.words), &[]) else { unreachable!() };
     let mut events = Events::new(keys, &schema, &layout);
     for bytes in [&[][..], &[0xff], &[0x11; 9]] {
         assert_eq!(events.row(bytes), Ok(None));

@@ -210,7 +210,7 @@ pub fn opened(
     stream: u32,
     keys: &HandedDays,
 ) -> Result<RawReader, RawReadError> {
-    RawReader::new(reader, (&of(evil, stream), evil.world.layout.words), from_ref(keys))
+    reader.raw_reader((&of(evil, stream), evil.world.layout.words), from_ref(keys))
 }
 
 /// The first word of each event that a reader can read, and how many lack a key.
