@@ -118,6 +118,12 @@ impl Element {
         &self.bytes
     }
 
+    /// The point, for crates that compute with the curve's own library.
+    #[must_use]
+    pub fn as_point(&self) -> &RistrettoPoint {
+        &self.point
+    }
+
     /// G, the standard base.
     #[must_use]
     pub fn base() -> Self {

@@ -1,24 +1,18 @@
 //! Commitments, and public linear forms of them.
 
 use alpheus_crypto::group::Element;
-use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
+use curve25519_dalek::ristretto::RistrettoPoint;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
 /// A commitment, or a sum of multiples of some. Public. It can be the identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commitment(pub(crate) RistrettoPoint);
 
-/// An element, for the library's arithmetic.
-pub(crate) fn point(element: &Element) -> RistrettoPoint {
-    #[expect(clippy::expect_used, reason = "an element is canonical by type")]
-    CompressedRistretto(*element.as_bytes()).decompress().expect("an element")
-}
-
 impl Commitment {
     /// An element as a commitment.
     #[must_use]
     pub fn of(element: &Element) -> Self {
-        Self(point(element))
+        Self(*element.as_point())
     }
 
     /// Its multiple, in a time that depends on the factor, which is public.

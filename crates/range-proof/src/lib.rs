@@ -22,7 +22,6 @@ pub use encoded::{Encoded, RangeFormatError};
 use crate::steady::Steady;
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::Digest;
-use commitment::point;
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
 use rand_core::CryptoRng;
@@ -146,7 +145,7 @@ impl Proving {
     /// Computes the bases of proofs.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { parameters: parameters(&terms, |element| Steady::of(point(element))), terms }
+        Self { parameters: parameters(&terms, |element| Steady::of(*element.as_point())), terms }
     }
 
     /// Proves that the values in `openings` fit the bits. The time does not depend on values and
@@ -175,7 +174,7 @@ impl Checking {
     /// Computes the bases of proofs.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { parameters: parameters(&terms, point), terms }
+        Self { parameters: parameters(&terms, |element| *element.as_point()), terms }
     }
 
     /// Bits and number of values.

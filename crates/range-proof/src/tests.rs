@@ -26,8 +26,8 @@ where
     P: CurvePointProtocol + Precomputable + MultiscalarMul<Point = P>,
     P::Compressed: FixedBytesRepr + IsIdentity + Identity,
 {
-    let parameters = parameters(terms, |element| of(&point(element)));
-    let [values, blindings] = [point(&terms.value_base), point(&terms.blinding_base)];
+    let parameters = parameters(terms, |element| of(element.as_point()));
+    let [values, blindings] = [*terms.value_base.as_point(), *terms.blinding_base.as_point()];
     let (mut commitments, mut openings) = (Vec::new(), Vec::new());
     for side in 1..=terms.shape.values() as u64 {
         let (value, blinding) = (side * 17, Scalar::from(side * 1234));
@@ -108,7 +108,7 @@ fn bases_are_chosen_or_multiplied_alike() {
 
 /// Commitments to these values, and their openings.
 fn committed(values: &[u64], seed: u32) -> (Vec<Commitment>, Vec<Opening>) {
-    let (g, h) = (point(&Element::base()), point(&Element::second_base()));
+    let (g, h) = (*Element::base().as_point(), *Element::second_base().as_point());
     let blinded = || (seed + 1..).zip(values);
     let commitment = |(blinding, value): (u32, &u64)| {
         Commitment(g * Scalar::from(*value) + h * Scalar::from(blinding))
@@ -162,7 +162,7 @@ fn the_cost_of_naming_does_not_grow_with_bad_claims() {
 #[test]
 fn commitments_are_summed_and_multiplied_as_their_elements_are() {
     let (one, other) = (Commitment::of(&Element::base()), Commitment::of(&Element::second_base()));
-    let (p, q) = (point(&Element::base()), point(&Element::second_base()));
+    let (p, q) = (*Element::base().as_point(), *Element::second_base().as_point());
     assert_eq!((one, other), (Commitment(p), Commitment(q)));
     assert_eq!(one + other, Commitment(p + q));
     assert_eq!(one - other, Commitment(p - q));
@@ -269,7 +269,7 @@ fn steady_elements_are_compared_encoded_and_multiplied_like_dalek_s() {
     use curve25519_dalek::traits::{VartimeMultiscalarMul, VartimePrecomputedMultiscalarMul};
     use subtle::ConstantTimeEq;
     use tari_bulletproofs_plus::traits::Decompressable;
-    let points = [point(&Element::base()), point(&Element::second_base())];
+    let points = [*Element::base().as_point(), *Element::second_base().as_point()];
     let [p, q] = points.map(Steady::of);
     assert!(p == p.clone() && p != q);
     assert!(p.clone() + q.clone() == Steady::of(points[0] + points[1]));

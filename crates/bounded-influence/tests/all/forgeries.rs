@@ -66,11 +66,12 @@ fn none_of(forgeries: u64) {
 
 #[test]
 fn no_random_forgery_is_accepted() {
-    none_of(100);
+    none_of(1_000);
 }
 
+/// `ALPHEUS_FORGERIES` says how many.
 #[test]
-#[ignore = "it takes minutes of a machine"]
-fn none_of_many_random_forgeries_is_accepted() {
-    none_of(1_000);
+#[ignore = "drill: a million forgeries, hours of a processor"]
+fn none_of_a_million_random_forgeries_is_accepted() {
+    none_of(std::env::var("ALPHEUS_FORGERIES").map_or(1_000_000, |many| many.parse().unwrap()));
 }

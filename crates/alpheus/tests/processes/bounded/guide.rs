@@ -88,7 +88,7 @@ fn without_proofs(receipt: WindowReceipt) -> WindowReceipt {
     Receipt { membership: own.membership, opening_set, shares, exclusions, listing }.into()
 }
 
-/// With the last bytes of a signature changed, which are a controller's alone.
+/// With the contributions of two controllers swapped.
 fn with_another_proof(receipt: WindowReceipt) -> WindowReceipt {
     let WindowReceipt::Bounded(mut own) = receipt else { panic!("{receipt:?}") };
     let first = own.shares[0].contribution.clone();

@@ -1,4 +1,4 @@
-//! Recorded files: a bounded query gives the same rows as the truth.
+//! A recording: a bounded query gives the same rows as the truth.
 
 use crate::common::alpheus;
 use crate::common::recording::{QUERY as RECORDED, Recording, read};

@@ -70,7 +70,7 @@ fn a_bounded_query_explains_bounds_and_costs() {
         "between -50000 and 900000.",
         "how many owners with data each controller has",
         // Two sides of the count and two of the relation, of 32 bits.
-        "about 9 ms at its controller, 0.17 ms at each controller that checks them, and 704 bytes",
+        "about 9 ms at its controller, 0.17 ms at the service and at each reader, who check them, and 704 bytes",
         "for 12 owners they take 9 kB per window",
         "One that lied and answers is named",
         "One that does not answer is not named, since that proves nothing",

@@ -74,7 +74,7 @@ fn is_absurd(seed: u64, number: u64) -> bool {
     (seed ^ number.wrapping_mul(0x9e37_79b9)).is_multiple_of(4)
 }
 
-/// One in five messages of a kind is lost.
+/// In half of the windows, all messages of one kind to one member are lost.
 fn losses(dice: &Dice) -> fn(u32, &ServiceMessage) -> bool {
     match dice.below(8) {
         0 => |to, message| to == 0 && matches!(message, ServiceMessage::Summons(_)),
