@@ -165,6 +165,7 @@ impl Sorted {
             course: Course::default(),
             crowd: Crowd::default(),
             said: false,
+            leaves_out: false,
         });
     }
 

@@ -203,8 +203,7 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
     let digits = match attribute.numeric_texts {
         0 => String::new(),
         some => format!(
-            ", though {some} have digits. Write those as numbers, or say `--measure {}` to leave them out",
-            worded(column)
+            ", though {some} have digits. Write those as numbers, or say `--outliers leave-out` if they may be left out"
         ),
     };
     let sentence = format!(
@@ -212,7 +211,7 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
         attribute.texts.len(),
     );
     let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
-    (texts > 0).then_some((sentence, many && !attribute.said))
+    (texts > 0).then_some((sentence, many && !attribute.said && !attribute.leaves_out))
 }
 
 /// A few texts, one after the other.

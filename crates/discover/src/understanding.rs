@@ -105,6 +105,7 @@ fn describe(attributes: &mut [Attribute], tally: &Tally, hints: &Hints) {
     for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
         attribute.said = hints.measure.contains(&attribute.column);
+        attribute.leaves_out = hints.outliers == Some(Outlying::LeaveOut);
         if !attribute.said {
             attribute.course = total.steps.course(&attribute.column, tally.owners, span);
         }

@@ -56,10 +56,11 @@ pub(crate) fn is_money(around: &str) -> bool {
 pub(crate) const LOCAL: &[&str] =
     &["local", "localtime", "lokal", "lokale", "lokalzeit", "ortszeit", "locale", "lokaal"];
 
-/// Words that say that a time is the end of something.
+/// Words that say that a time is the end of something, or of another thing.
 pub(crate) const ENDS: &[&str] = &[
-    "end", "ended", "ends", "ende", "bis", "to", "until", "till", "stop", "stopped", "stops",
-    "finish", "finished", "fin", "fine", "hasta", "expires", "close", "closed",
+    "end", "ended", "ends", "ending", "ende", "bis", "to", "until", "till", "stop", "stopped",
+    "stops", "finish", "finished", "fin", "fine", "hasta", "expires", "expiry", "close", "closed",
+    "due", "deadline", "next", "previous", "prev",
 ];
 
 /// A name that schemas and queries can use, different from `taken`.

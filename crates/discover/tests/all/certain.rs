@@ -3,7 +3,7 @@
 use crate::doubts::asks;
 use crate::{look, unit};
 use alpheus_discover::clock::Region;
-use alpheus_discover::{DiscoverError, Hints, Understanding, decimal_mark, understand};
+use alpheus_discover::{DiscoverError, Hints, Outlying, Understanding, decimal_mark, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -279,8 +279,8 @@ fn what_was_a_dead_end_has_an_answer() {
         let crp = if n % 6 == 0 { "<0.5".to_owned() } else { format!("{}.5", n % 70) };
         format!("{}.0,{},{crp}", 100 + n % 8, hour(n, 0))
     });
-    asks(&ids, "say `--measure crp` to leave them out");
-    let found = with(&ids, &Hints { measure: vec!["crp".to_owned()], ..Hints::default() });
+    asks(&ids, "say `--outliers leave-out` if they may be left out");
+    let found = with(&ids, &Hints { outliers: Some(Outlying::LeaveOut), ..Hints::default() });
     assert_eq!((found.owner.as_deref(), found.questions.len()), (Some("subject_id"), 0));
     assert_eq!(found.attributes[0].total.count, 200);
     let padded = rows("card_no;time;kwh", 240, |n| {
