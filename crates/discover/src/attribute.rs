@@ -35,4 +35,6 @@ pub struct Attribute {
     pub(crate) crowd: Crowd,
     /// Whether a person said that it is measured.
     pub(crate) said: bool,
+    /// Whether a person said that what is odd in it stands for a missing value.
+    pub(crate) leaves_out: bool,
 }

@@ -154,6 +154,32 @@ impl Spread {
             far.map(|(_, text, count)| (text.clone(), *count)).collect();
         Outliers { count: texts.iter().map(|(_, count)| count).sum(), texts, range }
     }
+
+    /// One or two numbers that lie farther from the others than twice as far as these from each
+    /// other, with the least and the greatest of the others.
+    #[must_use]
+    pub fn alone(&self) -> Option<(Vec<String>, (Decimal, Decimal))> {
+        const FEW: u64 = 2;
+        if self.seen < Self::MIN_NUMBERS {
+            return None;
+        }
+        let of = |far: &[(Decimal, String, u64)], other: &[(Decimal, String, u64)]| {
+            let farthest = other.first()?.0;
+            let cells = |at: usize| far[..at].iter().map(|(_, _, count)| count).sum::<u64>();
+            (1..far.len()).take_while(|at| cells(*at) <= FEW).find_map(|at| {
+                let (last, next) = (far[at - 1].0, far[at].0);
+                let (span, gap) = (distance(next, farthest), distance(last, next));
+                let texts = || far[..at].iter().map(|(_, text, _)| text.clone()).collect();
+                let range = (next.min(farthest), next.max(farthest));
+                (span > Decimal::ZERO && gap > span.times(2)).then(|| (texts(), range))
+            })
+        };
+        of(&self.high, &self.low).or_else(|| of(&self.low, &self.high))
+    }
+}
+
+fn distance(one: Decimal, other: Decimal) -> Decimal {
+    if one > other { one.minus(other) } else { other.minus(one) }
 }
 
 /// Keeps a number if it is among the ends.
@@ -259,6 +285,26 @@ mod tests {
         ] {
             assert_eq!(none.count, 0, "{:?}", none.texts);
         }
+    }
+
+    #[test]
+    fn one_or_two_numbers_far_from_all_others_are_alone() {
+        let alone = |numbers: &mut dyn Iterator<Item = i128>| {
+            let mut spread = Spread::default();
+            for digits in numbers {
+                spread.add(Decimal { digits, places: 0 }, &digits.to_string());
+            }
+            spread.alone().map(|(texts, (lo, hi))| (texts.join(" "), lo.digits, hi.digits))
+        };
+        let usual = || (0..100).map(|n| 60 + n % 41);
+        let said = |texts: &str| Some((texts.to_owned(), 60, 100));
+        assert_eq!(alone(&mut usual().chain([1_000_000])), said("1000000"));
+        assert_eq!(alone(&mut usual().chain([1_000_000, 999_000])), said("1000000 999000"));
+        assert_eq!(alone(&mut usual().chain([-700])), said("-700"));
+        for others in [vec![150], vec![1000, 1001, 1002], vec![]] {
+            assert_eq!(alone(&mut usual().chain(others)), None);
+        }
+        assert_eq!(alone(&mut (0..20).map(|n| 1 << n)), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use crate::hash::Map;
 use crate::number::Decimal;
+use crate::times::TimePlan;
+use crate::windows::SECOND;
 use time::OffsetDateTime;
 
 /// Parts of a time, as a column may repeat them.
@@ -89,6 +91,35 @@ impl Repeated {
         let varies = |at: &usize| self.ranges[*at].0 < self.ranges[*at].1;
         let found = (0..PARTS.len()).filter(|at| self.more[*at].is_some()).find(varies)?;
         (self.alive && self.rows >= MIN_ROWS).then_some(PARTS[found])
+    }
+}
+
+/// Rows at midnight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Midnights {
+    /// As hour 24 of the day before.
+    ends: u64,
+    begins: u64,
+}
+
+impl Midnights {
+    /// Adds a row's time, in microseconds since 1970 and as its text.
+    pub(crate) fn add(&mut self, micros: i64, plan: &TimePlan, text: &str) {
+        // Zones differ by quarters of an hour.
+        const QUARTER: i64 = 900 * SECOND;
+        if plan.days || micros % QUARTER != 0 {
+            return;
+        }
+        match plan.clock.ends_day(text) {
+            Some(true) => self.ends += 1,
+            Some(false) => self.begins += 1,
+            None => {}
+        }
+    }
+
+    /// Whether all are hour 24, so that hours go from 1 to 24.
+    pub(crate) fn are_ends(self) -> bool {
+        self.ends > 0 && self.begins == 0
     }
 }
 

@@ -4,6 +4,7 @@ use crate::attribute::Attribute;
 use crate::hints::{Hints, Outlying};
 use crate::number::is_grouped;
 use crate::owner::OwnerPlan;
+use crate::owner_words::{NUMBERS, is_id, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::sentinels::{Open, counts_money};
 use crate::sparse::Crowd;
@@ -12,10 +13,7 @@ use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::wide::Look;
-use crate::words::{
-    CODES, LENGTHS, NUMBERS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name,
-    worded, words,
-};
+use crate::words::{CODES, LENGTHS, TIMES, has, is, schema_name, worded, words};
 use crate::{kinds, sentinels, units, wide};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,6 +165,7 @@ impl Sorted {
             course: Course::default(),
             crowd: Crowd::default(),
             said: false,
+            leaves_out: false,
         });
     }
 

@@ -10,6 +10,7 @@ use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::Tally;
 use crate::times::TimePlan;
+use crate::units;
 use crate::windows::{DAY, SECOND};
 use crate::words::{has, worded};
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ pub(crate) fn questions(
     let open = |column: &&Column| {
         !hints.measure.contains(&column.name) && !hints.leave_out.contains(&column.name)
     };
-    found.extend(profile.columns.iter().filter(open).filter_map(units));
+    found.extend(profile.columns.iter().filter(open).filter_map(mixed_units));
     found
 }
 
@@ -143,13 +144,13 @@ pub(crate) fn rounds(
     ))
 }
 
-/// Asks about owners whose names differ only in capital letters and spaces, if they are many.
+/// Asks about owners whose names differ only in capital letters, spaces and zeros, if they are many.
 fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
     let alike = tally.owners - tally.spellings;
     let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
     (alike * 10 >= owners && hints.owner.is_none()).then(|| {
         format!(
-            "`{owner}` has {owners} names, but only {others} if capital letters and spaces do not matter. If there are {others} owners, write each name in one way, since a crowd would count them twice; else say `--owner {}`.",
+            "`{owner}` has {owners} names, but only {others} if capital letters, spaces and leading zeros do not matter. If there are {others} owners, write each name in one way, since a crowd would count them twice; else say `--owner {}`.",
             worded(owner)
         )
     })
@@ -220,9 +221,11 @@ fn headings(tally: &Tally) -> Option<String> {
 }
 
 /// Asks if the numbers of a column have different units.
-fn units(column: &Column) -> Option<String> {
+fn mixed_units(column: &Column) -> Option<String> {
     let written = &column.written;
-    let shares = written.around.keys().any(|around| around == "%") && written.bare > 0;
+    let with: u64 = written.around.values().sum();
+    let of_unit = |around: &String| units::is_written_out(around) && written.bare * 10 > with;
+    let shares = written.bare > 0 && written.around.keys().any(|own| own == "%" || of_unit(own));
     if !column.is_number() || (written.around.len() < 2 && !shares) {
         return None;
     }

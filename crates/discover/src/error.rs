@@ -54,10 +54,12 @@ pub enum DiscoverError {
         elapsed: String,
     },
     /// A column that is not in the file.
-    #[error("the file has no column {name:?}; its columns are: {columns}")]
+    #[error("the file has no column {name:?}{meant}; its columns are: {columns}")]
     NoColumn {
         /// The name that was given.
         name: String,
+        /// What may be meant, as a part of the sentence.
+        meant: String,
         /// The names that there are.
         columns: String,
     },
@@ -95,7 +97,7 @@ pub enum DiscoverError {
     )]
     DecimalLoses {
         /// The mark.
-        mark: char,
+        mark: String,
         /// The columns.
         columns: String,
     },

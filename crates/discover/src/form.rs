@@ -37,6 +37,7 @@ pub struct Form {
     /// Whether cells may lack at the end of a row.
     pub ragged: bool,
     /// What stands before the decimals.
+    #[serde(with = "crate::decimal_mark")]
     pub decimal: char,
     /// What stands between thousands.
     pub thousands: Option<char>,

@@ -62,7 +62,21 @@ impl Hints {
     ) -> Result<usize, DiscoverError> {
         names.clone().position(|other| other == name).ok_or_else(|| DiscoverError::NoColumn {
             name: name.to_owned(),
+            meant: nearest(name, names.clone())
+                .map_or_else(String::new, |own| format!(": did you mean `{own}`?")),
             columns: names.take(40).collect::<Vec<_>>().join(", "),
         })
     }
+}
+
+/// The column whose name is most like what was written, if one is.
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let wanted = plain(name);
+    let distance = |own: &&str| strsim::osa_distance(&wanted, &plain(own));
+    let best = names.min_by_key(distance)?;
+    (distance(&best) <= (wanted.chars().count() / 2).clamp(1, 3)).then_some(best)
 }

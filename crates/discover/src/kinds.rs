@@ -10,6 +10,7 @@ use crate::scan::{Scanned, scan};
 use crate::tally::Values;
 use crate::times::{TimePlan, join};
 use crate::totals::{is_total, seems_total};
+use crate::units;
 use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
 
@@ -124,7 +125,7 @@ pub(crate) fn questions(
     let left_out = |column: &Column| hints.leave_out.contains(&column.name);
     let open = |column: &&Column| is_category(column) && !left_out(column);
     let named: Vec<&Column> = profile.columns.iter().filter(open).collect();
-    let pairs = pairs(attributes, &named, own);
+    let pairs = pairs((attributes, profile), &named, own);
     let said = |pair: &Pair<'_>| hints.measure.iter().any(|own| own == pair.value);
     let asked = pairs.iter().find(|pair| !said(pair));
     let mut found: Vec<String> =
@@ -156,7 +157,7 @@ struct Pair<'a> {
 
 /// All that there may be, the likeliest first.
 fn pairs<'a>(
-    attributes: &'a [Attribute],
+    (attributes, profile): (&'a [Attribute], &'a Profile),
     named: &[&'a Column],
     owner: Option<&'a Column>,
 ) -> Vec<Pair<'a>> {
@@ -172,6 +173,7 @@ fn pairs<'a>(
         pair(readings(attributes), kind, mixed as fn(&str, &Column) -> String),
         pair(money(attributes), unit(), mixed),
         pair(money(attributes), signs, unsigned),
+        beside_units(attributes, profile, &named().collect::<Vec<_>>()),
     ];
     all.into_iter().flatten().collect()
 }
@@ -249,6 +251,48 @@ fn names_units(column: &Column) -> bool {
     let named = name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
     let named = named || has(&column.name, CURRENCIES);
     named && column.distinct() <= MAX_KINDS
+}
+
+/// A column of several units, and the numbers beside it: those before it, else behind it, else the
+/// first of the file.
+fn beside_units<'a>(
+    attributes: &'a [Attribute],
+    profile: &'a Profile,
+    named: &[&'a Column],
+) -> Option<Pair<'a>> {
+    let numbers = || attributes.iter().filter(|own| own.values == Values::Number);
+    let measured = |column: &Column| numbers().find(|own| own.column == column.name);
+    let kind = *named.iter().find(|column| holds_units(column))?;
+    let at = profile.columns.iter().position(|column| column.name == kind.name)?;
+    let (before, behind) = (profile.columns.get(at.wrapping_sub(1)), profile.columns.get(at + 1));
+    let near = before.and_then(measured).or_else(|| behind.and_then(measured));
+    let value = near.or_else(|| numbers().next())?;
+    Some(Pair { value: &value.column, kind, asks: several_units })
+}
+
+/// Whether all texts of a column are units, or most if its name says so.
+fn holds_units(column: &Column) -> bool {
+    const MAX: usize = 10;
+    let known = column.texts.keys().filter(|text| units::is_written_out(text)).count();
+    let all = column.texts.len();
+    // One letter each may be sexes or grades.
+    let long = column.texts.keys().any(|text| text.chars().count() > 1);
+    let texts = column.numbers == 0 && !column.many_texts && (2..=MAX).contains(&all);
+    texts && if names_units(column) { known * 2 >= all } else { known == all && long }
+}
+
+/// Asks about numbers with several units in the column beside them.
+fn several_units(value: &str, kind: &Column) -> String {
+    const SHOWN: usize = 4;
+    let mut units: Vec<&str> = kind.texts.keys().map(String::as_str).collect();
+    units.sort_unstable();
+    let more = if units.len() > SHOWN { " and others" } else { "" };
+    units.truncate(SHOWN);
+    let (name, word) = (&kind.name, worded(value));
+    format!(
+        "`{name}` has several units beside `{value}`: {}{more}. A sum would mix these. Convert the numbers to one unit, or say `--measure {word}` if they may be added up.",
+        units.join(", ")
+    )
 }
 
 /// Whether a column has two texts, which say whether an amount comes or goes.

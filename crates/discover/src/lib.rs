@@ -5,7 +5,7 @@
 //! it. What cannot be known is said, and what matters besides is a question
 //! ([`Understanding::questions`]): nothing is guessed in silence. All numbers are exact decimals.
 //!
-//! - [`form`], [`encoding`], [`cells`], [`number`], [`clock`]: how a file is written; what reads
+//! - [`form`], [`encoding`], [`cells`], [`number`], [`decimal_mark`], [`clock`]: how a file is written; what reads
 //!   recordings uses these too,
 //! - [`times`]: which columns are the time,
 //! - [`write`](mod@write): the files that an understanding becomes.
@@ -17,6 +17,7 @@ pub mod cells;
 pub mod clock;
 mod columns;
 mod constant;
+pub mod decimal_mark;
 mod distinct;
 mod doubts;
 pub mod encoding;
@@ -27,6 +28,7 @@ pub mod form;
 mod hash;
 mod hints;
 mod kinds;
+mod levels;
 mod load;
 mod marks;
 mod melt;
@@ -38,6 +40,7 @@ mod rounds;
 mod scan;
 mod sentinels;
 mod sparse;
+mod spellings;
 mod steps;
 mod table;
 pub mod times;
@@ -53,6 +56,8 @@ pub mod write;
 pub use error::DiscoverError;
 pub use hints::{Hints, Outlying};
 mod owner;
+mod owner_words;
+mod pairs;
 mod say;
 mod tally;
 mod understand;

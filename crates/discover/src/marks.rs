@@ -1,10 +1,12 @@
 //! Which marks numbers have in a file: decided from all cells of a sample.
 
 use crate::cells::{Delimiter, Row};
+use crate::decimal_mark::BOTH;
 use crate::form::MISSING;
 use crate::number::{Marks, is_grouped, minus_elsewhere};
 use crate::units;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands around numbers in some files.
 const AROUND: [&str; 22] = [
@@ -57,13 +59,15 @@ pub(crate) fn decide(
     delimiter: Delimiter,
     forced: Option<char>,
 ) -> Decision {
-    let units = units_in_cells(rows, width);
-    let mut around: Vec<String> = units.values().cloned().collect();
+    let CellUnits { units, mixed: several } = units_in_cells(rows, width);
+    let mut around: Vec<String> =
+        units.values().chain(several.values().flatten()).cloned().collect();
     around.sort_unstable();
     around.dedup();
     // Of two units, one may be the end of the other.
     around.sort_by_key(|unit| std::cmp::Reverse(unit.len()));
-    let mut columns = votes(rows, &units, width, &mut around);
+    let with_units: BTreeSet<usize> = units.keys().chain(several.keys()).copied().collect();
+    let mut columns = votes(rows, &with_units, width, &mut around);
     if !points_before_decimals(delimiter) {
         columns.iter_mut().for_each(Votes::without_clocks);
     }
@@ -85,35 +89,40 @@ pub(crate) fn decide(
         (false, false) if grouped[1] > 0 => ',',
         (false, false) => undecided(&columns, either, delimiter, &mut open),
     };
-    let other = usize::from(decimal == ',');
-    let mark = MARKS[other];
     if forced.is_none() && comma > 0 && point == 0 && columns.iter().any(Votes::may_have_points) {
         open = Some(beside());
     }
-    let thousands = if grouped[other] > 0 || either[other] > 0 {
-        Some(mark)
-    } else if sum(|votes| votes.spaced) > 0 {
-        Some(' ')
-    } else if sum(|votes| votes.ticked) > 0 {
-        Some('\'')
-    } else {
-        None
-    };
+    let thousands = between_thousands(&columns, decimal);
     Decision { marks: Marks { decimal, thousands, around }, open, units }
+}
+
+/// What stands between thousands, if this stands before decimals.
+fn between_thousands(columns: &[Votes], decimal: char) -> Option<char> {
+    let sum = |of: &dyn Fn(&Votes) -> u64| columns.iter().map(of).sum::<u64>();
+    let other = usize::from(decimal == ',');
+    if decimal == BOTH {
+        None
+    } else if sum(&|votes| votes.thousands[other] + votes.either[other]) > 0 {
+        Some(MARKS[other])
+    } else if sum(&|votes| votes.spaced) > 0 {
+        Some(' ')
+    } else {
+        (sum(&|votes| votes.ticked) > 0).then_some('\'')
+    }
 }
 
 /// What each column says; notes what stands around numbers.
 fn votes(
     rows: &[Row<'_>],
-    units: &BTreeMap<usize, String>,
+    with_units: &BTreeSet<usize>,
     width: usize,
     around: &mut Vec<String>,
 ) -> Vec<Votes> {
     let mut columns = vec![Votes::default(); width];
     for row in rows {
         for (at, (votes, cell)) in columns.iter_mut().zip(row).enumerate() {
-            let unit = units.get(&at);
-            let inner = unit.and_then(|unit| cell.strip_suffix(unit.as_str())).map(str::trim);
+            let unit = with_units.get(&at).and_then(|_| unit_behind(cell));
+            let inner = unit.and_then(|unit| cell.strip_suffix(unit)).map(str::trim);
             votes.count(bare(inner.unwrap_or(cell), around));
         }
     }
@@ -122,19 +131,37 @@ fn votes(
     columns
 }
 
-/// The unit behind the numbers of a column's cells, such as the `bpm` in `72 bpm`, if nearly all
-/// have the same.
-fn units_in_cells(rows: &[Row<'_>], width: usize) -> BTreeMap<usize, String> {
-    let mut found = BTreeMap::new();
+/// Units behind the numbers of cells, by column.
+struct CellUnits {
+    /// Such as the `bpm` in `72 bpm`, if nearly all cells have the same.
+    units: BTreeMap<usize, String>,
+    /// Several, or one that many cells lack, if nearly all cells are numbers with or without one.
+    mixed: BTreeMap<usize, BTreeSet<String>>,
+}
+
+fn units_in_cells(rows: &[Row<'_>], width: usize) -> CellUnits {
+    let (mut units, mut mixed) = (BTreeMap::new(), BTreeMap::new());
     for at in 0..width {
         let cells = || rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty());
         let Some(unit) = cells().find_map(|cell| unit_behind(cell)) else { continue };
+        let most = |count: usize| count * 100 >= cells().count() * SHARE;
         let same = cells().filter(|cell| unit_behind(cell) == Some(unit)).count();
-        if same * 100 >= cells().count() * SHARE {
-            found.insert(at, unit.to_owned());
+        let with = cells().filter(|cell| unit_behind(cell).is_some()).count();
+        if most(same) && with < same + 2 {
+            units.insert(at, unit.to_owned());
+            continue;
+        }
+        let bare = |cell: &&Cow<'_, str>| {
+            cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+                && cell.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c))
+        };
+        // One cell of many may be a slip.
+        if with * 50 >= cells().count() && with > 1 && most(with + cells().filter(bare).count()) {
+            let all = cells().filter_map(|cell| unit_behind(cell)).map(str::to_owned);
+            mixed.insert(at, all.collect());
         }
     }
-    found
+    CellUnits { units, mixed }
 }
 
 /// The known unit behind a number: one letter alone only behind a space.
@@ -188,11 +215,11 @@ pub(crate) fn unknown(mark: char) -> String {
 }
 
 fn mixed() -> String {
-    "Some numbers have a decimal point and others a decimal comma, so some of them may be read wrongly. Say which it is with `--decimal`.".to_owned()
+    "Some numbers have a decimal point and others a decimal comma, so some of them may be read wrongly. Say which it is with `--decimal`, or `--decimal both` if each stands before decimals.".to_owned()
 }
 
 fn beside() -> String {
-    "Some columns have a decimal comma, and in another each number has a `.` before exactly three digits, as in 9.137: thousands, or decimals that another program wrote. They are read as thousands. Say `--decimal ,` if that is right; else write the column with commas, as its file's other columns.".to_owned()
+    "Some columns have a decimal comma, and in another each number has a `.` before exactly three digits, as in 9.137: thousands, or decimals that another program wrote. They are read as thousands. Say `--decimal ,` if that is right, or `--decimal both` if they are decimals.".to_owned()
 }
 
 /// The text within what stands around a number; notes what that was.

@@ -1,5 +1,6 @@
 //! Numbers as people write them: decimal comma, thousands marks, signs around them. Exact.
 
+use crate::decimal_mark::BOTH;
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -16,7 +17,8 @@ const MAX_PLACES: u8 = 40;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Marks {
-    /// What stands before the decimals: `.` or `,`.
+    /// What stands before the decimals: `.` or `,`, or both.
+    #[serde(with = "crate::decimal_mark")]
     pub decimal: char,
     /// What stands between thousands, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +43,7 @@ impl Marks {
         if text.is_empty() || text.len() > MAX_BYTES {
             return None;
         }
-        if self.decimal == '.' && is_plain(text) {
+        if self.decimal != ',' && is_plain(text) {
             return Some(Cow::Borrowed(text));
         }
         if !self.may_be(text) {
@@ -60,7 +62,11 @@ impl Marks {
             Some(mark) => self.without(&text, usual(mark))?,
             None => text,
         };
-        let plain = if self.decimal == '.' { joined } else { pointed(&joined, self.decimal)? };
+        let plain = match self.decimal {
+            '.' => joined,
+            BOTH => joined.replacen(',', ".", 1),
+            mark => pointed(&joined, mark)?,
+        };
         is_plain(&plain).then_some(Cow::Owned(plain))
     }
 
@@ -81,6 +87,15 @@ impl Marks {
     fn bare<'a>(&self, text: &'a str) -> &'a str {
         let mut text = text.trim();
         for around in &self.around {
+            // `m` is a unit behind a space, and in `m5` a part of a name.
+            if let [letter] = around.as_bytes()
+                && letter.is_ascii_alphabetic()
+            {
+                let inner = text.strip_suffix(around.as_str());
+                text =
+                    inner.filter(|own| own.ends_with(char::is_whitespace)).unwrap_or(text).trim();
+                continue;
+            }
             text = text.strip_prefix(around.as_str()).unwrap_or(text);
             text = text.strip_suffix(around.as_str()).unwrap_or(text).trim();
         }
@@ -394,6 +409,23 @@ mod tests {
             ("NaN", None),
         ] {
             assert_eq!(plain(&usual, text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn units_of_one_letter_stand_behind_and_both_marks_before_decimals() {
+        let meters = Marks { around: vec!["m".into()], ..Marks::default() };
+        for (text, expected) in [("413 m", Some("413")), ("m5", None), ("5m", None)] {
+            assert_eq!(plain(&meters, text).as_deref(), expected, "{text}");
+        }
+        let both = Marks { decimal: BOTH, ..Marks::default() };
+        for (text, expected) in [
+            ("9.137", Some("9.137")),
+            ("-9,26", Some("-9.26")),
+            ("7", Some("7")),
+            ("1.234,5", None),
+        ] {
+            assert_eq!(plain(&both, text).as_deref(), expected, "{text}");
         }
     }
 

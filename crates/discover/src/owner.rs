@@ -5,14 +5,14 @@ use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
 use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
+use crate::owner_words::{is_id, names_a_number, owner_score};
+use crate::pairs;
 use crate::persons::{self, offers};
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{
-    FLAGS, KINDS, TIMES, has, is, is_id, names_a_number, owner_score, worded, words,
-};
+use crate::words::{FLAGS, KINDS, TIMES, has, is, worded, words};
 use std::collections::BTreeSet;
 
 /// Columns that are tried.
@@ -61,7 +61,7 @@ pub(crate) fn find(
         Some("none") => return plan(None, Vec::new(), Vec::new()),
         Some(name) => {
             let at = hints.position(name, table.names.iter().map(String::as_str))?;
-            if profile.columns[at].is_number() && profile.columns[at].fractional {
+            if profile.columns[at].is_number() && profile.columns[at].decimals {
                 return Err(DiscoverError::OwnerMeasures { name: name.to_owned() });
             }
             return plan(Some(at), Vec::new(), Vec::new());
@@ -70,10 +70,13 @@ pub(crate) fn find(
     }
     let candidates = candidates(profile, table, time);
     if let Some(best) = by_name(profile, &candidates) {
-        let (notes, questions) = rivals(profile, &candidates, best);
+        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best));
         return plan(Some(best), notes, questions);
     }
     let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    if let Some(best) = column.filter(|_| questions.is_empty()) {
+        questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
+    }
     questions.extend(in_few_rows(profile, time));
     if column.is_none() && questions.is_empty() {
         questions.extend(persons::in_rows(profile, time));
@@ -303,39 +306,6 @@ fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// Asks about two columns of one thing, such as where a trip starts and ends: neither says whose
-/// a row is.
-fn ends(profile: &Profile, best: usize) -> Option<String> {
-    let own = &profile.columns[best].name;
-    let other = profile.columns.iter().find(|column| are_ends(own, &column.name))?;
-    let (name, word) = (&other.name, worded(own));
-    Some(format!(
-        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so perhaps neither names its owner. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
-    ))
-}
-
-/// Whether two names differ in one word alone, which says the direction.
-fn are_ends(one: &str, other: &str) -> bool {
-    const ENDS: [(&str, &str); 9] = [
-        ("start", "end"),
-        ("from", "to"),
-        ("origin", "destination"),
-        ("source", "destination"),
-        ("src", "dst"),
-        ("pickup", "dropoff"),
-        ("departure", "arrival"),
-        ("sender", "receiver"),
-        ("von", "nach"),
-    ];
-    let (one, other) = (words(one), words(other));
-    let mut differing = one.iter().zip(&other).filter(|(a, b)| a != b);
-    let pair = differing.next();
-    let are = |(a, b): (&String, &String)| {
-        ENDS.iter().any(|(from, to)| (a == from && b == to) || (a == to && b == from))
-    };
-    one.len() == other.len() && differing.next().is_none() && pair.is_some_and(are)
-}
-
 /// Whether a name ends as that of a number, and no other word says what it names.
 fn is_vague(name: &str) -> bool {
     let mut words = words(name);
@@ -360,8 +330,16 @@ fn cases(profile: &Profile, best: usize) -> Option<String> {
 }
 
 /// Other columns that may be meant: what to say, and what to ask.
-fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> (Vec<String>, Vec<String>) {
-    let open = ends(profile, best).or_else(|| cases(profile, best));
+fn rivals(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    (candidates, best): (&[usize], usize),
+) -> (Vec<String>, Vec<String>) {
+    let rows = (text, &table.form);
+    let open = pairs::ends(rows, profile, best, &time.columns)
+        .or_else(|| pairs::numbered_within(rows, profile, best))
+        .or_else(|| cases(profile, best));
     if let Some(question) = open {
         return (Vec::new(), vec![question]);
     }

@@ -1,9 +1,10 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
 use crate::kinds::QUANTITIES;
+use crate::owner_words::{is_id, owner_score};
 use crate::profile::{Column, Profile};
 use crate::times::TimePlan;
-use crate::words::{FLAGS, KINDS, MONEY, READINGS, TIMES, has, is, is_id, owner_score, worded};
+use crate::words::{FLAGS, KINDS, MONEY, READINGS, TIMES, has, is, worded};
 
 /// Columns that are offered.
 const OFFERED: usize = 3;

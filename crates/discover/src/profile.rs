@@ -6,6 +6,7 @@ use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
+use crate::owner_words::{is_id, owner_score};
 use crate::scan::{Scanned, scan};
 use crate::totals::seems_total;
 use crate::words::{WEEK, YEARS};
@@ -29,8 +30,10 @@ pub(crate) struct Column {
     pub numbers: u64,
     /// Cells that are yes, no, true or false.
     pub booleans: u64,
-    /// Whether all numbers are integers.
+    /// Whether some number has a point, and whether one has another digit than 0 behind it.
     pub fractional: bool,
+    /// See above.
+    pub decimals: bool,
     /// Digits of the shortest and the longest integer.
     pub digits: Option<(usize, usize)>,
     /// The least and the greatest number that cannot stand for a missing one.
@@ -263,9 +266,10 @@ impl Column {
             self.ascends = self.ascends && value >= before;
         }
         self.before = Some(value);
+        self.written.exponents += u64::from(plain.contains(['e', 'E']));
         if value.places > 0 || plain.contains('.') {
             self.fractional = true;
-            self.written.exponents += u64::from(plain.contains(['e', 'E']));
+            self.decimals |= value.digits % 10i128.saturating_pow(value.places.into()) != 0;
             self.written.point(plain);
         } else {
             let length = plain.trim_start_matches(['+', '-']).len();
@@ -448,6 +452,11 @@ pub(crate) fn profile(text: &str, form: &Form, names: &[String]) -> Profile {
         }
         true
     });
+    for column in &mut profile.columns {
+        // Programs write whole numbers as 100.0 where one is missing.
+        column.fractional &=
+            column.decimals || !(is_id(&column.name) || owner_score(&column.name) > 0);
+    }
     profile
 }
 

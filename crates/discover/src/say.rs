@@ -2,6 +2,7 @@
 
 use crate::attribute::Attribute;
 use crate::clock::{Region, words};
+use crate::number::{Decimal, scaled_text};
 use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
@@ -15,6 +16,9 @@ const MAX_REFUSED_PER_MILLE: u64 = 1;
 
 /// Rows without a time that are a title or a sum, however short the file.
 const MAX_UNTIMED: u64 = 5;
+
+/// What to say of hours from 1 to 24.
+const ENDS_OF_INTERVALS: &str = "Days end with 24:00 and none begins with 0:00, so a time may be the end of the interval that was measured: hour 1 is then the one before 1:00. Each reading counts in the window that begins at its time, which is one interval later. Write the beginning of each interval in the file if that matters, such as 0 for hour 1.";
 
 impl Understanding {
     /// Whether something cannot be known that matters.
@@ -107,6 +111,9 @@ impl Understanding {
             tally.repeated,
             "at local times that a clock change repeats; the file does not say which of the two hours each belongs to, so all are in the first, and none in the second",
         );
+        if tally.midnights.are_ends() {
+            self.notes.push(ENDS_OF_INTERVALS.to_owned());
+        }
         self.say_refused();
     }
 
@@ -151,19 +158,8 @@ impl Understanding {
         for attribute in &self.attributes {
             let column = &attribute.column;
             notes.extend(left_out(attribute));
-            if !attribute.texts.is_empty() {
-                let texts: u64 = attribute.texts.values().sum();
-                let sentence = format!(
-                    "`{column}` has {texts} cells that are not numbers ({} different texts); they are treated as missing values and left out{}.",
-                    attribute.texts.len(),
-                    if attribute.numeric_texts > 0 {
-                        format!(", though {} have digits", attribute.numeric_texts)
-                    } else {
-                        String::new()
-                    }
-                );
-                let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
-                if many { &mut matters } else { &mut notes }.push(sentence);
+            if let Some((sentence, open)) = texts(attribute) {
+                if open { &mut matters } else { &mut notes }.push(sentence);
             }
             notes.extend(course(column, attribute.course));
             if attribute.outliers.count > 0 {
@@ -173,7 +169,13 @@ impl Understanding {
                     if count == 1 { ("1 value", "its row") } else { ("values", "their rows") };
                 let values =
                     if count == 1 { values.to_owned() } else { format!("{count} {values}") };
-                matters.push(format!("`{column}` has {values} far from all others. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Say `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
+                let listed = listed(attribute.outliers.texts.iter().map(|(text, _)| text));
+                matters.push(format!("`{column}` has {values} far from all others: {listed}. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Say `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
+            }
+            let said = format!("`{column}` has the number ");
+            let known = self.notes.iter().any(|own| own.starts_with(&said));
+            if attribute.outliers.count == 0 && !known {
+                notes.extend(alone(attribute));
             }
             let scale = attribute.bounds().scale;
             if scale < attribute.total.places {
@@ -192,6 +194,44 @@ impl Understanding {
         self.questions.append(&mut matters);
         self.notes.append(&mut notes);
     }
+}
+
+/// What to say of texts among numbers, and whether it matters.
+fn texts(attribute: &Attribute) -> Option<(String, bool)> {
+    let column = &attribute.column;
+    let texts: u64 = attribute.texts.values().sum();
+    let digits = match attribute.numeric_texts {
+        0 => String::new(),
+        some => format!(
+            ", though {some} have digits. Write those as numbers, or say `--outliers leave-out` if they may be left out"
+        ),
+    };
+    let sentence = format!(
+        "`{column}` has {texts} cells that are not numbers ({} different texts); they are treated as missing values and left out{digits}.",
+        attribute.texts.len(),
+    );
+    let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
+    (texts > 0).then_some((sentence, many && !attribute.said && !attribute.leaves_out))
+}
+
+/// A few texts, one after the other.
+fn listed<'t>(texts: impl Iterator<Item = &'t String> + Clone) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<&str> = texts.clone().take(SHOWN).map(String::as_str).collect();
+    let more = if texts.count() > SHOWN { " and others" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// What to say of one or two numbers far from all others that bounds take in.
+fn alone(attribute: &Attribute) -> Option<String> {
+    let (texts, (least, most)) = attribute.total.spread.alone()?;
+    let text = |own: Decimal| scaled_text(&own.digits.to_string(), usize::from(own.places));
+    let (column, numbers) = (&attribute.column, texts.join(" and "));
+    Some(format!(
+        "`{column}` has {numbers}, far from all others, which are {} to {}. They count as numbers and widen the bounds. Correct them in the file if they are mistakes.",
+        text(least),
+        text(most)
+    ))
 }
 
 /// What to say of readings that are months or years apart, which no window is.

@@ -1,7 +1,7 @@
 //! Counts and exact sums over all rows, once it is known how to read them.
 
 use crate::bounds::Spread;
-use crate::calendar::{Days, Repeated};
+use crate::calendar::{Days, Midnights, Repeated};
 use crate::cells::Row;
 use crate::clock::{Local, Region};
 use crate::form::{Form, Missing, distinct};
@@ -99,11 +99,13 @@ pub struct Tally {
     /// The hours of the day that occur, one bit each, at the zone of the file; none where each
     /// time has its own.
     pub(crate) hours: u32,
+    /// Whether midnights are written as hour 24.
+    pub(crate) midnights: Midnights,
     /// The days of all rows.
     pub(crate) days: Days,
     /// Owners.
     pub owners: u64,
-    /// The same, if names that differ in capital letters and spaces are one.
+    /// The same, if names that differ in capital letters, spaces and zeros are one.
     pub(crate) spellings: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
@@ -301,19 +303,9 @@ impl Tally {
         self.attendance = owners.values().map(Owner::days).collect();
         self.rows_at_once = rows_at_once(owners);
         self.owners = owners.len() as u64;
-        self.spellings = spellings(owners.keys());
+        self.spellings = crate::spellings::count(owners.keys());
         self.most_rows = owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     }
-}
-
-/// How many names there are, if capital letters and spaces are all the same.
-fn spellings<'n>(names: impl Iterator<Item = &'n String>) -> u64 {
-    let hashes = Hashes::default();
-    let plain = |name: &String| {
-        let signs = name.chars().filter(|c| !c.is_whitespace());
-        hashes.of(signs.flat_map(char::to_lowercase).collect::<String>())
-    };
-    names.map(plain).collect::<Set<u64>>().len() as u64
 }
 
 /// How many rows nearly each owner has at each time, if several.
@@ -406,6 +398,7 @@ impl Counter<'_> {
         self.tally.rows += 1;
         let local_seconds = self.local_seconds(micros);
         self.tally.hours |= local_seconds.map_or(0, |own| 1 << own.div_euclid(3600).rem_euclid(24));
+        self.tally.midnights.add(micros, self.time, &self.joined);
         self.tally.days.add(micros.div_euclid(DAY * SECOND));
         self.tally.out_of_range += u64::from(!(0..LIMIT).contains(&micros));
         let known = match self.owners.get_mut(owner) {
@@ -419,9 +412,7 @@ impl Counter<'_> {
         self.tally.count_repeated(repeats, below);
         self.tally.skipped += u64::from(local == Local::Skipped);
         self.tally.repeated += u64::from(local == Local::Repeated);
-        self.tally.span = Some(
-            self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))),
-        );
+        self.tally.span = with(self.tally.span, micros);
         known.before.resize(self.wanted.len(), None);
         let columns = self.wanted.iter().zip(&self.own_missing);
         let columns = columns.zip(self.tally.totals.iter_mut().zip(&mut known.before));
@@ -461,6 +452,11 @@ impl Counter<'_> {
     }
 }
 
+/// A range with one more value.
+fn with<T: Ord + Copy>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
+    Some(range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))))
+}
+
 impl Total {
     /// Counts a cell; its number, if it is one.
     fn count(&mut self, cell: &str, values: Values, marks: &Marks) -> Option<Decimal> {
@@ -485,9 +481,7 @@ impl Total {
                 self.sum.add(value);
                 self.spread.add(value, cell);
                 self.places = self.places.max(value.places);
-                self.range = Some(
-                    self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))),
-                );
+                self.range = with(self.range, value);
                 return Some(value);
             }
         }

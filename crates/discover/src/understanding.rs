@@ -3,11 +3,13 @@
 use crate::attribute::Attribute;
 use crate::bounds::Outliers;
 use crate::columns::{Sorted, lost};
+use crate::decimal_mark;
 use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
 use crate::hints::{Hints, Outlying};
+use crate::levels;
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
 use crate::sparse;
@@ -85,6 +87,8 @@ pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverE
     }
     leave_parts_of_times(&mut sorted, &mut tally, hints);
     questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
+    let known = (&sorted.attributes[..], &sorted.wanted[..]);
+    questions.extend(levels::asked((&text, &table.form), owner.column, known, hints));
     let crowds = sparse::find((&text, &table.form), (&time, owner.column), &sorted.wanted, &tally);
     for (attribute, crowd) in sorted.attributes.iter_mut().zip(crowds) {
         attribute.crowd = crowd;
@@ -101,6 +105,7 @@ fn describe(attributes: &mut [Attribute], tally: &Tally, hints: &Hints) {
     for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
         attribute.said = hints.measure.contains(&attribute.column);
+        attribute.leaves_out = hints.outliers == Some(Outlying::LeaveOut);
         if !attribute.said {
             attribute.course = total.steps.course(&attribute.column, tally.owners, span);
         }
@@ -117,7 +122,10 @@ fn check_decimal(text: &str, table: &Table, forced: &Profile) -> Result<(), Disc
         return Ok(());
     }
     let names: Vec<String> = columns.iter().take(8).map(|name| format!("`{name}`")).collect();
-    Err(DiscoverError::DecimalLoses { mark: table.form.decimal, columns: names.join(", ") })
+    Err(DiscoverError::DecimalLoses {
+        mark: decimal_mark::text(table.form.decimal),
+        columns: names.join(", "),
+    })
 }
 
 /// Why no row has a time that can be read.

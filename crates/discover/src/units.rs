@@ -24,6 +24,58 @@ pub(crate) fn is_unit(text: &str) -> bool {
         || (text.contains(compound) && text.len() <= 16 && !text.contains(':'))
 }
 
+/// Units of medicine and of trade, which hardly stand at the end of a name.
+const OTHERS: &[&str] = &[
+    "dl",
+    "mmol/l",
+    "umol/l",
+    "µmol/l",
+    "μmol/l",
+    "nmol/l",
+    "pmol/l",
+    "mmol/mol",
+    "ng/ml",
+    "ug/ml",
+    "iu/l",
+    "u/l",
+    "miu/l",
+    "meq/l",
+    "mg/dl",
+    "g/dl",
+    "oz",
+    "fl oz",
+    "stone",
+    "st",
+    "pounds",
+    "pound",
+    "kilograms",
+    "kilogram",
+    "gram",
+    "kilometers",
+    "kilometres",
+    "kilometer",
+    "meter",
+    "meters",
+    "metres",
+    "mile",
+    "yd",
+    "yards",
+    "fahrenheit",
+    "kelvin",
+    "liter",
+    "litre",
+    "liters",
+];
+
+/// Whether a text can hardly be anything but a unit: a known one, or one of two that are known,
+/// such as `km/h`.
+pub(crate) fn is_written_out(text: &str) -> bool {
+    let lower = text.trim().to_lowercase();
+    let known = |unit: &str| KNOWN.contains(&unit) || OTHERS.contains(&unit);
+    let both = |(above, below): (&str, &str)| known(above) && known(below);
+    known(&lower) || lower.split_once('/').is_some_and(both)
+}
+
 /// The unit that a column's name ends with, if it does.
 #[must_use]
 pub(crate) fn of_name(name: &str) -> Option<String> {

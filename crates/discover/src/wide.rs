@@ -4,9 +4,10 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::kinds::QUANTITIES;
 use crate::number::Decimal;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::tally::CountedColumn;
-use crate::words::{CODES, MONEY, READINGS, has, owner_score, worded};
+use crate::words::{CODES, MONEY, READINGS, has, worded};
 
 /// Columns of one name with different numbers that may each be somebody's.
 const MIN_OWNERS: usize = 8;

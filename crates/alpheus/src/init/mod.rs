@@ -10,7 +10,7 @@ mod noise;
 
 use alpheus_discover::clock::{Region, Unit};
 use alpheus_discover::write::{Files, Understood};
-use alpheus_discover::{Hints, Outlying, Understanding, understand};
+use alpheus_discover::{Hints, Outlying, Understanding, decimal_mark, understand};
 use alpheus_input::files::read_rows;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -84,8 +84,8 @@ pub struct FileFacts {
     /// The time zone of times that do not state one, such as UTC, +02:00 or Europe/Berlin
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub zone: Option<String>,
-    /// The decimal separator
-    #[arg(long, value_name = ". or ,")]
+    /// The decimal separator: `.` or `,`, or `both` if columns differ
+    #[arg(long, value_name = "MARK", value_parser = decimal)]
     pub decimal: Option<char>,
     /// The day comes before the month
     #[arg(long, conflicts_with = "month_first")]
@@ -100,12 +100,17 @@ pub struct FileFacts {
     #[arg(long, value_name = "COLUMN")]
     pub leave_out: Vec<String>,
     /// How to treat outliers, and marks such as 990: widen the bounds to include them, or treat
-    /// them as missing
+    /// them, and bounds such as <5, as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
     /// Keep rows on days far from all others: their times are right
     #[arg(long)]
     pub keep_far_days: bool,
+}
+
+/// What stands before decimals.
+fn decimal(text: &str) -> Result<char, &'static str> {
+    decimal_mark::read(text).ok_or("expected `.`, `,` or `both`")
 }
 
 /// How to treat values far from all others.
@@ -251,9 +256,6 @@ impl FileFacts {
                 Some(Region::parse(text).ok_or_else(wrong)?)
             }
         };
-        if self.decimal.is_some_and(|mark| !matches!(mark, '.' | ',')) {
-            return Err(Failure::new(Category::Usage, "expected `.` or `,`").at("--decimal"));
-        }
         if let Some(format) = self.time_format.as_ref().filter(|text| Unit::parse(text).is_none()) {
             alpheus_discover::clock::Format::new(format)
                 .map_err(|error| Failure::new(Category::Usage, error).at("--time-format"))?;

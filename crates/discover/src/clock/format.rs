@@ -319,6 +319,15 @@ impl Moment {
         !end_of_day && !noon
     }
 
+    /// Whether it is written as hour 24, and not as hour 0; none if it is no midnight.
+    pub(crate) fn ends_day(&self) -> Option<bool> {
+        const DAY: i64 = 86_400 * SECOND;
+        match self.time_of_day() {
+            0 => Some(false),
+            time => (time == DAY).then_some(true),
+        }
+    }
+
     /// The same with day and month exchanged; none if that is no date, or the same.
     #[must_use]
     pub fn exchanged(&self) -> Option<Moment> {

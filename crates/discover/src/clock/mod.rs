@@ -47,4 +47,10 @@ impl Clock {
             }
         }
     }
+
+    /// Whether a text at midnight is hour 24 of the day before; none if it is no midnight.
+    pub(crate) fn ends_day(&self, text: &str) -> Option<bool> {
+        let Clock::Formats(formats, _) = self else { return None };
+        formats.iter().find_map(|format| format.read(text))?.ends_day()
+    }
 }

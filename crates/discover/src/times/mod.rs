@@ -1,6 +1,7 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
+mod beside;
 mod order;
 mod parts;
 mod zone;
@@ -62,23 +63,26 @@ pub(crate) struct Candidate {
     pub columns: Vec<usize>,
     pub formats: Vec<Vec<String>>,
     pub unit: Option<Unit>,
+    /// Other columns that hold whole times too.
+    pub others: Vec<(usize, Vec<String>)>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
 }
 
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
-        Candidate { columns, formats, unit: None, notes: Vec::new(), questions: Vec::new() }
+        let (others, notes, questions) = (Vec::new(), Vec::new(), Vec::new());
+        Candidate { columns, formats, unit: None, others, notes, questions }
+    }
+
+    /// Takes the format that a person states.
+    fn read_with(&mut self, format: &str) {
+        self.unit = Unit::parse(format).filter(|_| self.columns.len() == 1);
+        self.formats = if self.unit.is_some() { Vec::new() } else { vec![vec![format.to_owned()]] };
     }
 
     fn count(column: usize, unit: Unit) -> Candidate {
-        Candidate {
-            columns: vec![column],
-            formats: Vec::new(),
-            unit: Some(unit),
-            notes: Vec::new(),
-            questions: Vec::new(),
-        }
+        Candidate { unit: Some(unit), ..Candidate::text(vec![column], Vec::new()) }
     }
 }
 
@@ -93,17 +97,17 @@ pub(crate) fn find(
     hints: &Hints,
 ) -> Result<TimePlan, DiscoverError> {
     let mut found = columns(profile, table, hints)?;
+    beside::ask((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
-        found.unit = Unit::parse(format).filter(|_| found.columns.len() == 1);
-        found.formats = if found.unit.is_some() { Vec::new() } else { vec![vec![format.clone()]] };
+        found.read_with(format);
     }
     add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
-    let Candidate { columns, formats, unit, mut notes, mut questions } = found;
+    let Candidate { columns, formats, unit, mut notes, mut questions, .. } = found;
     let days = only_days(&columns, &formats, unit, profile);
-    let mut zone = zone_of(&names, table, hints);
+    let (mut zone, open_zone) = zone_of((&columns, &names), (table, profile), hints);
     if days && zone != Zone::Unstated {
         notes.push(DAYS.to_owned());
         zone = Zone::Fixed(Region::default(), OF_UTC);
@@ -123,10 +127,10 @@ pub(crate) fn find(
     let view = order::View { text, form: &table.form, columns: &columns, says };
     let formats = order::decide(&view, formats, hints, &mut notes, &mut questions);
     if formats.is_empty() {
-        let name = names.join(" + ");
-        return Err(DiscoverError::UnreadableTime { name });
+        return Err(DiscoverError::UnreadableTime { name: names.join(" + ") });
     }
     let in_value = formats.iter().all(Format::has_offset);
+    questions.extend(open_zone.filter(|_| !in_value && !days));
     questions.extend(differing(&formats, &zone, hints));
     if hints.time.is_empty() && !formats.iter().any(Format::has_hour) {
         questions.extend(unused_clock(profile, &columns));
@@ -137,10 +141,20 @@ pub(crate) fn find(
     Ok(TimePlan { columns, clock, zone, days, looks_like, notes, questions })
 }
 
-fn zone_of(names: &[&str], table: &Table, hints: &Hints) -> Zone {
-    match &hints.zone {
-        Some(region) => Zone::Fixed(region.clone(), "you said so"),
-        None => zone::find(names, &table.above),
+/// The zone of times, with what to ask about it.
+fn zone_of(
+    (columns, names): (&[usize], &[&str]),
+    (table, profile): (&Table, &Profile),
+    hints: &Hints,
+) -> (Zone, Option<String>) {
+    if let Some(region) = &hints.zone {
+        return (Zone::Fixed(region.clone(), "you said so"), None);
+    }
+    let units = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
+    let says: Vec<&str> = names.iter().copied().chain(units).collect();
+    match zone::find(&says, &table.above) {
+        (Zone::Unstated, asked) => zone::in_column(profile).unwrap_or((Zone::Unstated, asked)),
+        found => found,
     }
 }
 

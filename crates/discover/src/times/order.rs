@@ -44,9 +44,11 @@ struct Weight {
     days_exchanged: u64,
     /// Rows whose day and month can be exchanged.
     exchangeable: u64,
-    /// Steps of less than a day, and of more than twenty.
+    /// Steps of less than a day, of just a day, of more than twenty, and of most of a year.
     small_steps: u64,
+    day_steps: u64,
     large_steps: u64,
+    year_steps: u64,
 }
 
 /// The order of a format whose date is digits alone and may be read in another order.
@@ -156,12 +158,15 @@ fn by_rows(
     notes: &mut Vec<String>,
     questions: &mut Vec<String>,
 ) -> Vec<Format> {
-    let fits = |(_, weight): &&&(Order, Weight)| {
+    let fits = |(order, weight): &&&(Order, Weight)| {
         let others = tied.iter().filter(|(_, other)| !std::ptr::eq(other, weight));
         others.clone().all(|(_, other)| {
             let sorted = weight.back * 50 <= weight.read && other.back > 5 + 5 * weight.back;
             let close = weight.large_steps == 0 && other.large_steps > 1 && weight.small_steps > 20;
-            sorted || (close && weight.back <= other.back)
+            // Rows of day after day in the order of ISO dates, or of the same day of many years.
+            let iso = *order == Order::Year && weight.back == 0 && weight.large_steps == 0;
+            let daily = iso && weight.day_steps > 5 && other.year_steps > 5;
+            sorted || daily || (close && weight.back <= other.back)
         })
     };
     if let Some((order, _)) = tied.iter().find(fits).copied() {
@@ -173,9 +178,13 @@ fn by_rows(
         notes.push(format!("No date has a day above 12; {says} is assumed to come first, since the rows are then in order."));
         return of_order(all, *order);
     }
-    questions.push(
-        "No date has a day above 12, and the order of the rows does not show whether the day or the month comes first. Say `--day-first` or `--month-first`.".to_owned(),
-    );
+    let year = all.iter().find(|format| order(format.text()) == Some(Order::Year));
+    let year = year.map_or_else(String::new, |format| {
+        format!(", or `--time-format '{}'` if the year does", format.text())
+    });
+    questions.push(format!(
+        "No date has a day above 12, and the order of the rows does not show whether the day or the month comes first. Say `--day-first` or `--month-first`{year}."
+    ));
     let usual = tied.iter().find(|(order, _)| *order == Order::Day).or(tied.first());
     usual.map_or_else(Vec::new, |(order, _)| of_order(all, *order))
 }
@@ -277,7 +286,9 @@ impl Weight {
             self.days_exchanged += (exchanged - last_exchanged).unsigned_abs();
             let step = (time - last).abs();
             self.small_steps += u64::from(step > 0 && step < DAY);
+            self.day_steps += u64::from(step == DAY);
             self.large_steps += u64::from(step > 20 * DAY);
+            self.year_steps += u64::from(step > 300 * DAY);
         }
     }
 }

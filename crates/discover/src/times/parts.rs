@@ -86,11 +86,15 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
     let mut found = Candidate::text(vec![best.column], vec![best.formats.clone()]);
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
-        found
-            .notes
-            .push(format!("`{name}` holds times too; the time of a row is taken from `{own}`."));
+        found.notes.push(taken_from(name, own));
+        found.others.push((other.column, other.formats.clone()));
     }
     Some(found)
+}
+
+/// Says which of several columns has the time.
+pub(super) fn taken_from(other: &str, own: &str) -> String {
+    format!("`{other}` holds times too; the time of a row is taken from `{own}`.")
 }
 
 /// How little a column's name says that it is the time of a reading, and not of a change to its
@@ -360,6 +364,7 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
 fn is_timelike(column: &Column, has_header: bool) -> bool {
     has(&column.name, TIMES)
         || is(&column.name, &["t"])
+        || words_of(&column.name).last().is_some_and(|word| word == "at")
         || (!has_header && column.ascends && column.distinct() > 1)
 }
 

@@ -2,11 +2,13 @@
 
 use super::Zone;
 use crate::clock::{Region, words};
+use crate::profile::{Column, Profile};
+use crate::words::{LOCAL, has, worded};
 
-/// Looks for a zone.
-pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
+/// Looks for a zone; with what to ask about it.
+pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
     if let Some(region) = names.iter().find_map(|name| region(name)) {
-        return Zone::Fixed(region, "the column's name says so");
+        return (Zone::Fixed(region, "the column's name says so"), None);
     }
     let legend = names.iter().find_map(|name| {
         let line = above.iter().find(|line| {
@@ -20,10 +22,144 @@ pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
             .iter()
             .any(|word| lower.contains(word))
     };
-    match legend.or_else(|| above.iter().filter(zone).find_map(|line| region(line))) {
-        Some(region) => Zone::Fixed(region, "a line above the table says so"),
-        None => Zone::Unstated,
+    let named = legend.or_else(|| above.iter().filter(zone).find_map(|line| region(line)));
+    if let Some(region) = named {
+        return (Zone::Fixed(region, ABOVE), None);
     }
+    let said: Vec<Said> = above.iter().filter_map(|line| of_times(line)).collect();
+    let sure = said.iter().find(|said| matches!(said, Said::Zone(_)));
+    match sure.or(said.first()) {
+        Some(Said::Zone(region)) => (Zone::Fixed(region.clone(), ABOVE), None),
+        Some(Said::Perhaps(region)) => {
+            (Zone::Fixed(region.clone(), ABOVE), Some(perhaps(&region.text())))
+        }
+        Some(Said::Local) => (Zone::Unstated, Some(IS_LOCAL.to_owned())),
+        None => (Zone::Unstated, None),
+    }
+}
+
+/// What says a zone.
+const ABOVE: &str = "a line above the table says so";
+/// Asks about the zone of local times.
+const IS_LOCAL: &str = "A line above the table says that times are local, but not where. They are read as UTC. Name the place with `--zone`, such as `--zone Europe/Berlin`, or say `--zone UTC` if they are in UTC.";
+
+fn perhaps(zone: &str) -> String {
+    format!(
+        "A line above the table has the zone {zone} beside a time, which may not be that of the rows. Their times are read in this zone. Say `--zone {zone}` if that is right, or name another."
+    )
+}
+
+/// What a line above the table says of times.
+#[derive(Clone, Debug, PartialEq)]
+enum Said {
+    /// They are in this zone.
+    Zone(Region),
+    /// Some time is.
+    Perhaps(Region),
+    /// They are local.
+    Local,
+}
+
+/// What says that a line is about times.
+const TIMES: &[&str] = &[
+    "time",
+    "times",
+    "timestamp",
+    "timestamps",
+    "zeit",
+    "zeiten",
+    "uhrzeit",
+    "uhrzeiten",
+    "zeitangabe",
+    "zeitangaben",
+    "zeitstempel",
+    "heure",
+    "heures",
+    "horaire",
+    "hora",
+    "horas",
+    "ora",
+    "orario",
+    "tijd",
+    "tijden",
+    "clock",
+];
+/// Words between these and the zone.
+const BETWEEN: &[&str] = &[
+    "in",
+    "is",
+    "are",
+    "as",
+    "all",
+    "given",
+    "shown",
+    "the",
+    "ist",
+    "sind",
+    "als",
+    "alle",
+    "angegeben",
+    "jeweils",
+    "nach",
+    "en",
+    "est",
+    "sont",
+    "son",
+    "sono",
+    "zijn",
+];
+
+/// What a line says of times: `Zeit: MEZ`, `All times in UTC+1`, `Times are local`.
+fn of_times(line: &str) -> Option<Said> {
+    let joined = joined(line);
+    let sign = |c: char| {
+        c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '[' | ']' | '=' | '#' | '"')
+    };
+    let word = |word: &str| word.trim_end_matches([':', '.', '-']).to_owned();
+    let all: Vec<String> = joined.split(sign).map(word).filter(|word| !word.is_empty()).collect();
+    let is = |word: &String, list: &[&str]| list.contains(&word.to_lowercase().as_str());
+    let behind = |at: usize| all[at + 1..].iter().find(|word| !is(word, BETWEEN));
+    let before = |at: usize| at.checked_sub(1).map(|at| &all[at]);
+    let times = || (0..all.len()).filter(|at| is(&all[*at], TIMES));
+    let near = || times().flat_map(|at| behind(at).into_iter().chain(before(at)));
+    if let Some(region) = near().find_map(|word| region(word)) {
+        return Some(if all.iter().any(|word| is_moment(word)) {
+            Said::Perhaps(region)
+        } else {
+            Said::Zone(region)
+        });
+    }
+    let local = near().any(|word| is(word, LOCAL));
+    let local = local || all.iter().any(|word| is(word, &["ortszeit", "lokalzeit"]));
+    local.then(|| region(line).map_or(Said::Local, Said::Zone))
+}
+
+/// Whether a word is a date or a time of day, such as that of an export.
+fn is_moment(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    word.starts_with(|c: char| c.is_ascii_digit()) && (digits >= 4 || word.contains(':'))
+}
+
+/// The zone in a column beside the times that has a place in each row, and what to ask if these
+/// differ.
+pub(super) fn in_column(profile: &Profile) -> Option<(Zone, Option<String>)> {
+    const NAMES: &[&str] = &["tz", "timezone", "zone", "zeitzone"];
+    let place = |text: &String| text.contains('/') && Region::parse(text).is_some();
+    let fits = |column: &&Column| {
+        let all = column.texts.values().sum::<u64>() == profile.rows && !column.many_texts;
+        all && has(&column.name, NAMES) && column.texts.keys().all(place)
+    };
+    let column = profile.columns.iter().find(fits)?;
+    if let [only] = column.texts.keys().collect::<Vec<_>>().as_slice() {
+        let region = Region::parse(only)?;
+        return Some((Zone::Fixed(region, "a column says so"), None));
+    }
+    let (name, word) = (&column.name, worded(&column.name));
+    let asked = format!(
+        "`{name}` has {} different zones, but source.yaml has one for all rows. Write times in UTC, such as 2024-05-01T12:30:00Z, or with their offsets. Say `--zone UTC --leave-out {word}` if they are in UTC already.",
+        column.distinct()
+    );
+    Some((Zone::Unstated, Some(asked)))
 }
 
 /// A zone in a text: a place such as `Europe/Berlin`, or an offset.
@@ -125,6 +261,7 @@ mod tests {
             assert_eq!(in_name(name), seconds, "{name}");
         }
         let above = ["HH  = time (HH uur/hour, UT. 12 UT=13 MET".to_owned()];
+        let find = |names: &[&str], above: &[String]| find(names, above).0;
         assert!(matches!(find(&["YYYYMMDD", "HH"], &above), Zone::Fixed(Region::Fixed(0), _)));
         assert!(matches!(
             find(&["t"], &["Time zone: UTC+01:00".to_owned()]),
@@ -142,5 +279,31 @@ mod tests {
             );
         }
         assert_eq!(find(&["t"], &["Station EST 4".to_owned()]), Zone::Unstated);
+    }
+
+    #[test]
+    fn lines_above_say_the_zone_of_times() {
+        let zone = |text: &str| Some(Said::Zone(Region::parse(text).unwrap()));
+        for (line, expected) in [
+            ("# Netz: Wetter Nord, Zeit: MEZ", zone("+01:00")),
+            ("Alle Zeiten in MEZ", zone("+01:00")),
+            ("Zeit: UTC+1", zone("+01:00")),
+            ("Zeit: UTC + 1", zone("+01:00")),
+            ("All times are given in UTC.", zone("UTC")),
+            ("times (CET/CEST)", zone("Europe/Berlin")),
+            ("MEZ-Zeit", None),
+            ("Time: Europe/Vienna", zone("Europe/Vienna")),
+            ("UTC time", zone("UTC")),
+            ("Times are local", Some(Said::Local)),
+            ("local time", Some(Said::Local)),
+            ("Alle Angaben in Ortszeit", Some(Said::Local)),
+            ("Local time (UTC-5)", zone("-05:00")),
+            ("Report time UTC: 2024-03-01 10:00", Some(Said::Perhaps(Region::Fixed(0)))),
+            ("Time: 10:30", None),
+            ("These time series are inhomogeneous because of station relocations", None),
+            ("Station EST 4", None),
+        ] {
+            assert_eq!(of_times(line), expected, "{line}");
+        }
     }
 }

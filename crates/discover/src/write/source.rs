@@ -2,6 +2,7 @@
 
 use super::{Draft, comment, quoted};
 use crate::clock::{Clock, Format, Unit};
+use crate::decimal_mark;
 use crate::encoding::Encoding;
 use crate::form::Form;
 use crate::times::Zone;
@@ -84,7 +85,7 @@ fn form(form: &Form) -> String {
         line("comment", &quoted(&mark.to_string()), "rows that begin with it are skipped");
     }
     if form.decimal != '.' {
-        line("decimal", &quoted(&form.decimal.to_string()), "");
+        line("decimal", &quoted(&decimal_mark::text(form.decimal)), "");
     }
     if let Some(mark) = form.thousands {
         line("thousands", &quoted(&mark.to_string()), "");

@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test's way to fail")]
 
 mod any_bytes;
+mod certain;
 mod codes;
 mod courses;
 mod doubts;

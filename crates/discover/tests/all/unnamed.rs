@@ -127,7 +127,10 @@ fn lists_in_cells_and_names_in_two_spellings_are_asked_about() {
             format!("{first}ob{},{},{}", n % 12 / 2, time(n), n * 37 % 900)
         })
     };
-    asks(&of(240), "`User` has 12 names, but only 6 if capital letters and spaces do not matter");
+    asks(
+        &of(240),
+        "`User` has 12 names, but only 6 if capital letters, spaces and leading zeros do not matter",
+    );
     assert_eq!(look(of(0)).questions, [""; 0]);
 }
 

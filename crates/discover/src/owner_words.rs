@@ -1,0 +1,323 @@
+//! How strongly a column's name says that it tells whose a reading is.
+
+use crate::words::{FLAGS, IDS, has, words};
+
+/// How strongly a word says that a column tells whose a reading is.
+const OWNERS: &[(u32, &[&str])] = &[
+    (
+        100,
+        &[
+            "user",
+            "userid",
+            "uid",
+            "person",
+            "personid",
+            "subject",
+            "subjectid",
+            "patient",
+            "patientid",
+            "participant",
+            "participantid",
+            "pid",
+            "respondent",
+            "owner",
+            "customer",
+            "customerid",
+            "client",
+            "clientid",
+            "member",
+            "athlete",
+            "rider",
+            "driver",
+            "student",
+            "employee",
+            "player",
+            "household",
+            "householdid",
+            "lclid",
+            "animal",
+            "individual",
+            "account",
+            "responseid",
+            "volunteer",
+            "who",
+            "wer",
+            "caller",
+            "msisdn",
+            "imsi",
+            "subscriber",
+            "worker",
+            "kunde",
+            "proband",
+            "teilnehmer",
+            "nutzer",
+            "vid",
+            "resident",
+            "fahrer",
+            "haushalt",
+            "mitarbeiter",
+            "versuchsperson",
+            "utilisateur",
+            "menage",
+            "ménage",
+            "foyer",
+            "abonné",
+            "usuario",
+            "usuário",
+            "paciente",
+            "hogar",
+            "cliente",
+            "utente",
+            "paziente",
+            "gebruiker",
+            "huishouden",
+            "klant",
+        ],
+    ),
+    (
+        80,
+        &[
+            "station",
+            "stations",
+            "stationsid",
+            "sensor",
+            "sensorid",
+            "stationid",
+            "stationname",
+            "stn",
+            "site",
+            "siteid",
+            "siteno",
+            "sitename",
+            "location",
+            "locationid",
+            "meter",
+            "meterid",
+            "nmi",
+            "mote",
+            "moteid",
+            "node",
+            "nodeid",
+            "ip",
+            "host",
+            "hostname",
+            "house",
+            "home",
+            "building",
+            "dwelling",
+            "apartment",
+            "room",
+            "vehicle",
+            "vehicleid",
+            "bus",
+            "car",
+            "trip",
+            "tripid",
+            "plant",
+            "well",
+            "buoy",
+            "gauge",
+            "segment",
+            "segmentid",
+            "messstelle",
+            "standort",
+            "zaehler",
+            "zähler",
+            "estacion",
+            "estación",
+            "place",
+            "spot",
+            "shop",
+            "store",
+            "stream",
+            "streamid",
+            "plate",
+            "vessel",
+            "mmsi",
+            "turbine",
+            "inverter",
+            "fahrzeug",
+            "wohnung",
+            "gebäude",
+            "zählpunkt",
+            "capteur",
+            "compteur",
+            "vehicule",
+            "véhicule",
+            "medidor",
+            "contador",
+            "vivienda",
+            "vehículo",
+            "sensore",
+            "contatore",
+            "stazione",
+            "voertuig",
+            "meetpunt",
+        ],
+    ),
+    (
+        60,
+        &[
+            "id",
+            "gerät",
+            "dispositivo",
+            "appareil",
+            "device",
+            "deviceid",
+            "devid",
+            "mac",
+            "imei",
+            "serial",
+            "logger",
+            "probe",
+            "tagid",
+            "beacon",
+            "bike",
+            "bikeid",
+            "karte",
+            "cardno",
+            "cardnr",
+            "cardid",
+            "cardnumber",
+            "cardserial",
+            "rfid",
+            "rfidtag",
+            "badge",
+            "badgeno",
+            "badgeid",
+            "chipkarte",
+            "tarjeta",
+            "carte",
+        ],
+    ),
+    (
+        50,
+        &[
+            "country", "region", "city", "county", "state", "land", "district", "zone", "area",
+            "province",
+        ],
+    ),
+];
+
+/// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
+/// words counts by each of them and by both together. What ends in another word, such as `user
+/// agent`, says something about the owner, and so does a flag or a type.
+pub(crate) fn owner_score(name: &str) -> u32 {
+    let words = words(name);
+    let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
+    let within = |list: &[&str], word: &String| list.contains(&word.as_str());
+    let ends = words.iter().last().into_iter().chain(pairs.last());
+    let owners = |word: &String| OWNERS.iter().any(|(_, list)| within(list, word));
+    let stems: Vec<String> = words.last().map_or_else(Vec::new, |word| stems(word));
+    let names = ends.into_iter().any(|word| owners(word) || within(IDS, word));
+    let names = names || stems.iter().any(owners);
+    if !names || words.iter().any(|word| within(FLAGS, word)) {
+        return 0;
+    }
+    let all = || words.iter().chain(&pairs).chain(&stems);
+    let fits = |list: &[&str]| all().any(|word| within(list, word));
+    OWNERS.iter().find(|(_, list)| fits(list)).map_or(0, |(score, _)| *score)
+}
+
+/// What is left of a compound without its end: `zähler` of `zählernummer`, `kunde` of
+/// `kundennr`.
+fn stems(word: &str) -> Vec<String> {
+    const ENDS: &[&str] = &["nummer", "nr", "kennung", "name", "code", "id"];
+    const JOINTS: &[&str] = &["", "n", "en", "s"];
+    let rests = ENDS.iter().filter_map(|end| word.strip_suffix(end));
+    rests
+        .flat_map(|rest| JOINTS.iter().filter_map(move |joint| rest.strip_suffix(joint)))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Words of numbers that identify.
+const IDENTIFYING: &[&str] = &[
+    "phone",
+    "telephone",
+    "telefon",
+    "mobile",
+    "zip",
+    "zipcode",
+    "postcode",
+    "plz",
+    "iban",
+    "isbn",
+    "ean",
+    "barcode",
+    "sku",
+    "serial",
+    "imei",
+    "imsi",
+    "msisdn",
+    "caller",
+    "callee",
+    "mrn",
+    "vin",
+    "account",
+    "konto",
+    "blz",
+    "bic",
+    "swift",
+    "kostenstelle",
+    "version",
+    "invoice",
+    "ticket",
+    "case",
+    "rechnung",
+    "card",
+    "karte",
+    "rfid",
+    "badge",
+];
+
+/// Whether a name ends as those of numbers that identify.
+pub(crate) fn is_id(name: &str) -> bool {
+    const ENDS: &[&str] = &["no", "nr", "num", "number", "code", "version"];
+    /// Compounds such as `Kontonummer`.
+    const COMPOUNDS: &[&str] = &["nummer", "kennung", "kennziffer", "kennzahl", "nbr"];
+    let mut words = words(name);
+    let last = words.pop().unwrap_or_default();
+    let before = words.pop().filter(|_| ENDS.contains(&last.as_str()));
+    // `PULocationID`, and not `HUMID`.
+    let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
+    (last.ends_with("id") && owner_score(&last) > 0)
+        || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
+        || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
+        || marked
+        || IDENTIFYING.contains(&last.as_str())
+        || before.is_some_and(|word| IDENTIFYING.contains(&word.as_str()))
+}
+
+/// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
+/// is a number of something.
+pub(crate) fn names_a_number(name: &str) -> bool {
+    words(name).len() == 1 || has(name, NUMBERS)
+}
+
+/// Words that say that a column numbers things.
+pub(crate) const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_owners_and_of_numbers_that_identify_are_known() {
+        assert_eq!(owner_score("Survey ResponseID"), 100);
+        assert_eq!(owner_score("STATIONS_ID"), 80);
+        assert_eq!(owner_score("response time"), 0);
+        assert!(names_a_number("site_no") && !names_a_number("meter reading"));
+        assert_eq!(owner_score("subject#"), 100);
+        assert_eq!((owner_score("STN"), owner_score("stream")), (80, 80));
+        assert_eq!(owner_score("Source Device ID"), 60);
+        for other in
+            ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]
+        {
+            assert_eq!(owner_score(other), 0, "{other}");
+        }
+        assert!(is_id("PULocationID") && is_id("user_id") && is_id("Phone") && !is_id("humid"));
+        assert!(is_id("phone_number") && is_id("ID") && !is_id("HUMID"));
+        assert!(!is_id("mobile_data_mb") && !is_id("phone_battery"));
+    }
+}

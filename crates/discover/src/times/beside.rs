@@ -1,0 +1,126 @@
+//! Two columns of times that differ by what zones differ by: one of them is local, or has a false
+//! zone.
+
+use super::Candidate;
+use crate::clock::Format;
+use crate::form::Form;
+use crate::hash::Map;
+use crate::profile::Profile;
+use crate::scan::{Scanned, scan};
+use crate::words::{ENDS, LOCAL, has, worded};
+use std::borrow::Cow;
+
+/// Rows that are read, and those that prove it.
+const SAMPLE: u64 = 300_000;
+const MIN_ROWS: u64 = 5;
+/// Zones differ by multiples of it, and by no more than the farthest, in seconds.
+const QUARTER: i64 = 900;
+const FARTHEST: i64 = 14 * HOUR;
+const HOUR: i64 = 3600;
+/// Different offsets at most.
+const MAX_SHIFTS: usize = 48;
+
+/// Asks which of two columns has the time, if they differ by the offset of a zone and no name says
+/// which is in UTC. Takes the one whose name does not say that it is local, or the only one that
+/// states its zone.
+pub(super) fn ask((text, form): (&str, &Form), profile: &Profile, found: &mut Candidate) {
+    let [column] = found.columns.as_slice() else { return };
+    let own = (*column, formats(found.formats.first().map_or(&[], Vec::as_slice)));
+    let name = |at: usize| profile.columns[at].name.as_str();
+    for (at, texts) in std::mem::take(&mut found.others) {
+        let other = (at, formats(&texts));
+        let says = |list: &[&str]| (has(name(own.0), list), has(name(at), list));
+        let (utc, local, ends) = (says(&["utc", "gmt"]), says(LOCAL), says(ENDS));
+        // From and until.
+        if utc.0 != utc.1 || ends.0 != ends.1 {
+            continue;
+        }
+        let Some(shifts) = shifts((text, form), &own, &other, local.0 != local.1) else { continue };
+        let zoned = |formats: &[Format]| formats.iter().all(Format::has_offset);
+        let (zoned, other_zoned) = (zoned(&own.1), zoned(&other.1));
+        let better = if local.0 == local.1 { !zoned && other_zoned } else { local.0 };
+        if better {
+            (found.columns, found.formats) = (vec![at], vec![texts]);
+            found.notes = vec![super::parts::taken_from(name(own.0), name(at))];
+        }
+        let sure = match better {
+            true => other_zoned && !zoned,
+            false => zoned && !other_zoned,
+        };
+        if !sure {
+            let (taken, left) = if better { (at, own.0) } else { (own.0, at) };
+            let both = zoned && other_zoned;
+            found.questions.push(question((name(taken), name(left)), &shifts, both));
+        }
+        return;
+    }
+}
+
+fn formats(texts: &[String]) -> Vec<Format> {
+    texts.iter().filter_map(|text| Format::new(text).ok()).collect()
+}
+
+/// By how many seconds the times of one column are later than those of another, if zones differ so:
+/// by the same in all rows, or by two numbers where clocks change; by several if names say that one
+/// of them is local.
+fn shifts(
+    (text, form): (&str, &Form),
+    (own, formats): &(usize, Vec<Format>),
+    (other, others): &(usize, Vec<Format>),
+    local: bool,
+) -> Option<Vec<i64>> {
+    let (mut counts, mut rows, mut both): (Map<i64, u64>, u64, u64) = (Map::default(), 0, 0);
+    let read = |row: &[Cow<'_, str>], at: usize, formats: &[Format]| {
+        let cell = row.get(at).map_or("", AsRef::as_ref);
+        formats.iter().find_map(|format| format.read(cell)?.micros(0))
+    };
+    scan(text, form, |_, scanned| {
+        let Scanned::Row(row) = scanned else { return true };
+        rows += 1;
+        if let (Some(from), Some(to)) = (read(row, *own, formats), read(row, *other, others)) {
+            both += 1;
+            *counts.entry((to - from) / 1_000_000).or_default() += 1;
+        }
+        rows < SAMPLE && counts.len() <= MAX_SHIFTS
+    });
+    let mut counts: Vec<(i64, u64)> = counts.into_iter().collect();
+    counts.sort_unstable_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let (mut usual, mut known) = (Vec::new(), 0);
+    for (shift, count) in &counts {
+        if known * 50 < both * 49 {
+            usual.push(*shift);
+            known += count;
+        }
+    }
+    usual.sort_unstable();
+    let of_zone = |shift: &i64| shift % QUARTER == 0 && shift.abs() <= FARTHEST;
+    let of_clocks = match usual.as_slice() {
+        [0] | [] => false,
+        [_] => true,
+        [one, two] => local || (two - one == HOUR && one * two > 0),
+        _ => local,
+    };
+    let enough = both >= MIN_ROWS && both * 10 >= rows * 9 && counts.len() <= MAX_SHIFTS;
+    (enough && of_clocks && usual.iter().all(of_zone)).then_some(usual)
+}
+
+fn question((taken, left): (&str, &str), shifts: &[i64], stated: bool) -> String {
+    let length = |seconds: &i64| match (seconds.abs() / HOUR, seconds.abs() % HOUR / 60) {
+        (1, 0) => "1 hour".to_owned(),
+        (hours, 0) => format!("{hours} hours"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    };
+    let how = match shifts {
+        [one] => format!("by {} in all rows", length(one)),
+        [one, two] => format!("by {} or {}", length(one), length(two)),
+        several => format!("by {} different offsets", several.len()),
+    };
+    let zone = match stated {
+        true => "though both state a zone, so one of these is false",
+        false => "and no name says which",
+    };
+    let (own, other) = (worded(taken), worded(left));
+    format!(
+        "The times of `{taken}` and `{left}` differ {how}, as times in different zones do, {zone}. `{taken}` is read. Say `--time {own}` if that is right, or `--time {other}` if not; if it is local and states no zone, name the zone with `--zone` too."
+    )
+}
