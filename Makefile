@@ -462,12 +462,12 @@ rust:
 compiler: rust
 	@$(call need,cc:gcc cc:libc6-dev)
 
-# The pass's guide needs a real nginx, curl and Python, clocks are set by faketime, and valgrind
-# counts instructions. Without them tests say that they are skipped, so a machine that is not
-# ours to change still passes.
+# The pass's guide needs a real nginx, curl and Python, clocks are set by faketime, valgrind counts
+# instructions, and Prometheus answers the dashboard's queries. Without them tests say that they are
+# skipped, so a machine that is not ours to change still passes.
 .PHONY: web
 web:
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(call need,nginx:nginx-light faketime:faketime curl:curl valgrind:valgrind $(PYTHON):python3); fi
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(call need,nginx:nginx-light faketime:faketime curl:curl valgrind:valgrind prometheus:prometheus $(PYTHON):python3); fi
 
 # librdkafka is built from its source, and takes the system's OpenSSL.
 .PHONY: librdkafka

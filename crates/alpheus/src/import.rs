@@ -1,7 +1,7 @@
 //! `alpheus import`: a schema and policies from a data contract of another standard.
 
 use alpheus_input::tables::print_json;
-use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::failure::{Blame, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, read_text, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_standards::{Import, Report};
@@ -34,23 +34,15 @@ pub struct Args {
     /// The table that becomes schema.yaml; by default the first
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Accept a guessed schema if the contract defines no attributes
-    #[arg(long)]
+    /// Has no effect: an earlier build asked it of contracts that define no attributes.
+    #[arg(long, hide = true)]
     pub yes: bool,
 }
-
-/// A schema was written that the contract does not determine.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the contract names nothing that can be an attribute, so the files that were written are a guess"
-)]
-struct GuessError;
 
 /// Runs the command.
 ///
 /// # Errors
-/// If the contract cannot be read, or a file cannot be written. If a schema is a guess,
-/// without `--yes`: then the files are there all the same.
+/// If the contract cannot be read, or a file cannot be written.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let text = read_text(&args.contract)?;
     let import = alpheus_standards::import(&text, args.table.as_deref());
@@ -59,11 +51,6 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let said = summary(&import.report, &args.output);
     let mut out = std::io::stdout().lock();
     let _ = printed(out.write_all(said.as_bytes()).and_then(|()| out.flush()))?;
-    if import.report.is_guess && !args.yes {
-        let failure = Failure::new(Category::Undecided, GuessError);
-        let help = "import the file that has the properties, or write the schema's attributes yourself; `--yes` accepts it";
-        return Err(failure.at(args.contract.display().to_string()).with_help(help));
-    }
     Ok(())
 }
 

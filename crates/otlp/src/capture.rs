@@ -74,7 +74,7 @@ pub enum CaptureError {
     )]
     Malformed,
     /// Nothing in it.
-    #[error("the file has no metrics; capture some with a collector's file exporter")]
+    #[error("the file has no metrics; capture some with `alpheus otlp capture`")]
     Empty,
 }
 

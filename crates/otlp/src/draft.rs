@@ -278,7 +278,7 @@ impl Writer {
             );
         }
         if own.kind == Kind::Exponential {
-            let why = "buckets are added up to powers of two; negative values have one bucket";
+            let why = "buckets are added up to powers of two, or of a larger base if they are coarser; values beyond the captured buckets and four more are in `_below` and `_above`; negative values have one bucket";
             self.carry(&format!("{path}.positive"), metric, why);
         }
     }

@@ -6,8 +6,8 @@
 //! - [`series`]: what a point adds to what was counted before it,
 //! - [`mapping`]: which attributes of a schema a metric becomes,
 //! - [`intake`]: makes what arrives durable, [`receiver`]: takes it over HTTP and gRPC,
-//! - [`capture`], [`draft`], [`import`]: a schema from what was seen,
-//! - [`receive`]: the running receiver.
+//! - [`recorder`], [`record`], [`capture`], [`draft`], [`import`]: a schema from what was seen,
+//! - [`doors`], [`receive`]: the running receiver.
 //!
 //! # Privacy
 //! What arrives lies in the receiver's state in the clear until it is encrypted, and what is known
@@ -15,6 +15,7 @@
 
 mod bounded;
 pub mod capture;
+pub mod doors;
 pub mod draft;
 pub mod import;
 pub mod intake;
@@ -24,6 +25,8 @@ pub mod message;
 pub mod point;
 pub mod receive;
 pub mod receiver;
+pub mod record;
+pub mod recorder;
 pub mod series;
 
 use alpheus_node::failure::Failure;
@@ -31,6 +34,7 @@ use alpheus_node::globals::Globals;
 
 const EXAMPLES: &str = "\
 Examples:
+  alpheus otlp capture --output captured.pb
   alpheus otlp import captured.json --output checkout --name Checkout
   alpheus otlp --identity pki/till --device till.json --state run/till \\
       --schema checkout/schema.yaml --mapping checkout/otlp.json --server https://localhost:7400
@@ -52,6 +56,8 @@ pub struct Args {
 /// What else there is.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Keep what exporters send in a file, for `import`
+    Capture(record::Args),
     /// Write a schema, policies and a mapping from captured metrics
     Import(import::Args),
 }
@@ -59,9 +65,10 @@ enum Command {
 /// Runs the command.
 ///
 /// # Errors
-/// See [`receive::run`] and [`import::run`].
+/// See [`receive::run`], [`record::run`] and [`import::run`].
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     match &args.command {
+        Some(Command::Capture(args)) => record::run(args, globals),
         Some(Command::Import(args)) => import::run(args, globals),
         None => receive::run(&args.receive, globals),
     }

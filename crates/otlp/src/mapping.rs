@@ -62,15 +62,19 @@ pub enum Shape {
     Exponential {
         /// How fine the buckets are.
         scale: i32,
-        /// The first bucket. It also has all smaller positive values.
+        /// The first bucket. Smaller positive values are in [`BELOW`].
         low: i32,
-        /// The last bucket. It also has all larger values.
+        /// The last bucket. Larger values are in [`ABOVE`].
         high: i32,
     },
 }
 
 /// Where the sum of a histogram's values stands among its parts.
 pub const SUM: u16 = 1;
+/// Where an exponential histogram's positive values below its first bucket stand.
+pub const BELOW: u16 = 4;
+/// Where an exponential histogram's values above its last bucket stand.
+pub const ABOVE: u16 = 5;
 
 impl Shape {
     /// What the names of its attributes end in, in order.
@@ -86,7 +90,7 @@ impl Shape {
                 }));
             }
             Shape::Exponential { low, high, .. } => {
-                all.extend(["_zero".to_owned(), "_negative".to_owned()]);
+                all.extend(["_zero", "_negative", "_below", "_above"].map(str::to_owned));
                 let sign = |index: i32| if index < 0 { "minus_" } else { "" };
                 let name = |index: i32| format!("_at_{}{}", sign(index), index.unsigned_abs());
                 all.extend((*low..=*high).map(name));
@@ -266,10 +270,13 @@ mod tests {
             ]
         );
         let shape = Shape::Exponential { scale: 0, low: -1, high: 1 };
+        let endings = shape.endings();
+        assert_eq!(endings[..4], ["_count", "_sum", "_zero", "_negative"]);
         assert_eq!(
-            shape.endings(),
-            ["_count", "_sum", "_zero", "_negative", "_at_minus_1", "_at_0", "_at_1", "_unplaced"]
+            endings[4..],
+            ["_below", "_above", "_at_minus_1", "_at_0", "_at_1", "_unplaced"]
         );
+        assert_eq!((endings[usize::from(BELOW)].as_str(), usize::from(ABOVE)), ("_below", 5));
         assert_eq!(
             Shape::Histogram { bounds: vec![] }.endings(),
             ["_count", "_sum", "_all", "_unplaced"]

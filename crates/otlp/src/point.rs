@@ -1,6 +1,6 @@
 //! Points of all kinds of metrics, as amounts of the parts that a shape has.
 
-use crate::mapping::{SUM, Shape};
+use crate::mapping::{ABOVE, BELOW, SUM, Shape};
 use crate::message::{
     CUMULATIVE, DELTA, ExponentialPoint, HistogramPoint, KeyValue, Metric, NO_VALUE, NumberPoint,
 };
@@ -40,6 +40,14 @@ pub enum PointError {
     /// Its clock is wrong.
     #[error("its time is more than an hour ahead of this machine's clock")]
     Future,
+    /// Nobody can tell whether it came before.
+    #[error("it has no time, which distinguishes a new point from one that comes again")]
+    NoTime,
+    /// So late that nobody knows whether it was counted.
+    #[error(
+        "it is older than the points that are remembered of its series, so it may have been counted already; if several programs send as one, give each a `service.instance.id`"
+    )]
+    TooOld,
     /// Out of the schema's bounds.
     #[error("a value is outside the bounds of its attribute; widen them in the schema")]
     OutOfBounds,
@@ -57,6 +65,8 @@ impl PointError {
             PointError::Malformed => "malformed",
             PointError::NoNumber => "no-number",
             PointError::Future => "future",
+            PointError::NoTime => "no-time",
+            PointError::TooOld => "too-old",
             PointError::OutOfBounds => "out-of-bounds",
         }
     }
@@ -238,13 +248,14 @@ fn histogram(bounds: &[f64], own: &HistogramPoint) -> Result<Amounts, PointError
     counts.with_sum(own.sum)
 }
 
-/// Parts: count, sum, zeros, negative values, buckets, and what has no bucket.
+/// Parts: count, sum, zeros, negative values, values below and above all buckets, buckets, and what
+/// has no bucket.
 fn exponential(
     (scale, low, high): (i32, i32, i32),
     own: &ExponentialPoint,
 ) -> Result<Amounts, PointError> {
     let buckets = i64::from(high) - i64::from(low) + 1;
-    let first = 4;
+    let first = usize::from(ABOVE) + 1;
     let unplaced = first + usize::try_from(buckets).map_err(|_| PointError::Malformed)?;
     let mut counts = Counts::default();
     counts.add(0, own.count)?;
@@ -263,11 +274,12 @@ fn exponential(
     if let Some(positive) = &own.positive {
         for (index, count) in (i64::from(positive.offset)..).zip(&positive.bucket_counts) {
             let part = match shift {
-                Some(shift) => {
-                    let bucket = (index >> shift).clamp(low.into(), high.into()) - i64::from(low);
-                    first + usize::try_from(bucket).map_err(|_| PointError::Malformed)?
-                }
                 None => unplaced,
+                Some(shift) if index >> shift > i64::from(high) => usize::from(ABOVE),
+                Some(shift) => match usize::try_from((index >> shift) - i64::from(low)) {
+                    Ok(bucket) => first + bucket,
+                    Err(_) => usize::from(BELOW),
+                },
             };
             place(&mut counts, part, *count)?;
         }
@@ -334,12 +346,15 @@ mod tests {
             amounts(&shape, Content::Exponential(&own)).map(|amounts| wholes(&amounts))
         };
         let fixed = |count, more: &[(u16, i64)]| Ok([&[(0, count), (2, 2), (3, 3)], more].concat());
+        // What is beyond the four buckets, which begin at part 6, has parts of its own.
         assert_eq!(
             point(0, -2, &[1, 2, 4, 8, 16, 32]),
-            fixed(68, &[(4, 3), (5, 4), (6, 8), (7, 48)])
+            fixed(68, &[(4, 1), (5, 32), (6, 2), (7, 4), (8, 8), (9, 16)])
         );
-        // One scale finer: indexes -3 and -2, -1 and 0 …
-        assert_eq!(point(1, -3, &[1, 2, 4, 8]), fixed(20, &[(4, 7), (5, 8)]));
-        assert_eq!(point(-1, 0, &[7]), fixed(12, &[(8, 7)]));
+        assert_eq!(point(0, i32::MAX, &[3]), fixed(8, &[(5, 3)]));
+        assert_eq!(point(0, i32::MIN, &[3]), fixed(8, &[(4, 3)]));
+        // One scale finer: indexes -3, then -2 and -1, then 0 …
+        assert_eq!(point(1, -3, &[1, 2, 4, 8]), fixed(20, &[(4, 1), (6, 6), (7, 8)]));
+        assert_eq!(point(-1, 0, &[7]), fixed(12, &[(10, 7)]));
     }
 }

@@ -1,26 +1,24 @@
-//! The running receiver: doors, intake, and the device that encrypts.
+//! The running receiver: intake, and the device that encrypts.
 
+use crate::doors::DoorArgs;
 use crate::intake::{Event, Intake};
 use crate::mapping::{Compiled, Mapping};
-use crate::receiver::{MetricsService, NotLoopbackError, PATIENCE, router};
+use crate::receiver::Sink;
 use alpheus_input::rows::Cell;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
-use alpheus_node::listeners::{Listener, serve};
-use alpheus_node::service::shutdown::{self, Shutdown, Trigger};
+use alpheus_node::service::shutdown::{self, Trigger};
 use alpheus_node::settings::Settings;
 use alpheus_streams::produce::device::{Device, DeviceArgs};
 use alpheus_streams::produce::lines::Line;
 use alpheus_streams::produce::live::Pace;
-use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
-use tonic::transport::server::TcpIncoming;
 
 /// How long it waits for events before it looks whether to stop.
 const WAIT: Duration = Duration::from_millis(100);
@@ -36,12 +34,9 @@ pub struct ReceiverArgs {
     /// The mapping from metrics to attributes: otlp.json, from `alpheus otlp import`
     #[arg(long, value_name = "FILE", required = true)]
     mapping: Option<PathBuf>,
-    /// The address for OTLP over HTTP, on this machine
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4318")]
-    http: SocketAddr,
-    /// The address for OTLP over gRPC, on this machine
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4317")]
-    grpc: SocketAddr,
+    /// Where exporters send.
+    #[command(flatten)]
+    doors: DoorArgs,
 }
 
 /// Runs the receiver until it is asked to stop.
@@ -50,11 +45,7 @@ pub struct ReceiverArgs {
 /// A setting, a file or an address cannot be used; the store fails; the service does not know
 /// the stream.
 pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
-    for address in [args.http, args.grpc] {
-        if !address.ip().is_loopback() {
-            return Err(Failure::new(Category::Usage, NotLoopbackError(address)));
-        }
-    }
+    args.doors.check()?;
     let path = Settings::needed(&args.mapping, "mapping")?;
     let mapping = read(&path)?;
     let device = Device::open(&args.device, globals)?;
@@ -62,7 +53,7 @@ pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
     let attributes = device.schema().attributes.len();
     let intake = Intake::open(device.store(), compiled, clock::now()).blame(Category::Io)?;
     intake.register(&globals.metrics);
-    let (settings, grpc) = (globals.settings(Vec::new())?, Door::bind(args.grpc)?);
+    let (settings, doors) = (globals.settings(Vec::new())?, args.doors.bind()?);
     let (ended, broken) = (Arc::new(AtomicBool::new(false)), Trigger::new());
     let lines = read_ahead(intake.clone(), attributes, Arc::clone(&ended));
     let (stop, is_broken) = (shutdown::on_signal().blame(Category::Io)?, broken.shutdown());
@@ -72,55 +63,13 @@ pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
         broken.stop();
         ran
     });
-    let (address, router) = (args.http, router(intake.clone()));
-    let listeners = || Ok(vec![Listener { address, tls: None, router, streams: false }]);
-    let served = serve(listeners, &settings, globals, is_broken, |addresses| {
-        let said = addresses.join(" ");
-        println!("OTLP over HTTP at {said}, over gRPC at http://{}", grpc.address);
-        tokio::spawn(grpc.serve(intake, stopping));
-    });
+    let served = doors.serve(&Sink::Intake(intake), (&settings, globals), is_broken, stopping);
     ended.store(true, Ordering::Relaxed);
     let panicked = || Err("the device panicked; this is a bug in Alpheus");
     let ran = running.join().unwrap_or_else(|_| panicked().blame(Category::Io));
     let summary = ran.and_then(|summary| served.map(|()| summary))?;
     eprintln!("{} events sent", summary.events);
     Ok(())
-}
-
-/// The door for gRPC.
-struct Door {
-    listener: TcpListener,
-    address: SocketAddr,
-}
-
-impl Door {
-    fn bind(address: SocketAddr) -> Result<Door, Failure> {
-        let bound = TcpListener::bind(address).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            let address = listener.local_addr()?;
-            Ok(Door { listener, address })
-        });
-        bound.map_err(|error| {
-            let failure = Failure::new(Category::Io, error).at(address.to_string());
-            failure.with_help("choose another address, or port 0 for any free one")
-        })
-    }
-
-    /// Serves until the process stops. A door that fails is logged, and the other stays open.
-    async fn serve(self, intake: Intake, mut stopping: Shutdown) {
-        let served = async {
-            let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let server = tonic::transport::Server::builder().timeout(PATIENCE);
-            let incoming = TcpIncoming::from(listener);
-            let service = MetricsService(intake);
-            let end = async move { stopping.stopping().await };
-            let served = server.serve_with_incoming_shutdown(service, incoming, end).await;
-            served.map_err(std::io::Error::other)
-        };
-        if let Err(error) = served.await {
-            tracing::error!(%error, "OTLP over gRPC is not served any more");
-        }
-    }
 }
 
 fn read(path: &Path) -> Result<Mapping, Failure> {

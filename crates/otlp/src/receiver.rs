@@ -4,6 +4,7 @@
 use crate::bounded::{self, BoundError};
 use crate::intake::{Intake, IntakeError, Outcome};
 use crate::message::{ExportRequest, ExportResponse, PartialSuccess};
+use crate::recorder::Recorder;
 use alpheus_node::clock;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -22,6 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder};
 use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic_prost::ProstCodec;
@@ -73,17 +75,37 @@ struct Status {
 const INVALID: i32 = 3;
 const UNAVAILABLE: i32 = 14;
 
-/// The routes of OTLP over HTTP.
-pub fn router(intake: Intake) -> Router {
-    Router::new().route("/v1/metrics", post(export)).with_state(intake)
+/// What takes requests.
+#[derive(Clone)]
+pub enum Sink {
+    /// Counts their points.
+    Intake(Intake),
+    /// Keeps them in a file.
+    Recorder(Recorder),
 }
 
-async fn export(
-    State(intake): State<Intake>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+impl Sink {
+    fn door(&self) -> Option<OwnedSemaphorePermit> {
+        match self {
+            Sink::Intake(intake) => intake.door(),
+            Sink::Recorder(recorder) => recorder.door(),
+        }
+    }
+
+    fn take(&self, request: &ExportRequest) -> Result<Outcome, IntakeError> {
+        match self {
+            Sink::Intake(intake) => intake.take(request, clock::now()),
+            Sink::Recorder(recorder) => recorder.add(request),
+        }
+    }
+}
+
+/// The routes of OTLP over HTTP.
+pub fn router(sink: Sink) -> Router {
+    Router::new().route("/v1/metrics", post(export)).with_state(sink)
+}
+
+async fn export(State(sink): State<Sink>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
     let said = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     // HTTP/2 names it in the address.
     if !is_of_this_machine(uri.authority().map_or(said(HOST), |named| named.as_str())) {
@@ -93,7 +115,7 @@ async fn export(
     let is_json = kind.eq_ignore_ascii_case(JSON);
     let is_known = is_json || kind.eq_ignore_ascii_case(PROTOBUF);
     // Bodies are read only while few are in memory.
-    let Some(_door) = intake.door() else {
+    let Some(_door) = sink.door() else {
         let why = "too many requests at once; send it again later".to_owned();
         return failed(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, why, is_json);
     };
@@ -114,7 +136,7 @@ async fn export(
             return failed(status, INVALID, why.to_string(), is_json);
         }
     };
-    match taken(intake, request).await {
+    match taken(sink, request).await {
         Ok(response) => answer(StatusCode::OK, &response, is_json),
         Err(why) => failed(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, why, is_json),
     }
@@ -160,11 +182,11 @@ fn parse(body: &[u8], is_json: bool) -> Result<ExportRequest, RequestError> {
 }
 
 /// Takes a request on a thread that may wait for the disk.
-async fn taken(intake: Intake, request: ExportRequest) -> Result<ExportResponse, String> {
-    let work = tokio::task::spawn_blocking(move || intake.take(&request, clock::now()));
+async fn taken(sink: Sink, request: ExportRequest) -> Result<ExportResponse, String> {
+    let work = tokio::task::spawn_blocking(move || sink.take(&request));
     match work.await {
         Ok(Ok(taken)) => Ok(response(taken)),
-        Ok(Err(error @ IntakeError::Full)) => Err(error.to_string()),
+        Ok(Err(error @ (IntakeError::Full | IntakeError::Long))) => Err(error.to_string()),
         Ok(Err(error)) => {
             tracing::error!(%error, "metrics were not stored");
             Err("the receiver cannot store metrics".to_owned())
@@ -206,7 +228,7 @@ fn failed(status: StatusCode, code: i32, message: String, is_json: bool) -> Resp
 
 /// OTLP over gRPC.
 #[derive(Clone)]
-pub struct MetricsService(pub Intake);
+pub struct MetricsService(pub Sink);
 
 impl NamedService for MetricsService {
     const NAME: &'static str = "opentelemetry.proto.collector.metrics.v1.MetricsService";
@@ -280,7 +302,7 @@ impl Decoder for BoundedDecoder {
     }
 }
 
-struct Export(Intake);
+struct Export(Sink);
 
 impl UnaryService<ExportRequest> for Export {
     type Response = ExportResponse;

@@ -136,8 +136,10 @@ pub enum Demand {
     Rows,
     /// Values that are there: of a column, or of the rule's own one.
     Present(Option<String>),
-    /// A sum or mean of a column.
+    /// A mean of a column.
     Mean(String),
+    /// A sum of a column.
+    Sum(String),
     /// No value is missing: each event must have one.
     Mandatory,
     /// Values between limits, which are in the column's [`Limits`].

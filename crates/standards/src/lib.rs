@@ -86,9 +86,6 @@ pub struct Report {
     pub not_carried: Vec<Entry>,
     /// Questions that the contract leaves open.
     pub unsure: Vec<String>,
-    /// Whether all schemas are guesses, because the contract names no attribute.
-    #[serde(skip)]
-    pub is_guess: bool,
 }
 
 /// What one table became.
@@ -140,7 +137,6 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
             carried: Vec::new(),
             not_carried: Vec::new(),
             unsure: Vec::new(),
-            is_guess: true,
         },
     };
     for table in &contract.tables {
@@ -207,7 +203,6 @@ fn table(
         owner: draft.owner,
         time: draft.time,
     });
-    import.report.is_guess &= draft.attributes.is_empty();
     import.report.unsure.extend(draft.unsure);
     import.tables.push(files);
     Ok(())

@@ -1,5 +1,5 @@
-//! Quality rules that sums can answer: how many rows there are, how many have a value, and a
-//! mean. They become one query for each table.
+//! Quality rules that sums can answer: how many rows there are, how many have a value, a mean and a
+//! sum. They become one query for each table.
 
 use crate::contract::{Contract, Demand, Rule, Table};
 use crate::draft::{Attribute, Draft};
@@ -74,7 +74,12 @@ impl Query<'_> {
             Demand::Present(Some(name)) => {
                 named(name).ok_or(HIDDEN).and_then(|own| self.present(own))
             }
-            Demand::Mean(name) => named(name).ok_or(HIDDEN).and_then(|own| self.mean(own)),
+            Demand::Mean(name) => {
+                named(name).ok_or(HIDDEN).and_then(|own| self.of_values(own, "AVG"))
+            }
+            Demand::Sum(name) => {
+                named(name).ok_or(HIDDEN).and_then(|own| self.of_values(own, "SUM"))
+            }
             Demand::Range if inventory.carries_below(&rule.at) => Ok(Vec::new()),
             Demand::Range => Err(UNBOUNDED),
         };
@@ -96,6 +101,7 @@ impl Query<'_> {
             Demand::Rows => "`COUNT` in the quality query: rows in each window",
             Demand::Present(_) => "`COUNT` in the quality query: values beside rows in each window",
             Demand::Mean(_) => "`AVG` in the quality query",
+            Demand::Sum(_) => "`SUM` in the quality query: the values of each window",
             _ => "the bounds of the attribute: a value outside is refused where it is written",
         }
     }
@@ -115,8 +121,8 @@ impl Query<'_> {
         Ok(columns)
     }
 
-    fn mean(&self, own: &Attribute) -> Result<Vec<String>, &'static str> {
-        if own.counted_only { Err(HIDDEN) } else { Ok(vec![self.asks(own, "AVG")?]) }
+    fn of_values(&self, own: &Attribute, function: &str) -> Result<Vec<String>, &'static str> {
+        if own.counted_only { Err(HIDDEN) } else { Ok(vec![self.asks(own, function)?]) }
     }
 
     /// A call that the offered option allows and the query language can say.

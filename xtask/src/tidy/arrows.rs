@@ -82,6 +82,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "alpheus-otlp",
         &[
+            "alpheus-test-support",
             "alpheus-time",
             "alpheus-policy",
             "alpheus-transport",

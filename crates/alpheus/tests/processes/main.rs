@@ -53,6 +53,7 @@ mod pass;
 mod pasted;
 mod power;
 mod processes;
+mod prometheus;
 mod query;
 mod read;
 mod real_data;

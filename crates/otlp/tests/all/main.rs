@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod recorded;
+
 use alpheus_otlp::capture::{CaptureError, Survey, requests};
 use alpheus_otlp::draft::{Draft, DraftError, draft};
 use alpheus_otlp::intake::{Intake, Outcome};
@@ -28,7 +30,10 @@ fn drafted(text: &str) -> Result<Draft, DraftError> {
 
 /// An intake over this store, and the names of the schema's attributes.
 fn open(store: &Arc<dyn Store>) -> (Intake, Vec<String>) {
-    let draft = drafted(CAPTURED).unwrap();
+    open_for(store, &drafted(CAPTURED).unwrap())
+}
+
+fn open_for(store: &Arc<dyn Store>, draft: &Draft) -> (Intake, Vec<String>) {
     let schema = Schema::from_yaml(&draft.schema).unwrap();
     let compiled = Compiled::of(&draft.mapping, &schema).unwrap();
     let names = schema.attributes.iter().map(|own| own.name.clone()).collect();
@@ -218,9 +223,13 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
         (r#"{"name": "new", "gauge": {"dataPoints": [{"asInt": "1"}]}}"#, "no such metric"),
         (r#"{"name": "orders", "gauge": {"dataPoints": [{"asInt": "1"}]}}"#, "another kind"),
         (r#"{"name": "orders", "sum": {"dataPoints": [{"asInt": "1"}]}}"#, "cumulative"),
-        (r#"{"name": "load", "gauge": {"dataPoints": [{"asDouble": "NaN"}]}}"#, "not finite"),
+        (r#"{"name": "load", "gauge": {"dataPoints": [{"asDouble": 1}]}}"#, "no time"),
         (
-            r#"{"name": "load", "gauge": {"dataPoints": [{"asDouble": 1e12}]}}"#,
+            r#"{"name": "load", "gauge": {"dataPoints": [{"timeUnixNano": "1", "asDouble": "NaN"}]}}"#,
+            "not finite",
+        ),
+        (
+            r#"{"name": "load", "gauge": {"dataPoints": [{"timeUnixNano": "1", "asDouble": 1e12}]}}"#,
             "outside the bounds",
         ),
         (
@@ -228,7 +237,7 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
             "do not match",
         ),
     ] {
-        let Outcome { taken, refused, message } = take(metric);
+        let Outcome { taken, refused, message, .. } = take(metric);
         assert_eq!((taken, refused), (0, 1), "{metric}");
         assert!(message.contains(why), "{message}");
     }
@@ -298,6 +307,59 @@ fn series_without_points_are_forgotten_and_not_counted_again() {
     take(34, 1, 34, "book", 9);
     take(35, 1, 35, "book", 10);
     assert_eq!(totals(&intake, &names)["orders_book"], 6);
+}
+
+/// A delta of `orders`, from a program whose resource has this.
+fn delta(resource: &str, (start, time): (u64, u64), value: i64) -> ExportRequest {
+    let text = format!(
+        r#"{{"resourceMetrics": [{{"resource": {{"attributes": [{resource}]}}, "scopeMetrics": [{{"metrics": [{{"name": "orders", "sum": {{"aggregationTemporality": 1, "isMonotonic": true, "dataPoints": [{{"startTimeUnixNano": "{start}", "timeUnixNano": "{time}", "asInt": "{value}"}}]}}}}]}}]}}]}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn deltas_of_two_programs_of_one_resource_are_all_counted_and_the_operator_hears_of_it() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let take = |times, value| intake.take(&delta("", times, value), NOW).unwrap();
+    // The other program's point comes once the first one's chain is around it.
+    let points = [((1, 11), 5), ((11, 21), 3), ((4, 14), 7)];
+    let said = points.map(|(times, value)| take(times, value));
+    assert_eq!(totals(&intake, &names)["orders_other"], 15);
+    let overlapping = said.map(|outcome| outcome.overlapping.get("orders").copied());
+    assert_eq!(overlapping, [None, None, Some(1)]);
+    // Each of them may come again.
+    for (times, value) in points {
+        assert_eq!(take(times, value).repeated, 1);
+    }
+    assert_eq!(totals(&intake, &names)["orders_other"], 15);
+    // With names of their own, they do not overlap.
+    let named = |name: &str, times, value| {
+        let resource =
+            format!(r#"{{"key": "service.instance.id", "value": {{"stringValue": "{name}"}}}}"#);
+        intake.take(&delta(&resource, times, value), NOW).unwrap()
+    };
+    let all = [named("a", (1, 11), 5), named("a", (11, 21), 3), named("b", (4, 14), 7)];
+    assert!(all.iter().all(|own| own.overlapping.is_empty() && own.repeated == 0), "{all:?}");
+    assert_eq!(totals(&intake, &names)["orders_other"], 30);
+}
+
+#[test]
+fn values_beyond_the_captured_buckets_have_parts_of_their_own_and_are_reported() {
+    let store = Machine::new().open().unwrap();
+    let (intake, names) = open(&store);
+    let outcome = intake.take(&request(
+        r#"{"name": "size", "exponentialHistogram": {"aggregationTemporality": 1, "dataPoints": [{"startTimeUnixNano": "1", "timeUnixNano": "2", "count": "9", "scale": 0, "positive": {"offset": 40, "bucketCounts": ["6"]}, "negative": {"offset": 0, "bucketCounts": ["1"]}, "zeroCount": "2"}]}}"#,
+    ), NOW).unwrap();
+    assert_eq!(outcome.beyond, [("size".to_owned(), 6)].into());
+    let expected = [("size_above", 6), ("size_count", 9), ("size_negative", 1), ("size_zero", 2)];
+    let expected: BTreeMap<_, _> = expected.map(|(name, n)| (name.to_owned(), n)).into();
+    assert_eq!(totals(&intake, &names), expected);
+    let outcome = intake.take(&request(
+        r#"{"name": "size", "exponentialHistogram": {"aggregationTemporality": 1, "dataPoints": [{"startTimeUnixNano": "2", "timeUnixNano": "3", "count": "3", "scale": 0, "positive": {"offset": -40, "bucketCounts": ["3"]}}]}}"#,
+    ), NOW).unwrap();
+    assert_eq!(outcome.beyond, [("size".to_owned(), 3)].into());
+    assert_eq!(totals(&intake, &names)["size_below"], 3);
 }
 
 #[test]

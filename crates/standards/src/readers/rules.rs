@@ -86,7 +86,8 @@ pub(super) fn soda(check: &str) -> Demand {
     match (name, column) {
         ("row_count", None) => Demand::Rows,
         ("missing_count" | "missing_percent", Some(column)) => Demand::Present(Some(column)),
-        ("avg" | "sum", Some(column)) => Demand::Mean(column),
+        ("avg", Some(column)) => Demand::Mean(column),
+        ("sum", Some(column)) => Demand::Sum(column),
         ("duplicate_count" | "duplicate_percent" | "distinct_count", _) => Demand::Other(DISTINCT),
         ("freshness", _) => Demand::Other(AGE),
         ("invalid_count" | "invalid_percent", _) => Demand::Other(SET),
@@ -122,6 +123,7 @@ mod tests {
         assert_eq!(soda("row_count > 1000"), Demand::Rows);
         assert_eq!(soda("missing_count(a b) = 0"), Demand::Present(Some("a b".into())));
         assert_eq!(soda("avg(x) between 1 and 2"), Demand::Mean("x".into()));
+        assert_eq!(soda("sum(x) > 5"), Demand::Sum("x".into()));
         assert_eq!(soda("freshness(t::datetime) < 1d"), Demand::Other(AGE));
         assert_eq!(soda("anomaly score for x"), Demand::Other(ENGINE));
     }

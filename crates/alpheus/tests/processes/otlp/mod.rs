@@ -80,29 +80,33 @@ fn draft(python: &Path, folder: &Path) -> (String, String) {
 const POLICIES: &str =
     "schema: Shop\nservice: analyst\ndefault: { \"*\": { option: crowd, clients: 1 } }\n";
 
+/// The arguments of the receiver as the guide has them, with the names of this test's files.
+fn guides_command(server: &str) -> String {
+    let guide = include_str!("../../../../../docs/standards.md");
+    let (_, block) = guide.split_once("```console\n$ alpheus otlp ").unwrap();
+    let mut command = format!("otlp {}", block.split("\n```").next().unwrap().replace("\\\n", " "));
+    for (named, own) in [
+        ("pki/till", "pki/meter-a"),
+        ("till.json", "a.device"),
+        ("run/till", "run/meter-a"),
+        ("checkout/schema.yaml", "schema.yaml"),
+        ("checkout/otlp.json", "otlp.json"),
+        ("https://localhost:7400", server),
+    ] {
+        assert_eq!(command.matches(named).count(), 1, "{named} in {command}");
+        command = command.replace(named, own);
+    }
+    command
+}
+
 struct Receiver(Process);
 
 impl Receiver {
     fn start(place: &Site, server: &str, (http, grpc): (&str, &str)) -> Receiver {
-        let mut process = Process::start(&mut place.command(&[
-            "otlp",
-            "--identity",
-            "pki/meter-a",
-            "--device",
-            "a.device",
-            "--state",
-            "run/meter-a",
-            "--schema",
-            "schema.yaml",
-            "--mapping",
-            "otlp.json",
-            "--server",
-            server,
-            "--http",
-            http,
-            "--grpc",
-            grpc,
-        ]));
+        let command = guides_command(server);
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let at = ["--http", http, "--grpc", grpc];
+        let mut process = Process::start(&mut place.command(&[&words[..], &at].concat()));
         process.wait_for_prefix("OTLP over HTTP at ");
         Receiver(process)
     }
@@ -203,13 +207,39 @@ impl Shop {
 }
 
 #[test]
+fn what_a_real_sdk_sends_is_captured_for_an_import() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (http, grpc) = (free(), free());
+    let at = ["--output", "captured.pb", "--http", &http, "--grpc", &grpc];
+    let mut command = alpheus([&["otlp", "capture"], &at[..]].concat());
+    let mut capture = Process::start(command.current_dir(folder.path()));
+    capture.wait_for_prefix("OTLP over HTTP at ");
+    for (protocol, door) in [("http", &http), ("json", &http), ("grpc", &grpc)] {
+        Program::start(&python, [protocol, "delta", door, protocol]).batch();
+    }
+    capture.terminate();
+    capture.wait_for_prefix("3 requests in captured.pb");
+    let mut import = alpheus(["otlp", "import", "captured.pb", "--output", "draft"]);
+    let ran = import.current_dir(folder.path()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let schema = std::fs::read_to_string(folder.path().join("draft/schema.yaml")).unwrap();
+    // The third kind is only in what programs send.
+    for name in ["orders_tape", "queue", "latency_to_0_5", "temp", "size_at_19"] {
+        assert!(schema.contains(&format!("name: {name},")), "{name}: {schema}");
+    }
+}
+
+#[test]
 fn what_a_real_sdk_sends_is_counted_after_any_kill() {
     let Some(python) = python() else { return };
     let mut shop = Shop::open(&python);
     let (http, grpc) = (free(), free());
     let receiver = |shop: &Shop| Receiver::start(&shop.place, &shop.server, (&http, &grpc));
+    // Those with deltas have one resource: their points overlap.
     let start = |protocol, temporality, door: &str| {
-        Program::start(&python, [protocol, temporality, door, &format!("{protocol}-{temporality}")])
+        let name = if temporality == "delta" { "one" } else { protocol };
+        Program::start(&python, [protocol, temporality, door, name])
     };
     let mut first = receiver(&shop);
     // A query begins at a coming window, and a device at a coming tick: what was sent before is in
@@ -225,6 +255,8 @@ fn what_a_real_sdk_sends_is_counted_after_any_kill() {
     ];
     programs.iter_mut().for_each(Program::batch);
     programs.iter_mut().for_each(Program::batch);
+    let said = "several programs send this metric with the same resource";
+    first.0.wait_for(said, |line| line.contains(said).then_some(()));
     // What was confirmed is counted, even if the receiver dies at once.
     first.0.kill();
     let mut second = receiver(&shop);

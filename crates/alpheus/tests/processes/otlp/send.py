@@ -101,10 +101,13 @@ class Program:
             self.totals["latency_sum"] += value
             self.totals[BUCKETS[bisect.bisect_left(BOUNDS, value)]] += 1
             value = self.random.choice([0, 1, 2, 64, self.random.randrange(1, 4000) / 8])
-            self.size.record(value)
-            self.totals["size_count"] += 1
-            self.totals["size_sum"] += value
-            self.totals[power(value)] += 1
+            self.record_size(value, power(value))
+
+    def record_size(self, value, bucket):
+        self.size.record(value)
+        self.totals["size_count"] += 1
+        self.totals["size_sum"] += value
+        self.totals[bucket] += 1
 
 
 def power(value):
@@ -145,6 +148,8 @@ def main():
     program = Program(reader, name)
     for _ in sys.stdin:
         program.batch(["book", "cd", "tape"])
+        # More than what was captured.
+        program.record_size(1 << 20, "size_above")
         assert program.provider.force_flush()
         print(json.dumps(program.totals), flush=True)
     # Nothing more is collected at the end.
