@@ -188,6 +188,10 @@ pub const GRANT: &str = "alpheus/grant/v1";
 pub const GRANT_DAY: &str = "alpheus/grant/day/v1";
 /// Derives the noise of one window's running totals from the noise secret (HKDF).
 pub const NOISE_SEED: &str = "alpheus/noise/seed/v1";
+/// A controller hands a stream over to another one (signature).
+pub const HANDED_OVER: &str = "alpheus/handed-over/v1";
+/// Seals a stream's master secret, and what its owner was charged, for the next controller (HPKE).
+pub const CARRIED: &str = "alpheus/carried/v1";
 /// Seals a stream's master secret for its controller (HPKE).
 pub const MASTER: &str = "alpheus/master/v1";
 /// H, the second base of the group (hash to element).

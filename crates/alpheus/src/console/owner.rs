@@ -232,6 +232,12 @@ impl Log {
             LogEvent::Cloned { border } => {
                 json!({ "kind": "copied", "window": edges(tick_before(*border, &self.schema)) })
             }
+            LogEvent::MovedAway { at } => {
+                json!({ "kind": "moved-away", "border": milliseconds(*at) })
+            }
+            LogEvent::MovedHere { at, lost } => {
+                json!({ "kind": "moved-here", "border": milliseconds(*at), "lost": lost })
+            }
         }
     }
 

@@ -203,6 +203,10 @@ impl Controller {
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
         state.check_waiting(summons.window, examined.restless.contains(&planned.owner))?;
         joined.check_free(stream.position, summons.window)?;
+        // Its owner's accounts have left with it.
+        if joined.plan().privacy.is_some() && state.tenure.is_over() {
+            return Err(ExclusionError::Moved);
+        }
         let needed = joined.needed_blocks(&state.layout);
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));

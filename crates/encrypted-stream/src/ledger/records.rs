@@ -14,9 +14,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, GroupLists, LogLine, Scope, SpentToken};
-use crate::annotation::Annotation;
+use crate::annotation::{Annotation, Placement};
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
+use crate::handover::HandedOver;
 use crate::messages::{
     Announcement, Attendance, BoundedOpening, Contribution, Listing, Membership, Opening, shared,
 };
@@ -266,6 +267,19 @@ pub enum Record {
         /// The answer, for repeated requests.
         answer: Signed<BoundedOpening>,
     },
+    /// A stream came from another controller, or left for one.
+    Moved {
+        /// The stream.
+        stream: StreamId,
+        /// No window that begins before is answered.
+        from: Timestamp,
+        /// No window that ends later is answered.
+        until: Timestamp,
+        /// The owner's last placement.
+        placement: Signed<Placement>,
+        /// What is handed over, for repeated requests, if it left.
+        handed: Option<Signed<HandedOver>>,
+    },
 }
 
 /// A record with the ledger's sequence number and clock at the time of writing.
@@ -320,6 +334,7 @@ mod kind {
     pub(super) const SPANS: u8 = 22;
     pub(super) const SETS: u8 = 23;
     pub(super) const EPOCHS: u8 = 24;
+    pub(super) const MOVED: u8 = 25;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -406,6 +421,7 @@ impl Record {
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Listing { plan, .. } => Record::listing_key(*plan),
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
+            Record::Moved { stream, .. } => key(own, kind::MOVED, &[&stream.0]),
             Record::Sets { schema, attribute, day, .. } => {
                 let subject = [&schema.0[..], &attribute.to_be_bytes(), &day.to_be_bytes()];
                 key(own, kind::SETS, &subject)

@@ -339,6 +339,7 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
         version: 1,
         controller: fingerprint(&certificate),
         producer: add.producer.clone(),
+        moved: None,
     };
     let handover = Handover {
         sealed: purpose.seal(&certificate, &master, &mut rng).blame(Category::Check)?,
