@@ -56,9 +56,8 @@ r.write(TARGET, "placement.json", [
 
 whole, short = bytes.fromhex(moved["bytes"]), bytes.fromhex(first["bytes"])
 r.write(TARGET, "bad.json", [
-    # The first placement with a mark that no move follows, and with one that some move does.
+    # The first placement with a mark that no move follows.
     {"bytes": (short + b"\0").hex()},
-    {"bytes": (short + b"\1" + whole[len(short):]).hex()},
     # The end of the move is missing, or something follows it.
     {"bytes": whole[:-1].hex()},
     {"bytes": whole[:len(short) + 5].hex()},
