@@ -232,12 +232,8 @@ impl Log {
             LogEvent::Cloned { border } => {
                 json!({ "kind": "copied", "window": edges(tick_before(*border, &self.schema)) })
             }
-            LogEvent::MovedAway { at } => {
-                json!({ "kind": "moved-away", "border": milliseconds(*at) })
-            }
-            LogEvent::MovedHere { at, lost } => {
-                json!({ "kind": "moved-here", "border": milliseconds(*at), "lost": lost })
-            }
+            LogEvent::MovedAway { at } => moved("moved-away", *at, false),
+            LogEvent::MovedHere { at, lost } => moved("moved-here", *at, *lost),
         }
     }
 
@@ -284,6 +280,11 @@ fn small(plan: &PlanId, window: Window) -> Value {
 /// A window that the owner's own values keep it out of.
 fn out_of_bounds(plan: &PlanId, name: &str, window: Window) -> Value {
     json!({ "kind": "out-of-bounds", "plan": plan, "query": name, "window": edges(window) })
+}
+
+/// A stream that its owner has moved between controllers.
+fn moved(kind: &str, border: Timestamp, lost: bool) -> Value {
+    json!({ "kind": kind, "border": milliseconds(border), "lost": lost })
 }
 
 /// Windows that the service did not ask the controller about.

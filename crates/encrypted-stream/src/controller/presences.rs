@@ -204,9 +204,7 @@ impl Controller {
         state.check_waiting(summons.window, examined.restless.contains(&planned.owner))?;
         joined.check_free(stream.position, summons.window)?;
         // Its owner's accounts have left with it.
-        if joined.plan().privacy.is_some() && state.tenure.is_over() {
-            return Err(ExclusionError::Moved);
-        }
+        state.tenure.check_noise(joined.plan().privacy.is_some())?;
         let needed = joined.needed_blocks(&state.layout);
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));

@@ -7,6 +7,7 @@ use alpheus_time::{Timestamp, Window};
 
 use super::stream_state::StreamState;
 use crate::annotation::Placement;
+use crate::error::ExclusionError;
 use crate::grant::Days;
 use crate::handover::HandedOver;
 use crate::keys::{DAY, day_of};
@@ -38,6 +39,11 @@ impl Tenure {
     /// Whether the stream has left, or will.
     pub(super) fn is_over(&self) -> bool {
         self.until < Timestamp(u64::MAX)
+    }
+
+    /// Checks that a plan with noise may still charge the owner here.
+    pub(super) fn check_noise(&self, noisy: bool) -> Result<(), ExclusionError> {
+        if noisy && self.is_over() { Err(ExclusionError::Moved) } else { Ok(()) }
     }
 
     /// Whether a window is this controller's.

@@ -26,7 +26,7 @@ struct Bad {
     bytes: String,
 }
 
-/// Reads a message as one whose bytes these are, whoever signed them.
+/// Reads a message as one whose bytes these are, by any signer.
 fn read(bytes: &[u8]) -> Option<Placement> {
     let (placement, rest) = postcard::take_from_bytes::<Placement>(bytes).ok()?;
     let is_canonical = postcard::to_allocvec(&placement).ok()? == bytes;

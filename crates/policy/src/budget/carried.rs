@@ -25,7 +25,7 @@ impl Accounts {
     }
 
     /// The records that add accounts from elsewhere to those here. Where there is no account yet, they are the same.
-    /// Otherwise what can no longer be told apart counts as one charge, named by `marker`, for all time
+    /// Otherwise what can no longer be distinguished counts as one charge, named by `marker`, for all time
     /// before `until`: nothing that was charged is lost.
     #[must_use]
     pub fn joined(

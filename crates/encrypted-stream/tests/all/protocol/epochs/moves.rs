@@ -196,8 +196,8 @@ fn an_older_placement_wins_at_no_controller() {
         let second = epochs.placement(5, (1, 3), window(4).start, false);
         assert_eq!(epochs.leave((1, 3), &second, after(1)).map(drop), Err(MoveError::MovedAway));
         let mine = owner(epochs.moving());
-        let told = epochs.controllers[2].give_up(&on, &mine, after(1)).unwrap();
-        assert!(told.is_empty(), "an older placement changes nothing");
+        let informed = epochs.controllers[2].give_up(&on, &mine, after(1)).unwrap();
+        assert!(informed.is_empty(), "an older placement changes nothing");
     }
     let at = |epochs: &mut Epochs, number| [0, 1, 2].map(|at| epochs.attends(at, number));
     assert_eq!(at(&mut epochs, 2), [true, false, false]);
@@ -273,7 +273,7 @@ fn a_bound_that_is_chosen_on_the_day_of_the_move_leaves_the_stream_out_for_the_d
 /// the later placement, it answers nothing, even if the owner confirms by mistake.
 #[test]
 fn an_old_copy_of_the_controller_before_answers_nothing_once_it_hears_of_the_move() {
-    for told in [true, false] {
+    for informed in [true, false] {
         let mut epochs = Epochs::new(setup());
         let old = epochs.store.clone();
         let placement = epochs.placement(2, (2, 1), window(1).start, false);
@@ -282,14 +282,14 @@ fn an_old_copy_of_the_controller_before_answers_nothing_once_it_hears_of_the_mov
         assert!(!epochs.attends(2, 2));
         let (stream, now) = (epochs.moving(), after(0));
         let mine = owner(stream);
-        if told {
+        if informed {
             let step = epochs.controllers[2].give_up(&placement, &mine, now).unwrap();
             step.commit(&mut epochs.store).unwrap();
         }
         let choice = epochs.world.annotate(stream, 2, policy(&setup()));
         let step = epochs.controllers[2].annotate(&choice, &mine, now).unwrap();
         step.commit(&mut epochs.store).unwrap();
-        assert_eq!(epochs.attends(2, 3), !told);
+        assert_eq!(epochs.attends(2, 3), !informed);
     }
 }
 
