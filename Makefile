@@ -33,7 +33,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
 export CARGO_TERM_COLOR ?= auto
 
-# Real recorded data, never part of the repository; see docs/operating.md.
+# Real recorded data, never part of the repository; see CONTRIBUTING.md.
 ifeq ($(strip $(ALPHEUS_REAL_DATA)),)
 unexport ALPHEUS_REAL_DATA
 else
@@ -308,6 +308,7 @@ mutants: compiler ## changes the code of one crate at random places: do its test
 	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1} $${AGAIN:+--again}
 
 .PHONY: drills
+# ALPHEUS_BOUNDED_WINDOWS=1000 make drills: so many windows with liars of every kind, where 10,000 are usual.
 drills: tools web browser broker totals kills package-tools ## the long forms of tests: an hour
 	@$(call need,valgrind:valgrind)
 	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored

@@ -19,6 +19,7 @@ mod pass;
 mod plans;
 mod program;
 mod report;
+mod seals;
 mod stats;
 mod sums;
 mod tables;
@@ -127,6 +128,8 @@ enum Part {
     Log,
     /// Parts of sums and receipts of verified windows
     Verified,
+    /// Secrets sealed by X25519 with ML-KEM-768, beside X25519 alone
+    Seals,
     /// Devices to results, compared with plaintext jobs
     EndToEnd,
     /// Growth of ledgers, stores and memory with each window
@@ -209,26 +212,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if strict && missed > 0 { Err(GoalError(missed)).blame(Category::Check) } else { Ok(()) }
 }
 
+/// Figures of a part that needs nothing but time.
+type Alone = fn(Effort, fn(&str)) -> Vec<report::Figure>;
+
 fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError> {
     let environment = Environment::here();
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
-    let (sample, repeats, most_streams) =
-        if args.quick { (2, 5, 10_000) } else { (10, 21, 100_000) };
+    let (sample, repeats, most) = if args.quick { (2, 5, 10_000) } else { (10, 21, 100_000) };
     let effort = Effort { sample: Duration::from_millis(sample), repeats };
-    let say = |what: &str| eprintln!("{what}");
+    let say: fn(&str) = |what| eprintln!("{what}");
     let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
     let mut figures = Vec::new();
     if wanted(Part::Encrypt) {
         figures.extend(encrypt::figures(effort, say)?);
     }
-    if wanted(Part::Masks) {
-        figures.extend(masks::figures(effort, say));
-    }
-    if wanted(Part::Neighbours) {
-        figures.extend(neighbours::figures(effort, say));
+    let alone: [(Part, Alone); 3] = [
+        (Part::Masks, masks::figures),
+        (Part::Neighbours, neighbours::figures),
+        (Part::Seals, seals::figures),
+    ];
+    for (_, figures_of) in alone.into_iter().filter(|(part, _)| wanted(*part)) {
+        figures.extend(figures_of(effort, say));
     }
     if wanted(Part::Transformer) {
-        figures.extend(sums::figures(effort, most_streams, say)?);
+        figures.extend(sums::figures(effort, most, say)?);
     }
     if wanted(Part::Verified) {
         figures.extend(verified::figures(effort, say));

@@ -5,7 +5,6 @@ use crate::plans;
 use crate::report::{Figure, Goal};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
-use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -152,7 +151,8 @@ impl World {
                 name: String::new(),
                 verifying: key.verifying_key(),
                 agreement: Some(AgreementPublic(bytes("agreement", number))),
-                sealing: Some(SealingPublic(bytes("sealing", number))),
+                sealing: None,
+                hybrid: Some(Digest(bytes("hybrid", number))),
             };
             let signed = party.certify(Subject([1; 16]), &authority);
             let opened = signed.open(&authority.verifying_key()).ok()?;

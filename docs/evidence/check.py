@@ -22,7 +22,8 @@ EPSILON, RHO = 10**18, 10**24
 DAY = 24 * 60 * 60 * 1000
 LINES = json.loads(Path(__file__).with_name("lines.json").read_text(encoding="utf-8"))
 ROW = {"window_start", "window_end", "population", "silent", "excluded", "status",
-       "streams_without_report", "integrity", "plan", "sealed"}
+       "streams_without_report", "integrity", "plan", "sealed",
+       "members_left_out", "members_refused"}
 
 
 def log_of(atto):
@@ -358,7 +359,7 @@ def check_signature(text, signature, service):
 def check(data, trusted, kind=Pack, days=30):
     """What is wrong with a pack, and what is to be noted of it."""
     certificate = whole(bytes.fromhex(trusted["service"]), "SIGNED")
-    signed_by(trusted["authority"], certificate, "certificate/v1")
+    signed_by(trusted["authority"], certificate, "certificate/v2")
     certified = whole(certificate["bytes"], "CERTIFICATE")
     need(certified["role"] == 0, "the certificate is of no service")
     service = certified["key"]

@@ -180,7 +180,7 @@ def checked(body, certificates, authority):
     plan.update(plan["release"], **plan["terms"])
     plan["id"] = labelled("alpheus/plan/v5", body).hex()
     members, alpha = plan["streams"], plan["alpha"]
-    signers = [signed_by(authority, one, "certificate/v1") for one in certificates]
+    signers = [signed_by(authority, one, "certificate/v2") for one in certificates]
     same("roster", plan["roster"], signers)
     certificates = [whole(one["bytes"], "CERTIFICATE") for one in certificates]
     need(all(one["role"] == 1 for one in certificates), "a member is no controller")

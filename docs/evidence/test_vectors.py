@@ -37,7 +37,7 @@ def known(name):
 def announced_by(case):
     """A case's plan, and the service's key."""
     certificate = whole(bytes.fromhex(case["service"]), "SIGNED")
-    signed_by(case["authority"], certificate, "certificate/v1")
+    signed_by(case["authority"], certificate, "certificate/v2")
     service = whole(certificate["bytes"], "CERTIFICATE")["key"]
     if "announcement" not in case:
         return listed(bytes.fromhex(case["receipt"]), case["authority"], service), service
@@ -138,9 +138,9 @@ class Vectors(unittest.TestCase):
             return {"bytes": body, "signature": signature}
 
         def announce(certificates, by=public, order=sorted):
-            own = [sign(postcard(one, "CERTIFICATE"), "certificate/v1") for one in certificates]
-            own = order(own, key=lambda one: labelled("alpheus/certificate/v1", one["bytes"]))
-            ids = b"".join(labelled("alpheus/certificate/v1", one["bytes"]) for one in own)
+            own = [sign(postcard(one, "CERTIFICATE"), "certificate/v2") for one in certificates]
+            own = order(own, key=lambda one: labelled("alpheus/certificate/v2", one["bytes"]))
+            ids = b"".join(labelled("alpheus/certificate/v2", one["bytes"]) for one in own)
             body = plan.replace(bytes.fromhex("".join(roster[:len(own)])), ids)
             body += postcard(own, "*SIGNED") + b"\0"
             return announced(postcard(sign(body, "announcement/v5"), "SIGNED"), public, by)

@@ -54,12 +54,12 @@ use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
-use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
+use alpheus_encrypted_stream::grant::{Grant, GrantedStream, HandedDays, RawReader};
 use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
 use alpheus_encrypted_stream::tick::frame::{MAC_LEN, TickFrame, body};
 use alpheus_policy::document::Node;
-use alpheus_policy::ids::{SchemaId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
@@ -240,19 +240,20 @@ pub fn job_message(data: &[u8]) {
 /// whatever its length.
 pub fn raw_access(data: &[u8]) {
     decoded::<Grant>(data);
-    decoded::<HandedDay>(data);
-    let Some((reader, what)) = reader() else { return };
-    if let Ok(handed) = postcard::from_bytes::<HandedDay>(data) {
-        assert!(RawReader::new(reader, *what, &[handed]).is_err(), "nobody sealed this");
+    decoded::<HandedDays>(data);
+    let Some((reader, granted)) = reader() else { return };
+    let what = (granted, 3);
+    if let Ok(handed) = postcard::from_bytes::<HandedDays>(data) {
+        assert!(RawReader::new(reader, what, &[handed]).is_err(), "nobody sealed this");
     }
-    let keys = RawReader::new(reader, *what, &[]);
+    let keys = RawReader::new(reader, what, &[]);
     if let (Ok(keys), Ok(frame)) = (keys, FrameView::parse(data)) {
         assert!(!matches!(keys.read(&frame), Ok(Some(_))), "read without a key");
     }
 }
 
-/// A consumer, and the stream, schema and number of words that it reads.
-type Reader = (Consumer, (StreamId, SchemaId, u16));
+/// A consumer, and the stream that it reads.
+type Reader = (Consumer, GrantedStream);
 
 fn reader() -> Option<&'static Reader> {
     static READER: OnceLock<Option<Reader>> = OnceLock::new();
@@ -265,7 +266,9 @@ fn reader() -> Option<&'static Reader> {
         let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([3; 32]));
         let certificate = secrets.request("reader").certify(subject, &authority);
         let consumer = secrets.certified(&certificate, &deployment).ok()?;
-        Some((consumer, (StreamId([1; 16]), SchemaId([2; 32]), 3)))
+        let (stream, schema) = (StreamId([1; 16]), SchemaId([2; 32]));
+        let (owner, controller) = (OwnerId([4; 32]), ControllerId([5; 32]));
+        Some((consumer, GrantedStream { stream, schema, owner, controller }))
     };
     READER.get_or_init(made).as_ref()
 }

@@ -132,10 +132,9 @@ STRANGER = Ed25519PrivateKey.from_private_bytes(fixed("stranger"))
 def seat(number):
     key = Ed25519PrivateKey.from_private_bytes(fixed(f"signing {number}"))
     agreement = public(X25519PrivateKey.from_private_bytes(fixed(f"agreement {number}")))
-    sealing = public(X25519PrivateKey.from_private_bytes(fixed(f"sealing {number}")))
     body = fixed(f"subject {number}", 16) + varint(1) + text(f"controller {number}") + public(key)
-    body += option(agreement) + option(sealing)
-    certificate, digest = signed("alpheus/certificate/v1", body, AUTHORITY)
+    body += option(agreement) + option(None) + option(fixed(f"hybrid {number}"))
+    certificate, digest = signed("alpheus/certificate/v2", body, AUTHORITY)
     return digest, key, certificate, agreement
 
 
@@ -318,8 +317,8 @@ def neighbours(signers=5):
     return window
 
 
-BODY = fixed("subject", 16) + varint(0) + text("service") + public(SERVICE) + option(None) * 2
-CERTIFICATE, _ = signed("alpheus/certificate/v1", BODY, AUTHORITY)
+BODY = fixed("subject", 16) + varint(0) + text("service") + public(SERVICE) + option(None) * 3
+CERTIFICATE, _ = signed("alpheus/certificate/v2", BODY, AUTHORITY)
 DEPLOYMENT = {"authority": public(AUTHORITY).hex(), "service": CERTIFICATE.hex()}
 class Lacking(Window):
     """A window whose M lacks a controller: counts are in the order of its members."""

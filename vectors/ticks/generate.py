@@ -283,8 +283,10 @@ def certificates():
     def option(key):
         return bytes([0]) if key is None else bytes([1]) + key
 
-    def signed(role, sealing=None, agreement=None, verifying=device, signer=authority_key, label="alpheus/certificate/v1"):
+    def signed(role, sealing=None, agreement=None, verifying=device, hybrid=None,
+               signer=authority_key, label="alpheus/certificate/v2"):
         content = fixed("subject", 16) + bytes([role, 4]) + b"a\xc3\xa9b" + verifying + option(agreement) + option(sealing)
+        content += option(hybrid)
         assert len(content) < 256
         length = bytes([len(content)]) if len(content) < 128 else bytes([len(content) & 127 | 128, len(content) >> 7])
         digest = r.labelled_hash(label, [content])
@@ -303,8 +305,10 @@ def certificates():
     other = Ed25519PrivateKey.from_private_bytes(fixed("another authority"))
     r.write(TARGET, "certificate_bad_content.json", [
         case("device", signed(4, signer=other), "Unsigned"),
-        case("device", signed(4, label="alpheus/certificate/v0"), "Unsigned"),
+        case("device", signed(4, label="alpheus/certificate/v1"), "Unsigned"),
         case("ingest", good, "Role"), case("device", signed(5, ingest), "Role"),
+        case("device", signed(4, hybrid=fixed("hybrid key")), "Keys"),
+        case("ingest", signed(5, ingest, hybrid=fixed("hybrid key")), "Keys"),
         case("device", signed(4, ingest), "Keys"), case("ingest", signed(5), "Keys"),
         case("device", signed(4, agreement=ingest), "Keys"), case("ingest", signed(5, bytes(32)), "Keys"),
         case("device", signed(4, verifying=bytes([1]) + bytes(31)), "Keys"),

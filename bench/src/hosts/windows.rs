@@ -6,7 +6,6 @@ use crate::program::Lines;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_stream_runtime::results::OK;
-use alpheus_streams::produce::live::wait_for;
 use alpheus_time::{Span, Timestamp};
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -92,5 +91,16 @@ impl<'a> Windows<'a> {
             let what = format!("{}, over {} of {all} owners", row["status"], row["population"]);
             return Err(what).blame(Category::Check);
         }
+    }
+}
+
+/// Waits until this time.
+fn wait_for(at: Timestamp) {
+    loop {
+        let left = clock::until(at);
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left);
     }
 }

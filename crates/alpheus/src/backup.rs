@@ -3,10 +3,11 @@
 use alpheus_crypto::vault::Hardness;
 use alpheus_node::BUILD;
 use alpheus_node::backup::archive::{About, Item, Origin, Reader, Writer};
-use alpheus_node::backup::source::{self, FENCE};
+use alpheus_node::backup::source;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::fence;
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
@@ -59,7 +60,7 @@ struct Taken {
     /// The state folder of the process
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence, if it is not in the state folder
+    /// The fence, if it is neither in the state folder nor beside it
     #[arg(long, value_name = "FILE", requires = "state")]
     fence: Option<PathBuf>,
     /// A slot file, alone: it brings back what was erased since
@@ -175,7 +176,7 @@ fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
         }
         source::state_files(state, |item| writer.push(&item))?;
         // After the store: it is at least as far.
-        let fence = taken.fence.clone().unwrap_or_else(|| state.join(FENCE));
+        let fence = taken.fence.clone().unwrap_or_else(|| fence::of_state(state));
         if fence.exists() {
             writer.push(&source::file(&fence, Origin::Fence)?)?;
         }

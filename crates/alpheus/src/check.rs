@@ -11,9 +11,9 @@ use alpheus_node::settings::layers::Layers;
 use alpheus_node::settings::{Format, Settings, SettingsError};
 use alpheus_policy::document::{Node, Value};
 use alpheus_policy::editor::{EditedFile, json_schema};
-use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::policy::{Policies, ResolvedPolicy, Section};
 use alpheus_policy::query::{Statement, parse};
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{OptionKind, Schema};
 use alpheus_stream_runtime::embedded::Controllers;
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
@@ -70,6 +70,8 @@ struct Finding {
     kind: &'static str,
     /// With the place, if something is wrong.
     problem: Option<String>,
+    /// What is valid, but may not be meant.
+    note: Option<String>,
 }
 
 /// Some files are not valid.
@@ -111,10 +113,13 @@ fn print(findings: &[Finding], format: Format, out: &mut impl Write) -> io::Resu
         }
         Format::Table => {}
     }
-    for Finding { file, kind, problem } in findings {
+    for Finding { file, kind, problem, note } in findings {
         match problem {
             None => writeln!(out, "{file}: {kind}: valid")?,
             Some(problem) => writeln!(out, "{file}: {kind}: {problem}")?,
+        }
+        if let Some(note) = note {
+            writeln!(out, "{file}: note: {note}")?;
         }
     }
     Ok(())
@@ -201,6 +206,7 @@ fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
         file: input.path.display().to_string(),
         kind: input.kind,
         problem: problem(input, &schemas, parts).err(),
+        note: (input.kind == POLICIES).then(|| exact_beside_noise(input, &schemas)).flatten(),
     };
     Ok(inputs.iter().map(finding).collect())
 }
@@ -266,6 +272,27 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
     }
 }
 
+/// Attributes that policies release exactly although others only with noise: an attribute's own line
+/// stays in force when the line for all is changed.
+fn exact_beside_noise(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<String> {
+    let schema = named(input, schemas).ok()?;
+    let policies = Policies::from_yaml(&input.text, schema).ok()?;
+    let default = policies.of_section(Section::Default);
+    let (mut exact, mut noisy) = (Vec::new(), false);
+    for (attribute, own) in schema.attributes.iter().zip(&default.attributes) {
+        let kinds = || own.alternatives.iter().map(|option| option.kind);
+        let is_noisy = |kind| kind == OptionKind::DpAggregate;
+        noisy |= kinds().any(is_noisy);
+        if kinds().any(|kind| kind != OptionKind::Private && !is_noisy(kind)) {
+            exact.push(format!("`{}`", attribute.name));
+        }
+    }
+    let (names, is) = (exact.join(", "), if exact.len() == 1 { "is" } else { "are" });
+    (noisy && !exact.is_empty()).then(|| {
+        format!("{names} {is} released without noise by default, other attributes only with noise: is that meant?")
+    })
+}
+
 /// Whether what a query names is in its schema, if that is among the files.
 fn names_in(
     statement: &Statement,
@@ -303,6 +330,8 @@ fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
     settings.part::<alpheus_pass_service::settings::PassSettings>()?;
     #[cfg(feature = "stats")]
     settings.part::<alpheus_stats_service::settings::StatsSettings>()?;
+    #[cfg(feature = "table")]
+    settings.part::<alpheus_table_service::settings::TableSettings>()?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 //! - [`commands`]: which commands there are,
 //! - [`console`]: a deployment in a browser,
 //! - [`demo`], [`generate`]: made-up owners in the whole system, and their data in files,
-//! - [`doctor`]: what is wrong, and what heals it,
+//! - [`doctor`]: what is wrong, and what fixes it,
 //! - [`errors`]: what failures mean,
 //! - [`evidence`]: what a service states for an impact assessment, with what proves it,
 //! - [`import`]: schemas and policies from data contracts of other standards,

@@ -21,9 +21,9 @@ Examples:
   alpheus restore --from first.backup --slots-from first-slots.backup --key-file backup.key \\
       --identity pki/first --state run/first
 
-The folders must not exist. The process of the backup must have ended for good: two processes with
-one identity block each other, and a device's copy is left out. The command prints what the restored
-state means.";
+The folders must not exist. The process that was backed up must never run again: two processes with one identity block each
+other, and the stream of a copied device is excluded. The command prints what the restored state
+means.";
 
 /// Arguments of `alpheus restore`.
 #[derive(Debug, clap::Args)]
@@ -273,8 +273,8 @@ fn meaning(role: &str, has_slots: bool) -> Vec<&'static str> {
         "controller" => {
             let mut lines = vec![
                 "Windows: each that had begun before the start counts as released, so nothing is released \
-                 twice. If the fence of the lost state is still there, name it with --fence: if nothing \
-                 came after the backup, this state is the latest, and no window is lost.",
+                 twice. If the fence of the lost state is still there, beside its folder, the host goes by \
+                 it: if nothing came after the backup, this state is the latest, and no window is lost.",
                 "Owners: streams are left out until their owners submit their policies again (alpheus owner \
                  choose); alpheus_controller_streams_to_confirm counts them. Budgets are charged at their \
                  highest rate for the time since the backup.",

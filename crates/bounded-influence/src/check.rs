@@ -13,6 +13,7 @@ use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -130,7 +131,7 @@ impl Checker {
     pub fn contributions(
         &self,
         scope: &Scope,
-        signed: &[(Member, Verified<Contribution>)],
+        signed: &[(Member, impl Borrow<Verified<Contribution>>)],
     ) -> Result<Contributions, RoundError> {
         self.check_round(scope, signed.iter().map(|(member, _)| member.controller))?;
         let beyond = signed.iter().find(|(member, _)| member.counted > member.listed);
@@ -140,7 +141,7 @@ impl Checker {
         let (mut found, mut claims) = (Contributions::default(), Vec::new());
         for (member, contribution) in signed {
             let controller = member.controller;
-            match self.contribution(scope, member, contribution) {
+            match self.contribution(scope, member, contribution.borrow()) {
                 Ok((checked, of_one)) => {
                     claims.push(of_one);
                     found.bounded.push(checked);
@@ -227,7 +228,7 @@ impl Checker {
     pub fn openings(
         &self,
         opening_set: &Digest,
-        signed: &[(Bounded, Verified<Opening>)],
+        signed: &[(Bounded, impl Borrow<Verified<Opening>>)],
     ) -> Result<Vec<Opened>, OpeningsError> {
         let scopes: Vec<&Scope> = signed.iter().map(|(bounded, _)| &bounded.scope).collect();
         let scope = *scopes.first().ok_or(RoundError::Members)?;
@@ -239,7 +240,7 @@ impl Checker {
         let (mut faulty, mut misplaced) = (Vec::new(), Vec::new());
         for (bounded, opening) in signed {
             let controller = bounded.controller;
-            match self.opening(bounded, opening_set, opening) {
+            match self.opening(bounded, opening_set, opening.borrow()) {
                 Ok((checked, claim)) => {
                     claims.push(Vec::from_iter(claim));
                     opened.push(checked);

@@ -6,8 +6,9 @@
 //! Nothing is negotiated: what is sealed here opens here only. [`seal`](crate::seal) is the
 //! same without ML-KEM-768.
 
-use crate::hash::labelled_hash;
+use crate::hash::{Digest, labelled_hash};
 use crate::hpke_base;
+use crate::labels;
 use crate::seal::{SealingKeyError, SealingPublic, UnsealError};
 use crate::secret::Secret;
 use hpke::kem::XWing;
@@ -96,6 +97,12 @@ impl HybridPublic {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Names the key where its 1,216 bytes are too many.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        labelled_hash(labels::HYBRID_KEY, &[&self.0])
     }
 
     /// Whether both halves of the key are usable. A key of which one is not would rest on the

@@ -23,6 +23,8 @@ pub const TICK_FRAME: &str = "alpheus/frame/v2";
 pub const TICK_OPENING: &str = "alpheus/opening/v2";
 /// A device seals a session's key for the service (HPKE).
 pub const SESSION_KEY: &str = "alpheus/session-key/v2";
+/// Names a hybrid public key in a certificate (hash).
+pub const HYBRID_KEY: &str = "alpheus/hybrid-key/v1";
 /// Derives a key agreed by two parties, bound to both public keys (HKDF).
 pub const AGREEMENT: &str = "alpheus/agreement/v1";
 /// Derives the pads between two controllers from their agreed key (HKDF).
@@ -97,7 +99,7 @@ pub const EDGE_REQUEST: &str = "alpheus/bounded/edge-request/v1";
 /// A controller signs its picks (signature).
 pub const PICKS: &str = "alpheus/picks/v1";
 /// The deployment's authority signs a certificate (signature).
-pub const CERTIFICATE: &str = "alpheus/certificate/v1";
+pub const CERTIFICATE: &str = "alpheus/certificate/v2";
 /// The deployment's authority signs its list of revoked certificates (signature).
 pub const REVOCATION: &str = "alpheus/revocation/v1";
 /// Names a TLS certificate in that list (hash).
@@ -170,8 +172,8 @@ pub const IDENTITY_SIGNING: &str = "alpheus/identity/signing/v1";
 pub const IDENTITY_AGREEMENT: &str = "alpheus/identity/agreement/v1";
 /// Derives the secret of a controller's self-masks from its seed (HKDF).
 pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
-/// Derives the key for which master secrets are sealed, from a controller's seed (HKDF).
-pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v1";
+/// Derives the hybrid key for which master secrets are sealed, from a controller's seed (HKDF).
+pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v2";
 /// Derives the secret from which a controller draws its noise, from its seed (HKDF).
 pub const IDENTITY_NOISE: &str = "alpheus/identity/noise/v1";
 /// Derives a consumer's signing key from its seed (HKDF).
@@ -180,20 +182,20 @@ pub const CONSUMER_SIGNING: &str = "alpheus/consumer/signing/v1";
 pub const CONSUMER_AGREEMENT: &str = "alpheus/consumer/agreement/v1";
 /// Derives the seed of one window's share of noise from that noise secret (HKDF).
 pub const NOISE_SHARE: &str = "alpheus/noise/share/v1";
-/// Derives the key for which daily keys are sealed for a consumer, from its seed (HKDF).
-pub const CONSUMER_SEALING: &str = "alpheus/consumer/sealing/v1";
+/// Derives the hybrid key for which daily keys are sealed for a consumer, from its seed (HKDF).
+pub const CONSUMER_SEALING: &str = "alpheus/consumer/sealing/v2";
 /// An owner allows a consumer to read some days of a stream (signature).
 pub const GRANT: &str = "alpheus/grant/v1";
-/// Seals one day's key of a stream for such a consumer (HPKE).
-pub const GRANT_DAY: &str = "alpheus/grant/day/v1";
+/// Seals keys of a stream's days for such a consumer (hybrid HPKE).
+pub const GRANT_DAYS: &str = "alpheus/grant/days/v2";
 /// Derives the noise of one window's running totals from the noise secret (HKDF).
 pub const NOISE_SEED: &str = "alpheus/noise/seed/v1";
 /// A controller hands a stream over to another one (signature).
 pub const HANDED_OVER: &str = "alpheus/handed-over/v1";
-/// Seals a stream's master secret, and what its owner was charged, for the next controller (HPKE).
+/// Seals a stream's master secret, and what its owner was charged, for the next controller (hybrid HPKE).
 pub const CARRIED: &str = "alpheus/carried/v1";
-/// Seals a stream's master secret for its controller (HPKE).
-pub const MASTER: &str = "alpheus/master/v1";
+/// Seals a stream's master secret for its controller (hybrid HPKE).
+pub const MASTER: &str = "alpheus/master/v2";
 /// H, the second base of the group (hash to element).
 pub const SECOND_BASE: &str = "alpheus/group/second-base/v1";
 /// The nonces of a proof, from randomness, witness and statement (hash).
@@ -416,6 +418,8 @@ pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
 pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
 /// The operator signs a deployment's card (signature).
 pub const STATISTICS_CARD_FILE: &str = "alpheus/statistics/card-file/v1";
+/// A party's statement which certificate is its own.
+pub const STATISTICS_MEMBERSHIP: &str = "alpheus/statistics/membership/v1";
 /// A smoother's message during a key's generation (signature).
 pub const STATISTICS_KEY_WORD: &str = "alpheus/statistics/key/word/v1";
 /// A smoother votes for a key (signature).

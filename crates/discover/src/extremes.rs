@@ -81,13 +81,23 @@ impl Extremes {
     /// Of so many numbers, those that repeat at an end and lie far from all others.
     pub(crate) fn far(&self, numbers: u64) -> Vec<Far> {
         const MIN: u64 = 5;
+        const MIN_ALONE: u64 = 3;
+        const MANY: u64 = 100;
         let far = |(end, other): (&End, &End)| -> Option<Far> {
             let (value, next, count) = (end.value?, end.next?, end.count());
             let distance = |a: Decimal, b: Decimal| if a > b { a.minus(b) } else { b.minus(a) };
-            let (gap, span) = (distance(value, next), distance(next, other.value?));
+            let gap = distance(value, next);
+            // The other end may be a mark as well, such as 85 beside -127.
+            let (far_end, near_end) = (other.value?, other.next?);
+            let inner = distance(next, near_end);
+            let is_mark =
+                other.count() >= MIN_ALONE && distance(far_end, near_end) > inner.times(3);
+            let span = if is_mark { inner } else { distance(next, far_end) };
             // Zero is usual where something is off for long.
             let usual = value == Decimal::ZERO && count * 10 > numbers;
-            let often = count >= MIN && count * 100 >= numbers;
+            // What a sensor writes when it fails stands out however rare it is.
+            let alone = numbers >= MANY && count >= MIN_ALONE && gap > span.times(3);
+            let often = alone || (count >= MIN && count * 100 >= numbers);
             let frequent = count * 20 >= numbers && gap.times(3) > span;
             let apart = gap > span;
             let is_far = !usual && span > Decimal::ZERO && often && (apart || frequent);
@@ -122,6 +132,13 @@ mod tests {
         assert_eq!(with(0, 20, |n| 980 + n % 60), [("0".to_owned(), 20)]);
         assert_eq!(with(0, 2, |n| 1200 + n % 60), [], "off for half of the time");
         assert_eq!(with(400, 200, |n| n % 200), [], "rare");
+        assert_eq!(with(-127, 130, |n| 150 + n % 50), [("-127".to_owned(), 4)], "rare and alone");
+        let both = |n: i128| match n % 130 {
+            0 => -127,
+            1 => 850,
+            n => 150 + n % 50,
+        };
+        assert_eq!(far(&both), [("-127".to_owned(), 4), ("850".to_owned(), 4)], "at both ends");
         assert_eq!(with(130, 50, |n| n % 100), [], "near");
         assert_eq!(far(&|n| n % 2), [], "two values");
     }

@@ -58,12 +58,9 @@ pub(crate) fn decide(
     forced: Option<char>,
 ) -> Decision {
     let units = units_in_cells(rows, width);
-    let mut around: Vec<String> = Vec::new();
-    for unit in units.values() {
-        if !around.contains(unit) {
-            around.push(unit.clone());
-        }
-    }
+    let mut around: Vec<String> = units.values().cloned().collect();
+    around.sort_unstable();
+    around.dedup();
     // Of two units, one may be the end of the other.
     around.sort_by_key(|unit| std::cmp::Reverse(unit.len()));
     let mut columns = votes(rows, &units, width, &mut around);
@@ -90,6 +87,9 @@ pub(crate) fn decide(
     };
     let other = usize::from(decimal == ',');
     let mark = MARKS[other];
+    if forced.is_none() && comma > 0 && point == 0 && columns.iter().any(Votes::may_have_points) {
+        open = Some(beside());
+    }
     let thousands = if grouped[other] > 0 || either[other] > 0 {
         Some(mark)
     } else if sum(|votes| votes.spaced) > 0 {
@@ -191,6 +191,10 @@ fn mixed() -> String {
     "Some numbers have a decimal point and others a decimal comma, so some of them may be read wrongly. Say which it is with `--decimal`.".to_owned()
 }
 
+fn beside() -> String {
+    "Some columns have a decimal comma, and in another each number has a `.` before exactly three digits, as in 9.137: thousands, or decimals that another program wrote. They are read as thousands. Say `--decimal ,` if that is right; else write the column with commas, as its file's other columns.".to_owned()
+}
+
 /// The text within what stands around a number; notes what that was.
 fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
     let number = |text: &str| {
@@ -278,6 +282,14 @@ impl Votes {
         }
     }
 
+    /// Whether each number has a point before three digits, so that nothing in the column shows which
+    /// it is: of thousands, some are below 1.000 and have none, and none has four digits without a point.
+    fn may_have_points(&self) -> bool {
+        let shows = self.decimal[0] + self.thousands[1];
+        let below = self.short * 4 > self.either[1] && self.long == 0;
+        self.either[1] > 1 && shows == 0 && !below
+    }
+
     /// Takes back what `8.30` says if it may be a time of day in the whole column.
     fn without_clocks(&mut self) {
         if self.clocks == self.numbers {
@@ -332,6 +344,19 @@ mod tests {
         assert_eq!(of(&[["10.100.200.100", "5"], ["10.100.200.101", "6"]]), ('.', None, false));
         let clocks = [["8.30", "1.020"], ["9.15", "950"], ["23.59", "870"]];
         assert_eq!(of(&clocks), (',', Some('.'), true));
+    }
+
+    /// The comma of one column says nothing of another one's points, unless that has numbers without.
+    #[test]
+    fn a_decimal_comma_elsewhere_decides_no_column_in_silence() {
+        let of = |cells: &[[&str; 2]]| {
+            let rows: Vec<Row<'_>> = cells.iter().map(|row| row.map(Into::into).into()).collect();
+            decide(&rows, 2, Delimiter::Semicolon, None).open.is_some()
+        };
+        assert!(of(&[["9.137", "9,26"], ["12.004", "7,10"], ["8.250", "1,00"]]));
+        assert!(!of(&[["9.137", "9,26"], ["950", "7,10"], ["8.250", "1,00"]]));
+        assert!(of(&[["9.137", "9,26"], ["1000", "7,10"], ["8.250", "1,00"]]));
+        assert!(!of(&[["9.137,50", "9,26"], ["12.004,10", "7,10"]]));
     }
 
     #[test]

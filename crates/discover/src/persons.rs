@@ -101,6 +101,27 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
             "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         ));
     }
+    let names = |column: &&Column| {
+        let texts = column.numbers * 2 < column.filled && column.distinct() > 1;
+        texts && is(&column.name, NAMES)
+    };
+    let names: Vec<&Column> = columns().filter(names).collect();
+    match names.as_slice() {
+        [] => {}
+        [one] => {
+            let (name, word) = (&one.name, worded(&one.name));
+            return Some(format!(
+                "`{name}` may name people, so rows seem to be about several. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+            ));
+        }
+        [one, other, ..] => {
+            let (name, word) = (&one.name, worded(&one.name));
+            return Some(format!(
+                "`{name}` and `{}` may name people together, and an owner is one column. Join them in one column of the file and name that with `--owner COLUMN`; or say `--owner {word}` if `{name}` alone names the owner, or `--owner none` if all rows belong to one owner.",
+                other.name
+            ));
+        }
+    }
     let trait_of = columns().find(|column| is(&column.name, TRAITS) && column.distinct() > 1)?;
     let name = &trait_of.name;
     Some(format!(

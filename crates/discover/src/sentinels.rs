@@ -117,8 +117,7 @@ fn alone(column: &Column) -> Verdict {
             }
             continue;
         };
-        let below = *value < lo;
-        let above = *value > hi;
+        let (below, above) = (*value < lo, *value > hi);
         if !below && !above {
             continue;
         }
@@ -141,13 +140,20 @@ fn alone(column: &Column) -> Verdict {
             verdict.left_out.insert(text.clone(), cells.clone());
         } else if stands_out {
             verdict.leave_open(text, cells, (!money, true));
-        } else if negative && text != "-1" && count > 1 && (nines || lo >= Decimal::ZERO) {
+        } else if negative && count > 1 && (nines || is_never_near(lo, text)) {
             verdict.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
             verdict.odd.push(text.clone());
         }
     }
     verdict
+}
+
+/// Whether numbers from a least one on are so high that a negative one is no slip: a -1 may be one of
+/// what is nearly zero.
+fn is_never_near(least: Decimal, negative: &str) -> bool {
+    const FAR: Decimal = Decimal { digits: 2, places: 0 };
+    least >= if negative == "-1" { FAR } else { Decimal::ZERO }
 }
 
 /// Whether three digits before the point are nines.
@@ -191,6 +197,11 @@ mod tests {
         let rare = Column { numbers: 1000, ..column(Some((1, 30)), &[("99", 2)]) };
         assert_eq!(open(rare), (1, vec![("99".to_owned(), 2, true)]));
         assert_eq!(open(column(Some((1, 30)), &[("9999", 2)])).1, []);
+        let pulse = column(Some((52, 150)), &[("-1", 581)]);
+        assert_eq!(open(pulse), (0, vec![("-1".to_owned(), 581, false)]));
+        let breaths = column(Some((8, 40)), &[("-1", 9)]);
+        assert_eq!(open(breaths), (0, vec![("-1".to_owned(), 9, false)]));
+        assert_eq!(open(column(Some((0, 150)), &[("-1", 581)])).1, []);
     }
 
     #[test]

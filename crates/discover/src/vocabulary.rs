@@ -127,6 +127,12 @@ pub(crate) const CLOCK_NAMES: &[&str] = &[
 
 /// Words of columns whose numbers are codes.
 pub(crate) const CODES: &[&str] = &[
+    "err",
+    "error",
+    "fault",
+    "alarm",
+    "fehler",
+    "erreur",
     "type",
     "kind",
     "mode",

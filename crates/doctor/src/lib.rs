@@ -1,4 +1,4 @@
-//! Names the cause of a fault from facts, with the command that heals it.
+//! Names the cause of a fault from facts, with the command that fixes it.
 //!
 //! [`diagnose`] is a function of [`Facts`] alone. Who collects them sees only what they may see: their
 //! own files, who answers at an address, and what the service tells their role.

@@ -6,6 +6,7 @@
 
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -59,15 +60,18 @@ pub struct Party {
     pub verifying: VerifyingKey,
     /// Its key agreement key (X25519): controllers and consumers have one.
     pub agreement: Option<AgreementPublic>,
-    /// Secrets are sealed for this key (HPKE): controllers, consumers and ingest have one.
+    /// Keys of sessions are sealed for this key (HPKE): ingest has one.
     pub sealing: Option<SealingPublic>,
+    /// The digest of the hybrid key that secrets are sealed for: controllers and consumers have
+    /// one. The key itself would make every roster 40 times as long.
+    pub hybrid: Option<Digest>,
 }
 
 impl Party {
     /// A party that only signs: a service, an owner or a device.
     #[must_use]
     pub fn signing(role: Role, name: impl Into<String>, verifying: VerifyingKey) -> Party {
-        Party { role, name: name.into(), verifying, agreement: None, sealing: None }
+        Party { role, name: name.into(), verifying, agreement: None, sealing: None, hybrid: None }
     }
 
     /// Certifies it as the deployment's authority.
@@ -77,12 +81,17 @@ impl Party {
     }
 
     /// Whether it has the keys that its role needs, and no others.
-    fn has_keys_of_role(&self) -> bool {
-        let keys = (self.agreement.is_some(), self.sealing.is_some());
-        match self.role {
-            Role::Service | Role::Owner | Role::Device => keys == (false, false),
-            Role::Controller | Role::Consumer => keys == (true, true),
-            Role::Ingest => keys == (false, true),
+    fn check_keys_of_role(&self) -> Result<(), CertificateError> {
+        let keys = (self.agreement.is_some(), self.sealing.is_some(), self.hybrid.is_some());
+        let needed = match self.role {
+            Role::Service | Role::Owner | Role::Device => (false, false, false),
+            Role::Controller | Role::Consumer => (true, false, true),
+            Role::Ingest => (false, true, false),
+        };
+        match keys == needed {
+            true => Ok(()),
+            false if needed.2 && !keys.2 => Err(CertificateError::NoHybrid),
+            false => Err(CertificateError::KeysOfRole),
         }
     }
 }
@@ -98,6 +107,46 @@ pub struct Certificate {
 
 impl Message for Certificate {
     const LABEL: &'static str = labels::CERTIFICATE;
+}
+
+/// A party that secrets are sealed for: its certificate, and the hybrid key that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    certificate: Verified<Certificate>,
+    key: HybridPublic,
+}
+
+impl Recipient {
+    /// Checks that the certificate names the key, and that both halves of the key are usable.
+    ///
+    /// # Errors
+    /// [`CertificateError::NoHybrid`] if it names none; [`CertificateError::OtherHybrid`] if it
+    /// names another; [`CertificateError::HalfHybrid`] if one half is no key.
+    pub fn new(
+        certificate: Verified<Certificate>,
+        key: HybridPublic,
+    ) -> Result<Recipient, CertificateError> {
+        let named = certificate.party.hybrid.ok_or(CertificateError::NoHybrid)?;
+        if named != key.digest() {
+            return Err(CertificateError::OtherHybrid);
+        }
+        if !key.is_good() {
+            return Err(CertificateError::HalfHybrid);
+        }
+        Ok(Recipient { certificate, key })
+    }
+
+    /// The certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &Verified<Certificate> {
+        &self.certificate
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &HybridPublic {
+        &self.key
+    }
 }
 
 /// An owner whose key the authority has certified.
@@ -249,9 +298,7 @@ fn open_as(
     if party.role != role {
         return Err(CertificateError::Role);
     }
-    if !party.has_keys_of_role() {
-        return Err(CertificateError::KeysOfRole);
-    }
+    party.check_keys_of_role()?;
     if party.agreement.is_some_and(|key| key.has_small_order()) {
         return Err(CertificateError::SmallOrder);
     }

@@ -26,7 +26,7 @@ pub use message::MessageError;
 pub use moves::MoveError;
 pub use plan_refusal::PlanRefusalError;
 pub use plan_shape::PlanShapeError;
-pub use release::ReleaseError;
+pub use release::{ReleaseError, UncheckedProofsError};
 pub use restore::RestoreError;
 pub use sealed::{PlanConsumerError, UnsealError};
 pub use violation::PolicyViolationError;

@@ -10,14 +10,16 @@
 
 use std::collections::BTreeMap;
 
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed, seal_bytes};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
-use alpheus_policy::ids::{ConsumerId, OwnerId, SchemaId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_time::{Timestamp, Window};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::certificate::CertifiedOwner;
 use crate::consumer::Consumer;
@@ -26,7 +28,7 @@ use crate::frame::{Frame, FrameView, Words};
 use crate::keys::{DAY, DayKey};
 use crate::tick::claim::Claim;
 
-/// Maximum number of days in a grant: each key is sealed whenever the reader asks.
+/// Maximum number of days in a grant: their keys are sealed whenever the reader asks.
 const MAX_DAYS: u64 = 366;
 
 /// Days in UTC, counted from the Unix epoch, both ends included.
@@ -57,6 +59,11 @@ impl Days {
     /// Whether any of them has a part of a window.
     pub(crate) fn overlap(&self, window: Window) -> bool {
         self.first <= window.end.0 / DAY && window.start.0 / DAY <= self.last
+    }
+
+    /// Both ends, for contexts.
+    fn edges(self) -> [[u8; 8]; 2] {
+        [self.first, self.last].map(u64::to_be_bytes)
     }
 
     /// These days, the others, and those between them.
@@ -108,52 +115,75 @@ pub fn open(
     Ok(opened)
 }
 
-/// What one day's key is for.
+/// The stream that days are granted of, and who hands out their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GrantedDay {
+pub struct GrantedStream {
     /// The stream.
     pub stream: StreamId,
-    /// The stream's schema.
+    /// Its schema.
     pub schema: SchemaId,
-    /// The reader.
-    pub reader: ConsumerId,
-    /// The day.
-    pub day: u64,
+    /// Its owner.
+    pub owner: OwnerId,
+    /// The controller that seals the keys.
+    pub controller: ControllerId,
 }
 
-impl GrantedDay {
-    fn context(&self) -> ([u8; 8], [&[u8]; 3]) {
-        (self.day.to_be_bytes(), [&self.stream.0, &self.schema.0, &self.reader.0])
-    }
+/// Length of a day's secret.
+const SECRET: usize = 16;
 
+impl GrantedStream {
+    /// Seals one secret for each of the days, in their order: one encapsulation for all.
     pub(crate) fn seal(
         &self,
-        to: &SealingPublic,
-        secret: &Secret<16>,
+        authority: &VerifyingKey,
+        (reader, key): (&ConsumerId, &HybridPublic),
+        (days, secrets): (Days, &[Secret<SECRET>]),
         rng: &mut impl CryptoRng,
-    ) -> Result<HandedDay, GrantError> {
-        let (day, [stream, schema, reader]) = self.context();
-        let context = [stream, schema, reader, &day];
-        let sealed = seal(to, labels::GRANT_DAY, &context, secret, rng);
-        let sealed = sealed.map_err(|_| GrantError::NoSealing)?;
-        Ok(HandedDay { day: self.day, sealed })
+    ) -> Result<HandedDays, GrantError> {
+        // At its final size: a growing one would leave copies behind.
+        let mut all = Zeroizing::new(Vec::with_capacity(SECRET * secrets.len()));
+        secrets.iter().for_each(|secret| all.extend_from_slice(secret.expose()));
+        let edges = days.edges();
+        let context = self.context(authority, reader, &edges);
+        let sealed = seal_bytes(key, labels::GRANT_DAYS, &context, &all, rng);
+        Ok(HandedDays { days, sealed: sealed.map_err(|_| GrantError::HalfHybrid)? })
     }
 
-    fn open(&self, consumer: &Consumer, sealed: &Sealed) -> Result<Secret<16>, RawReadError> {
-        let (day, [stream, schema, reader]) = self.context();
-        let opened =
-            consumer.sealing().open(labels::GRANT_DAY, &[stream, schema, reader, &day], sealed);
-        opened.map_err(|_| RawReadError::NotForYou { day: self.day })
+    /// The days with their secrets.
+    fn open(&self, consumer: &Consumer, handed: &HandedDays) -> Option<Vec<(u64, Secret<SECRET>)>> {
+        let days = Days::new(handed.days.first, handed.days.last).ok()?;
+        let (edges, reader) = (days.edges(), consumer.id());
+        let context = self.context(consumer.authority(), &reader, &edges);
+        let opened = consumer.sealing().open_bytes(labels::GRANT_DAYS, &context, &handed.sealed);
+        let opened = opened.ok()?;
+        let (secrets, rest) = opened.as_chunks::<SECRET>();
+        let each = || days.first..=days.last;
+        if each().count() != secrets.len() || !rest.is_empty() {
+            return None;
+        }
+        Some(each().zip(secrets.iter().map(|secret| Secret::from_bytes(*secret))).collect())
+    }
+
+    /// What the sealed secrets are bound to.
+    fn context<'a>(
+        &'a self,
+        authority: &'a VerifyingKey,
+        reader: &'a ConsumerId,
+        [first, last]: &'a [[u8; 8]; 2],
+    ) -> [&'a [u8]; 8] {
+        let Self { stream, schema, owner, controller } = self;
+        let sender: [&[u8]; 2] = [authority.as_bytes(), &controller.0];
+        [sender[0], sender[1], &reader.0, &owner.0, &stream.0, &schema.0, first, last]
     }
 }
 
-/// One day's key, sealed for the reader. Public.
+/// The keys of some days, sealed for the reader together. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandedDay {
-    /// The day.
-    pub day: u64,
-    /// 16 bytes.
-    pub sealed: Sealed,
+pub struct HandedDays {
+    /// The days.
+    pub days: Days,
+    /// 16 bytes for each, in their order.
+    pub sealed: HybridSealed,
 }
 
 /// A reader's keys of one stream, day by day.
@@ -169,17 +199,20 @@ impl RawReader {
     /// to the schema's layout.
     ///
     /// # Errors
-    /// [`RawReadError`] if a key is for another reader, stream or schema, or is damaged.
+    /// [`RawReadError`] if keys are for another reader, stream, schema or owner, are another
+    /// controller's, or are damaged.
     pub fn new(
         consumer: &Consumer,
-        (stream, schema, words): (StreamId, SchemaId, u16),
-        handed: &[HandedDay],
+        (granted, words): (&GrantedStream, u16),
+        handed: &[HandedDays],
     ) -> Result<RawReader, RawReadError> {
-        let open = |HandedDay { day, sealed }: &HandedDay| {
-            let granted = GrantedDay { stream, schema, reader: consumer.id(), day: *day };
-            Ok((*day, DayKey::new(*day, &granted.open(consumer, sealed)?)))
-        };
-        let days = handed.iter().map(open).collect::<Result<_, _>>()?;
+        let mut days = BTreeMap::new();
+        for answer in handed {
+            let Days { first, last } = answer.days;
+            let opened = granted.open(consumer, answer);
+            let opened = opened.ok_or(RawReadError::NotForYou { first, last })?;
+            days.extend(opened.into_iter().map(|(day, secret)| (day, DayKey::new(day, &secret))));
+        }
         Ok(RawReader { days, words: words.into() })
     }
 

@@ -3,21 +3,24 @@
 //! there to the next controller, if the owner moves the stream, with what the owner was charged.
 //!
 //! # Privacy
-//! Parties that carry it learn nothing. Only the certificate's holder can open it.
+//! Parties that carry it learn nothing. Only the certificate's holder can open it, also when
+//! one of X25519 and ML-KEM-768 is broken.
 
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::{HybridKey, HybridSealed, seal, seal_bytes};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError, seal, seal_bytes};
+use alpheus_crypto::seal::UnsealError;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Message;
 use alpheus_policy::budget::BudgetRecord;
-use alpheus_policy::ids::{OwnerId, SchemaId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::certificate::Certificate;
+use crate::certificate::{Recipient, fingerprint};
 use crate::error::CertificateError;
 use crate::keys::MasterSecret;
 
@@ -28,40 +31,51 @@ pub struct Purpose {
     pub stream: StreamId,
     /// The stream's schema.
     pub schema: SchemaId,
-    /// The stream's owner.
+    /// The stream's owner, who seals the secret.
     pub owner: OwnerId,
 }
 
 impl Purpose {
-    fn parts(&self) -> [&[u8]; 3] {
-        [&self.stream.0, &self.schema.0, &self.owner.0]
+    /// What the sealed secret is bound to.
+    fn context<'a>(
+        &'a self,
+        authority: &'a VerifyingKey,
+        controller: &'a ControllerId,
+    ) -> [&'a [u8]; 5] {
+        let Self { stream, schema, owner } = self;
+        [authority.as_bytes(), &controller.0, &owner.0, &stream.0, &schema.0]
     }
 
-    /// Seals a master secret for a controller.
+    /// Seals a master secret for a controller of the authority's deployment.
     ///
     /// # Errors
-    /// [`CertificateError::NoSealing`] if the certificate has no valid key for that.
+    /// [`CertificateError::HalfHybrid`] if the controller's key is not usable.
     pub fn seal(
         &self,
-        to: &Certificate,
+        authority: &VerifyingKey,
+        to: &Recipient,
         master: &MasterSecret,
         rng: &mut impl CryptoRng,
-    ) -> Result<Sealed, CertificateError> {
-        let to = to.party.sealing.ok_or(CertificateError::NoSealing)?;
-        let sealed = seal(&to, labels::MASTER, &self.parts(), master.secret(), rng);
-        sealed.map_err(|_| CertificateError::NoSealing)
+    ) -> Result<HybridSealed, CertificateError> {
+        let controller = fingerprint(to.certificate());
+        let context = self.context(authority, &controller);
+        let sealed = seal(to.key(), labels::MASTER, &context, master.secret(), rng);
+        sealed.map_err(|_| CertificateError::HalfHybrid)
     }
 
-    /// Opens a master secret that was sealed for this purpose.
+    /// Opens a master secret that was sealed for this purpose and this controller.
     ///
     /// # Errors
-    /// [`UnsealError`] if it was sealed for another key or purpose, or is damaged.
+    /// [`UnsealError`] if it was sealed for another key, controller, deployment or purpose, or
+    /// is damaged.
     pub(crate) fn open(
         &self,
-        key: &SealingKey,
-        sealed: &Sealed,
+        authority: &VerifyingKey,
+        (controller, key): (&ControllerId, &HybridKey),
+        sealed: &HybridSealed,
     ) -> Result<MasterSecret, UnsealError> {
-        key.open(labels::MASTER, &self.parts(), sealed).map(MasterSecret::new)
+        let context = self.context(authority, controller);
+        key.open(labels::MASTER, &context, sealed).map(MasterSecret::new)
     }
 }
 
@@ -76,7 +90,7 @@ pub struct HandedOver {
     /// The version of the owner's choice that was in force.
     pub choice: u32,
     /// What the next controller needs, sealed for it.
-    pub sealed: Sealed,
+    pub sealed: HybridSealed,
 }
 
 impl Message for HandedOver {
@@ -94,43 +108,43 @@ pub struct Carried {
 }
 
 impl Carried {
-    fn context<'a>(purpose: &'a Purpose, placement: &'a Digest) -> [&'a [u8]; 4] {
-        let [stream, schema, owner] = purpose.parts();
-        [stream, schema, owner, &placement.0]
-    }
-
-    /// Seals it for the next controller, under the owner's placement.
+    /// Seals it for the next controller of the authority's deployment, under the owner's placement.
     ///
     /// # Errors
-    /// [`CertificateError::NoSealing`] if the certificate has no valid key for that.
+    /// [`CertificateError::HalfHybrid`] if the controller's key is not usable.
     pub(crate) fn seal(
         &self,
-        to: &Certificate,
+        authority: &VerifyingKey,
+        to: &Recipient,
         (purpose, placement): (&Purpose, &Digest),
         rng: &mut impl CryptoRng,
-    ) -> Result<Sealed, CertificateError> {
-        let to = to.party.sealing.ok_or(CertificateError::NoSealing)?;
+    ) -> Result<HybridSealed, CertificateError> {
         // Plain data serialises.
         let rest = postcard::to_allocvec(&(&self.accounts, &self.copies)).unwrap_or_default();
         // Allocated at its final size, since growing would leave copies in memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(32 + rest.len()));
         bytes.extend_from_slice(self.master.secret().expose());
         bytes.extend_from_slice(&rest);
-        let context = Self::context(purpose, placement);
-        let sealed = seal_bytes(&to, labels::CARRIED, &context, &bytes, rng);
-        sealed.map_err(|_| CertificateError::NoSealing)
+        let controller = fingerprint(to.certificate());
+        let [a, c, o, s, h] = purpose.context(authority, &controller);
+        let context = [a, c, o, s, h, &placement.0];
+        let sealed = seal_bytes(to.key(), labels::CARRIED, &context, &bytes, rng);
+        sealed.map_err(|_| CertificateError::HalfHybrid)
     }
 
-    /// Opens what was sealed for this purpose and placement.
+    /// Opens what was sealed for this controller, purpose and placement.
     ///
     /// # Errors
-    /// [`UnsealError`] if it was sealed for another key, purpose or placement, or is damaged.
+    /// [`UnsealError`] if it was sealed for another key, controller, deployment, purpose or
+    /// placement, or is damaged.
     pub(crate) fn open(
-        key: &SealingKey,
+        authority: &VerifyingKey,
+        (controller, key): (&ControllerId, &HybridKey),
         (purpose, placement): (&Purpose, &Digest),
-        sealed: &Sealed,
+        sealed: &HybridSealed,
     ) -> Result<Self, UnsealError> {
-        let context = Self::context(purpose, placement);
+        let [a, c, o, s, h] = purpose.context(authority, controller);
+        let context = [a, c, o, s, h, &placement.0];
         let bytes = key.open_bytes(labels::CARRIED, &context, sealed)?;
         let (master, rest) = bytes.split_first_chunk::<32>().ok_or(UnsealError)?;
         let master = Secret::from_slice(master).ok_or(UnsealError)?;

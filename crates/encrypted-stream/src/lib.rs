@@ -2,6 +2,14 @@
 //!
 //! The crate is sans-IO: no module does I/O, reads a clock or draws its own randomness.
 //! `docs/protocol.md` has the notation, the equations and the departures from the paper.
+//!
+//! - devices: [`producer`], [`encode`], [`frame`], [`tick`],
+//! - sums: [`transformer`], [`sums`],
+//! - opening of windows: [`controller`], [`coordinator`], [`mask`], [`noise`], [`bounded`],
+//! - who takes part: [`epoch`], [`epoch_list`], [`membership`], [`announced_plan`],
+//! - what readers get: [`consumer`], [`decode`], [`receipt`], [`evidence`],
+//! - signed statements: [`annotation`], [`certificate`], [`grant`], [`handover`], [`revocation`], [`withdrawal`],
+//! - what they share: [`messages`], [`inbox`], [`job`], [`keys`], [`ledger`], [`error`].
 
 pub mod annotation;
 pub mod announced_plan;

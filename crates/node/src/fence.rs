@@ -86,6 +86,46 @@ pub enum FenceError {
     },
 }
 
+/// What the name of a fence ends with that lies beside its state folder, and its name in the folder.
+const BESIDE: &str = ".fence";
+const INSIDE: &str = "fence";
+
+/// Where the fence of a state lies unless another place is named: beside the state folder, so that a copy
+/// of the folder does not bring it back. In the folder, if only one of an earlier build is there.
+#[must_use]
+pub fn of_state(state: &Path) -> PathBuf {
+    let (inside, beside) = places(state);
+    if inside.exists() && !beside.exists() { inside } else { beside }
+}
+
+/// The same for the process whose state it is: the fence of an earlier build is moved out of the folder.
+/// Where that cannot be, it goes on being used.
+#[must_use]
+pub fn move_out_of(state: &Path) -> PathBuf {
+    let (inside, beside) = places(state);
+    if !inside.exists() || beside.exists() {
+        return beside;
+    }
+    match std::fs::rename(&inside, &beside).and_then(|()| files::sync_name(&beside)) {
+        Ok(()) => beside,
+        Err(error) => {
+            tracing::warn!(%error, fence = %inside.display(), "the fence stays in the state folder, where a copy of the folder brings it back; name another place with --fence");
+            inside
+        }
+    }
+}
+
+/// The fence in a state folder, and beside it.
+fn places(state: &Path) -> (PathBuf, PathBuf) {
+    let named = state.components().collect::<PathBuf>();
+    let named = match named.file_name() {
+        Some(_) => named,
+        // Such as the folder itself: its path has no name that could get an ending.
+        None => state.canonicalize().unwrap_or(named),
+    };
+    (state.join(INSIDE), files::beside(&named, BESIDE))
+}
+
 /// The file and its content.
 pub struct FenceFile {
     path: PathBuf,
@@ -359,6 +399,25 @@ mod tests {
             assert!([4, 5].contains(&sequence), "{sequence}");
             assert_eq!(known, fences(100, sequence).into_iter().collect());
         }
+    }
+
+    #[test]
+    fn it_lies_beside_its_state_and_an_earlier_builds_is_moved_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let (inside, beside) = (state.join("fence"), folder.path().join("state.fence"));
+        assert_eq!((of_state(&state), move_out_of(&state)), (beside.clone(), beside.clone()));
+        std::fs::create_dir(&state).unwrap();
+        FenceFile::load(&inside).unwrap().advance(fences(1, 5)).unwrap();
+        assert_eq!(of_state(&state), inside, "for a backup");
+        assert_eq!(move_out_of(&state), beside);
+        assert!(FenceFile::load(&beside).unwrap().get(&[0; 32]) == Some(fence(5)));
+        // A restored folder brings an older one, which does not count.
+        FenceFile::load(&inside).unwrap().advance(fences(1, 4)).unwrap();
+        for state in [state.clone(), state.join(""), state.join(".")] {
+            assert_eq!((of_state(&state), move_out_of(&state)), (beside.clone(), beside.clone()));
+        }
+        assert!(FenceFile::load(&beside).unwrap().get(&[0; 32]) == Some(fence(5)));
     }
 
     #[test]

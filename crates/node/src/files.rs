@@ -2,6 +2,7 @@
 
 use crate::errors::ErrorId;
 use crate::failure::{Blame, Category, Failure, printed};
+use data_encoding::HEXLOWER;
 use rustix::fs::Mode;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -45,8 +46,11 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Resu
 /// # Errors
 /// The system's error; the old file is still there then.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> io::Result<()> {
-    // Several commands may use one folder at a time.
-    let new = beside(path, &format!(".{}.new", std::process::id()));
+    // Several processes may use one folder at a time, some with one number in containers of their own,
+    // and several threads of each.
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let new = beside(path, &format!(".{}.new", HEXLOWER.encode(&random)));
     let written =
         write_like(path, (&new, readers), bytes.as_ref()).and_then(|()| fs::rename(&new, path));
     written.inspect_err(|_| drop(fs::remove_file(&new)))?;
@@ -84,8 +88,6 @@ pub fn sync_name(path: &Path) -> io::Result<()> {
 
 /// Writes a new file with the mode and the owner of another one, if that is there.
 fn write_like(path: &Path, (new, readers): (&Path, Readers), bytes: &[u8]) -> io::Result<()> {
-    // An earlier process of this number may have left one.
-    remove_if_there(new)?;
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(readers.mode().bits()).open(new)?;
     if let Ok(before) = fs::metadata(path) {
@@ -215,14 +217,36 @@ mod tests {
         replace(&path, "one", Readers::Owner).unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("one", 0o600));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        // Somebody has put a link where the new file is written first.
         fs::write(&far, "far").unwrap();
-        let beside = folder.path().join(format!("list.{}.new", std::process::id()));
-        std::os::unix::fs::symlink(&far, beside).unwrap();
         replace(&path, "two", Readers::Owner).unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("two", 0o640));
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&far, &path).unwrap();
+        replace(&path, "three", Readers::Owner).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "three");
         assert_eq!(fs::read_to_string(&far).unwrap(), "far");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    /// A name that all share would have one write into what another one is about to rename.
+    #[test]
+    fn a_file_that_many_replace_at_once_is_always_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        let text = |by: u8| String::from(char::from(b'a' + by)).repeat(100_000);
+        std::thread::scope(|scope| {
+            for by in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        replace(path, text(by), Readers::Owner).unwrap();
+                        let found = fs::read_to_string(path).unwrap();
+                        assert!((0..8).any(|by| found == text(by)), "a torn file");
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside");
     }
 
     #[test]

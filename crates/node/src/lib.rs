@@ -1,6 +1,6 @@
 //! The chassis of every process: what services and commands share, and no protocol.
 //!
-//! From the bottom up; a module knows only those above it in this list:
+//! Lowest layer first; a module knows only those above it in this list:
 //!
 //! - [`errors`]: the ids of failures, and what they mean,
 //! - [`failure`]: how a command fails, and with which exit code,

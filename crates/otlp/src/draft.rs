@@ -4,7 +4,7 @@ use crate::capture::{Kind, MAX_VALUES, MetricSurvey, Survey};
 use crate::mapping::{Compiled, Mapping, MetricMap, SUM, SeriesMap, Shape};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
-use alpheus_standards::ledger::Entry;
+use alpheus_standards::inventory::Entry;
 use alpheus_standards::names::Names;
 use alpheus_standards::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};

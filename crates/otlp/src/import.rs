@@ -6,7 +6,7 @@ use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
-use alpheus_standards::ledger::Entry;
+use alpheus_standards::inventory::Entry;
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

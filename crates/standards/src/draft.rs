@@ -2,8 +2,8 @@
 
 use crate::bounds::{self, Bounds};
 use crate::contract::{Column, Contract, Demand, Table};
+use crate::inventory::Inventory;
 use crate::kinds::{self, Kind};
-use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::roles::{self, Choice};
 use crate::sensitivity::{Label, Level};
@@ -80,7 +80,12 @@ pub enum Values {
 }
 
 /// Drafts a schema for a table, and notes what became of each part.
-pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Ledger) -> Draft {
+pub fn of(
+    table: &Table,
+    contract: &Contract,
+    names: &mut Names,
+    inventory: &mut Inventory,
+) -> Draft {
     let shown = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
     let mut draft = Draft {
         name: names.give(shown, "Events"),
@@ -90,11 +95,11 @@ pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Le
         time: None,
         unsure: Vec::new(),
     };
-    ledger.name(&table.at, shown.clone());
+    inventory.name(&table.at, shown.clone());
     let (owner, time) = (roles::owner(table), roles::time(table, contract));
     let (mut attributes, objects) = (Names::default(), objects(table));
     for (position, column) in table.columns.iter().enumerate() {
-        ledger.name(&column.at, format!("{shown}.{}", column.name.value));
+        inventory.name(&column.at, format!("{shown}.{}", column.name.value));
         let is = |choice: &Choice| choice.column() == Some(position);
         let read = if is(&owner) {
             Err(
@@ -103,18 +108,18 @@ pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Le
         } else if is(&time) {
             Err("an event's time: name it as `time` in the source file")
         } else {
-            attribute(table, column, &objects, &mut attributes, ledger)
+            attribute(table, column, &objects, &mut attributes, inventory)
         };
         match read {
-            Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, ledger),
+            Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, inventory),
             Ok(attribute) => {
-                carry(column, &attribute, table, ledger);
+                carry(column, &attribute, table, inventory);
                 draft.attributes.push(attribute);
             }
-            Err(why) => leave(column, why, ledger),
+            Err(why) => leave(column, why, inventory),
         }
     }
-    close(&mut draft, table, ledger);
+    close(&mut draft, table, inventory);
     draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, shown);
     draft.time = decide(&time, table, TIME, &mut draft.unsure, shown);
     draft
@@ -159,11 +164,12 @@ fn objects(table: &Table) -> HashSet<&str> {
 }
 
 /// The table itself: carried if it has an attribute.
-fn close(draft: &mut Draft, table: &Table, ledger: &mut Ledger) {
+fn close(draft: &mut Draft, table: &Table, inventory: &mut Inventory) {
     if draft.attributes.is_empty() {
-        ledger.leave(&table.at, "none of its properties can be an attribute");
+        inventory.leave(&table.at, "none of its properties can be an attribute");
         for label in &table.labels {
-            ledger.leave_unless_carried(&label.at, "there is no attribute that it could hold for");
+            inventory
+                .leave_unless_carried(&label.at, "there is no attribute that it could hold for");
         }
         draft.unsure.push(format!(
             "{}: the contract names nothing that can be an attribute; the schema counts events and nothing else, and releases nothing",
@@ -172,8 +178,8 @@ fn close(draft: &mut Draft, table: &Table, ledger: &mut Ledger) {
         return;
     }
     let why = format!("the schema `{}`", draft.name);
-    ledger.carry(&table.at, why.clone());
-    ledger.carry(&table.name.at, why);
+    inventory.carry(&table.at, why.clone());
+    inventory.carry(&table.name.at, why);
 }
 
 /// The attribute that a column becomes, or why none.
@@ -182,7 +188,7 @@ fn attribute(
     column: &Column,
     objects: &HashSet<&str>,
     names: &mut Names,
-    ledger: &mut Ledger,
+    inventory: &mut Inventory,
 ) -> Result<Attribute, &'static str> {
     let types: Vec<&str> = column.types.iter().map(|word| word.value.as_str()).collect();
     let has_parts = || objects.contains(column.name.value.as_str());
@@ -194,7 +200,7 @@ fn attribute(
     };
     let values = match kind {
         Kind::Boolean => Values::Boolean,
-        Kind::Text { length } => Values::Text(text_length(length, column, ledger)),
+        Kind::Text { length } => Values::Text(text_length(length, column, inventory)),
         Kind::Time => return Err(MOMENT),
         Kind::Other(_) if has_parts() => return Err(OBJECT),
         Kind::Other(why) => return Err(why),
@@ -202,8 +208,8 @@ fn attribute(
             let (bounds, uses) = bounds::of(number, &column.limits)?;
             for own in uses {
                 match own.problem {
-                    Some(problem) => ledger.leave(&own.at, problem),
-                    None => ledger.carry(&own.at, "a bound of the attribute"),
+                    Some(problem) => inventory.leave(&own.at, problem),
+                    None => inventory.carry(&own.at, "a bound of the attribute"),
                 }
             }
             Values::Number(bounds)
@@ -224,11 +230,11 @@ fn attribute(
 }
 
 /// The length of a text in bytes, from its length in characters.
-fn text_length(of_type: Option<u64>, column: &Column, ledger: &mut Ledger) -> Option<u64> {
+fn text_length(of_type: Option<u64>, column: &Column, inventory: &mut Inventory) -> Option<u64> {
     let stated = column.limits.length.as_ref();
     let length = stated.and_then(|noted| noted.value.parse().ok());
     if let (Some(_), Some(noted)) = (length, stated) {
-        ledger.carry(&noted.at, "the greatest length of the text, four bytes a character");
+        inventory.carry(&noted.at, "the greatest length of the text, four bytes a character");
     }
     let characters: u64 = [of_type, length].into_iter().flatten().min()?;
     Some(characters.saturating_mul(CHARACTER).clamp(1, MAX_TEXT))
@@ -244,60 +250,61 @@ fn audience(column: &Column, table: &Table) -> Audience {
 }
 
 /// A column that is no attribute: neither it nor what is said about it alone.
-fn leave(column: &Column, why: &str, ledger: &mut Ledger) {
-    ledger.leave_rest(&column.at, why);
-    ledger.leave(&column.at, why);
+fn leave(column: &Column, why: &str, inventory: &mut Inventory) {
+    inventory.leave_rest(&column.at, why);
+    inventory.leave(&column.at, why);
     for label in &column.labels {
-        ledger.leave_unless_carried(&label.at, NOT_HERE);
+        inventory.leave_unless_carried(&label.at, NOT_HERE);
     }
     for rule in &column.rules {
-        ledger.leave(&rule.at, NOT_HERE);
+        inventory.leave(&rule.at, NOT_HERE);
     }
 }
 
 /// A column that is an attribute.
-fn carry(column: &Column, attribute: &Attribute, table: &Table, ledger: &mut Ledger) {
+fn carry(column: &Column, attribute: &Attribute, table: &Table, inventory: &mut Inventory) {
     let name = &attribute.name;
     let became = format!("the attribute `{name}`");
-    ledger.carry(&column.at, became.clone());
-    ledger.carry(&column.name.at, became);
+    inventory.carry(&column.at, became.clone());
+    inventory.carry(&column.name.at, became);
     for word in &column.types {
-        ledger.carry(&word.at, format!("the type of `{name}`"));
+        inventory.carry(&word.at, format!("the type of `{name}`"));
     }
     for link in &column.links {
-        ledger.carry(&link.at, format!("what it leads to is read for `{name}`"));
+        inventory.carry(&link.at, format!("what it leads to is read for `{name}`"));
     }
     match &column.required {
         Some(required) if required.value && attribute.optional => {
-            ledger.leave(&required.at, "the object that it is part of may be missing");
+            inventory.leave(&required.at, "the object that it is part of may be missing");
         }
-        Some(required) if required.value => ledger.carry(&required.at, "each event has a value"),
-        Some(required) => ledger.carry(&required.at, "an event may lack a value"),
+        Some(required) if required.value => inventory.carry(&required.at, "each event has a value"),
+        Some(required) => inventory.carry(&required.at, "an event may lack a value"),
         None => {}
     }
     if let (Some(noted), Some(_)) = (&column.unit, &attribute.unit) {
-        ledger.carry(&noted.at, "the unit of the attribute");
+        inventory.carry(&noted.at, "the unit of the attribute");
     }
     if let Some(key) = column.key.as_ref().filter(|key| key.value) {
-        ledger.carry(&key.at, format!("`{name}` is an identifier, so its values are only counted"));
+        inventory
+            .carry(&key.at, format!("`{name}` is an identifier, so its values are only counted"));
     }
     for label in &column.labels {
-        carry_label(label, attribute, name, ledger);
+        carry_label(label, attribute, name, inventory);
     }
     for label in &table.labels {
-        carry_label(label, attribute, "", ledger);
+        carry_label(label, attribute, "", inventory);
     }
     for rule in &column.rules {
         if rule.demand == Demand::Mandatory && !attribute.optional {
             let why = format!("an event without `{name}` is refused");
-            ledger.carry(&rule.at, why.clone());
-            rule.kind.iter().for_each(|kind| ledger.carry(kind, why.clone()));
+            inventory.carry(&rule.at, why.clone());
+            rule.kind.iter().for_each(|kind| inventory.carry(kind, why.clone()));
         }
     }
 }
 
 /// A label of the attribute called `name`; without a name, of all of a table.
-fn carry_label(label: &Label, attribute: &Attribute, name: &str, ledger: &mut Ledger) {
+fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut Inventory) {
     let strictest = attribute.audience.level;
     let holds = match label.level {
         Level::Public if strictest == Some(Level::Public) => {
@@ -305,7 +312,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, ledger: &mut Le
         }
         Level::Public => {
             let why = "something stricter is said about the same property";
-            return ledger.leave_unless_carried(&label.at, why);
+            return inventory.leave_unless_carried(&label.at, why);
         }
         Level::Internal => "released for crowds, to the house alone",
         Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
@@ -317,11 +324,11 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, ledger: &mut Le
     let more =
         if Some(label.level) < strictest { ", and something stricter is said too" } else { "" };
     if name.is_empty() {
-        ledger.carry(
+        inventory.carry(
             &label.at,
             format!("for each property: {holds}, or less if the contract says more about it"),
         );
     } else {
-        ledger.carry(&label.at, format!("`{name}`: {holds}{more}"));
+        inventory.carry(&label.at, format!("`{name}`: {holds}{more}"));
     }
 }

@@ -3,7 +3,7 @@
 //! A contract says what a table holds and who may learn it. [`import`] turns it into a schema
 //! and policies for each table. Every part of the contract is listed, as carried or as not
 //! carried with the reason, because all parts are listed before anything is read
-//! ([`ledger`]). Nothing is released more widely than the contract says ([`options`]).
+//! ([`inventory`]). Nothing is released more widely than the contract says ([`options`]).
 //!
 //! - [`tree`], [`cursor`]: the contract and places in it,
 //! - [`readers`]: the standards, each read into the same [`contract`],
@@ -22,8 +22,8 @@ pub mod cursor;
 pub mod draft;
 pub mod error;
 pub mod evidence;
+pub mod inventory;
 pub mod kinds;
-pub mod ledger;
 pub mod lineage;
 pub mod names;
 pub mod options;
@@ -43,7 +43,7 @@ use alpheus_policy::query::parse;
 use alpheus_policy::schema::Schema;
 use contract::{Contract, Table};
 use cursor::Noted;
-use ledger::{Entry, Ledger};
+use inventory::{Entry, Inventory};
 use names::Names;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -116,7 +116,7 @@ pub struct TableReport {
 /// [`ImportError`] if the text is no contract of a known standard, or has no table `first`.
 pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
     let tree = readers::opened(Tree::parse(text)?);
-    let mut ledger = Ledger::of(&tree);
+    let mut inventory = Inventory::of(&tree);
     let mut contract = readers::read(&tree)?;
     if contract.tables.is_empty() {
         // Metadata and rules alone: they belong to a table of another file.
@@ -144,10 +144,10 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
         },
     };
     for table in &contract.tables {
-        self::table(table, &contract, (&mut names, &mut suffixes), &mut ledger, &mut import)?;
+        self::table(table, &contract, (&mut names, &mut suffixes), &mut inventory, &mut import)?;
     }
-    quality::leave_others(&contract, &mut ledger);
-    (import.report.carried, import.report.not_carried) = ledger.close();
+    quality::leave_others(&contract, &mut inventory);
+    (import.report.carried, import.report.not_carried) = inventory.close();
     Ok(import)
 }
 
@@ -181,12 +181,12 @@ fn table(
     table: &Table,
     contract: &Contract,
     (names, suffixes): (&mut Names, &mut Names),
-    ledger: &mut Ledger,
+    inventory: &mut Inventory,
     import: &mut Import,
 ) -> Result<(), ImportError> {
-    let draft = draft::of(table, contract, names, ledger);
-    let offers = options::of(&draft, contract, ledger);
-    let quality = quality::of(table, &draft, &offers, contract, ledger);
+    let draft = draft::of(table, contract, names, inventory);
+    let offers = options::of(&draft, contract, inventory);
+    let quality = quality::of(table, &draft, &offers, contract, inventory);
     let suffix = suffixes.give(&draft.table, "table");
     let suffix = if import.tables.is_empty() { String::new() } else { format!("-{suffix}") };
     let standard = &import.report.standard;

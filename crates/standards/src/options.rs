@@ -3,7 +3,7 @@
 
 use crate::contract::Contract;
 use crate::draft::{Audience, Draft};
-use crate::ledger::Ledger;
+use crate::inventory::Inventory;
 use crate::sensitivity::Level;
 
 /// An option of the schema.
@@ -56,8 +56,9 @@ const AUDIENCES: &[Audience] = &[
 ];
 
 /// The options for a draft, those without attributes left out.
-pub fn of(draft: &Draft, contract: &Contract, ledger: &mut Ledger) -> Vec<Offer> {
-    let offers = AUDIENCES.iter().filter_map(|audience| offer(*audience, draft, contract, ledger));
+pub fn of(draft: &Draft, contract: &Contract, inventory: &mut Inventory) -> Vec<Offer> {
+    let offers =
+        AUDIENCES.iter().filter_map(|audience| offer(*audience, draft, contract, inventory));
     offers.collect()
 }
 
@@ -65,7 +66,7 @@ fn offer(
     audience: Audience,
     draft: &Draft,
     contract: &Contract,
-    ledger: &mut Ledger,
+    inventory: &mut Inventory,
 ) -> Option<Offer> {
     let own = draft.attributes.iter().filter(|attribute| attribute.audience == audience);
     let attributes: Vec<String> = own.map(|attribute| attribute.name.clone()).collect();
@@ -81,17 +82,17 @@ fn offer(
     };
     let to = match audience.level {
         Some(Level::Public) => Vec::new(),
-        _ => receivers(audience.is_internal, contract, ledger),
+        _ => receivers(audience.is_internal, contract, inventory),
     };
     let by_default = audience.level != Some(Level::Personal);
     Some(Offer { name, says, clients, by_default, to, attributes })
 }
 
 /// Whom the contract lets read; of what is internal, else the house.
-fn receivers(is_internal: bool, contract: &Contract, ledger: &mut Ledger) -> Vec<String> {
+fn receivers(is_internal: bool, contract: &Contract, inventory: &mut Inventory) -> Vec<String> {
     let mut to: Vec<String> = Vec::new();
     for reader in contract.readers.iter().filter(|reader| is_name(&reader.value)) {
-        ledger.carry(&reader.at, "may receive results: a consumer with this name");
+        inventory.carry(&reader.at, "may receive results: a consumer with this name");
         if !to.contains(&reader.value) {
             to.push(reader.value.clone());
         }
@@ -102,7 +103,7 @@ fn receivers(is_internal: bool, contract: &Contract, ledger: &mut Ledger) -> Vec
     }
     match contract.house.as_ref().filter(|house| is_name(&house.value)) {
         Some(house) => {
-            ledger.carry(&house.at, "receives what is internal: a consumer with this name");
+            inventory.carry(&house.at, "receives what is internal: a consumer with this name");
             vec![house.value.clone()]
         }
         None => vec![HOUSE.to_owned()],

@@ -3,7 +3,7 @@
 
 use crate::contract::{Contract, Demand, Rule, Table};
 use crate::draft::{Attribute, Draft};
-use crate::ledger::Ledger;
+use crate::inventory::Inventory;
 use crate::options::Offer;
 use alpheus_policy::query::parse;
 
@@ -22,7 +22,7 @@ pub fn of(
     draft: &Draft,
     offers: &[Offer],
     contract: &Contract,
-    ledger: &mut Ledger,
+    inventory: &mut Inventory,
 ) -> Option<String> {
     let offer =
         offers.iter().filter(|offer| offer.by_default).max_by_key(|offer| offer.attributes.len());
@@ -33,24 +33,24 @@ pub fn of(
         |rule: &&Rule| !table.name.value.is_empty() && rule.at.contains(&table.name.value);
     let shared = contract.rules.iter().filter(|rule| alone || names_table(rule));
     for rule in table.rules.iter().chain(shared) {
-        query.judge(rule, None, ledger);
+        query.judge(rule, None, inventory);
     }
     for column in &table.columns {
         let own = draft.attributes.iter().find(|attribute| attribute.column == column.name.value);
         if let Some(attribute) = own {
-            column.rules.iter().for_each(|rule| query.judge(rule, Some(attribute), ledger));
+            column.rules.iter().for_each(|rule| query.judge(rule, Some(attribute), inventory));
         }
     }
     query.text()
 }
 
 /// Rules of the whole contract that no table took.
-pub fn leave_others(contract: &Contract, ledger: &mut Ledger) {
+pub fn leave_others(contract: &Contract, inventory: &mut Inventory) {
     for rule in &contract.rules {
         if let Demand::Other(why) = rule.demand {
-            settle(rule, Err(why), ledger);
+            settle(rule, Err(why), inventory);
         }
-        ledger.leave_unless_carried(&rule.at, "it names no table of this contract");
+        inventory.leave_unless_carried(&rule.at, "it names no table of this contract");
     }
 }
 
@@ -61,7 +61,7 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn judge(&mut self, rule: &Rule, own: Option<&Attribute>, ledger: &mut Ledger) {
+    fn judge(&mut self, rule: &Rule, own: Option<&Attribute>, inventory: &mut Inventory) {
         let named = |name: &String| {
             let folded = name.to_ascii_lowercase();
             self.draft.attributes.iter().find(|other| other.column.to_ascii_lowercase() == folded)
@@ -75,7 +75,7 @@ impl Query<'_> {
                 named(name).ok_or(HIDDEN).and_then(|own| self.present(own))
             }
             Demand::Mean(name) => named(name).ok_or(HIDDEN).and_then(|own| self.mean(own)),
-            Demand::Range if ledger.carries_below(&rule.at) => Ok(Vec::new()),
+            Demand::Range if inventory.carries_below(&rule.at) => Ok(Vec::new()),
             Demand::Range => Err(UNBOUNDED),
         };
         match answer {
@@ -85,9 +85,9 @@ impl Query<'_> {
                         self.columns.push(column);
                     }
                 }
-                settle(rule, Ok(self.carried(&rule.demand)), ledger);
+                settle(rule, Ok(self.carried(&rule.demand)), inventory);
             }
-            Err(why) => settle(rule, Err(why), ledger),
+            Err(why) => settle(rule, Err(why), inventory),
         }
     }
 
@@ -153,16 +153,16 @@ impl Query<'_> {
 
 /// The verdict on a rule: on the rule itself, on the part that says which it is, and on the
 /// rest of its parts.
-fn settle(rule: &Rule, answer: Result<&str, &str>, ledger: &mut Ledger) {
+fn settle(rule: &Rule, answer: Result<&str, &str>, inventory: &mut Inventory) {
     match answer {
         Ok(why) => {
-            ledger.leave_rest(&rule.at, COMPARED);
-            ledger.carry(&rule.at, why);
-            rule.kind.iter().for_each(|kind| ledger.carry(kind, why));
+            inventory.leave_rest(&rule.at, COMPARED);
+            inventory.carry(&rule.at, why);
+            rule.kind.iter().for_each(|kind| inventory.carry(kind, why));
         }
         Err(why) => {
-            ledger.leave_rest(&rule.at, why);
-            ledger.leave(&rule.at, why);
+            inventory.leave_rest(&rule.at, why);
+            inventory.leave(&rule.at, why);
         }
     }
 }

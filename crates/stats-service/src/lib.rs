@@ -23,6 +23,7 @@ pub mod error_ids;
 pub mod init;
 pub mod keys;
 pub mod links;
+pub mod membership;
 pub mod names;
 pub mod parties;
 pub mod plan;

@@ -2,6 +2,7 @@
 
 use crate::card::VerifiedCard;
 use crate::links;
+use crate::membership;
 use crate::names::hex;
 use crate::settings::StatsSettings;
 use alpheus_accountable_statistics::configuration::SmootherId;
@@ -16,10 +17,12 @@ use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_time::{Span, Timestamp};
 use axum::http::{Method, header::HeaderName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -43,6 +46,8 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct PartyClient {
     link: HttpClient,
+    /// What this process has signed of itself, for a smoother's address for peers.
+    member: Option<Arc<str>>,
     /// What an answer may take.
     limits: Limits,
 }
@@ -118,7 +123,13 @@ impl PartyClient {
     /// A connection over an HTTP client.
     #[must_use]
     pub fn over(link: HttpClient) -> Self {
-        Self { link, limits: Limits { bytes: MAX_BODY, time: LARGE } }
+        Self { link, member: None, limits: Limits { bytes: MAX_BODY, time: LARGE } }
+    }
+
+    /// A connection to a smoother's address for peers, by what this process has signed of itself.
+    #[must_use]
+    pub fn of_member(link: HttpClient, stated: Arc<str>) -> Self {
+        Self { member: Some(stated), ..Self::over(link) }
     }
 
     /// The same connection with another timeout.
@@ -136,7 +147,7 @@ impl PartyClient {
     /// The same party over connections of their own.
     #[must_use]
     pub fn unlinked(&self) -> Self {
-        Self { link: self.link.unlinked(), limits: self.limits }
+        Self { link: self.link.unlinked(), ..self.clone() }
     }
 
     /// Sends a `GET` request.
@@ -180,7 +191,9 @@ impl PartyClient {
         headers: &[(HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<T, RequestError> {
-        let answer = self.link.exchange(method, path, headers, body, self.limits).await?;
+        let member = self.member.iter().map(|stated| (membership::HEADER, &**stated));
+        let headers: Vec<_> = headers.iter().cloned().chain(member).collect();
+        let answer = self.link.exchange(method, path, &headers, body, self.limits).await?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
 
@@ -190,34 +203,44 @@ impl PartyClient {
     }
 }
 
-/// Definitions that a smoother has learnt since a number that it gave.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Definitions that a smoother has learnt since a time, by name. A full page is followed by another.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DefinitionsPage {
-    /// Identifies the start of the process; each start counts from zero.
-    pub boot: u64,
-    /// The number to ask with next.
-    pub next: u64,
     /// The definitions.
-    pub definitions: Vec<Endorsed<Definition>>,
+    pub definitions: Vec<(Digest, Endorsed<Definition>)>,
 }
 
-/// How far each smoother's definitions were fetched. It starts at the beginning.
+/// Definitions that a smoother sends at a time.
+pub const PAGE_DEFINITIONS: usize = 512;
+/// Times of questions for definitions are rounded down to a multiple of this.
+const GRID: Span = Span(60_000_000);
+
+/// When each smoother's definitions were fetched: this process's own time, rounded, so that a
+/// smoother chooses nothing in the next question by which it would know this client again.
 #[derive(Clone, Debug, Default)]
-pub struct Fetched(BTreeMap<usize, (u64, u64)>);
+pub struct Fetched(BTreeMap<usize, Timestamp>);
+
+impl Fetched {
+    /// The time since which definitions are new. It is one to two minutes before the last fetch, for
+    /// a smoother whose clock is behind.
+    fn since(&self, smoother: usize) -> Timestamp {
+        let last = self.0.get(&smoother).copied().unwrap_or(Timestamp(0));
+        Timestamp(last.floor(GRID).0.saturating_sub(GRID.0))
+    }
+}
 
 /// Fetches the definitions of a quorum of smoothers, since a single one may hide some: of each those
 /// that it has learnt since the last time.
 pub async fn fetch_definitions(
     smoothers: &[PartyClient],
     quorum: usize,
-    fetched: &mut Fetched,
+    (fetched, now): (&mut Fetched, Timestamp),
 ) -> Vec<Vec<Endorsed<Definition>>> {
     let mut asking = JoinSet::new();
     for (number, party) in smoothers.iter().cloned().enumerate() {
-        let (boot, from) = fetched.0.get(&number).copied().unwrap_or_default();
-        let path = format!("/v1/definitions/{boot}/{from}");
+        let since = fetched.since(number);
         asking.spawn(async move {
-            let answer = party.get::<DefinitionsPage>(&path).await;
+            let answer = definitions_since(&party, since).await;
             let answer = answer
                 .inspect_err(|error| tracing::debug!(%error, "cannot fetch definitions"))
                 .ok()?;
@@ -225,11 +248,37 @@ pub async fn fetch_definitions(
         });
     }
     let answers = gather(asking, quorum, Option::is_some).await.into_iter().flatten();
-    let taken = answers.map(|(number, DefinitionsPage { boot, next, definitions })| {
-        fetched.0.insert(number, (boot, next));
+    let taken = answers.map(|(number, definitions)| {
+        fetched.0.insert(number, now);
         definitions
     });
     taken.collect()
+}
+
+async fn definitions_since(
+    party: &PartyClient,
+    since: Timestamp,
+) -> Result<Vec<Endorsed<Definition>>, RequestError> {
+    let (mut all, mut after, mut bytes) = (Vec::new(), None::<Digest>, 0_usize);
+    let mut path = format!("/v1/definitions/{}", since.0);
+    loop {
+        let page = party.get::<DefinitionsPage>(&path).await?.definitions;
+        let names: Vec<Digest> =
+            after.into_iter().chain(page.iter().map(|(name, _)| *name)).collect();
+        let lengths = page.iter().flat_map(|(_, signed)| signed.signatures());
+        bytes = lengths.fold(bytes, |bytes, (_, signed)| bytes.saturating_add(signed.length()));
+        // A smoother whose names do not rise, or never end, would keep this loop going.
+        if !names.is_sorted_by(|one, next| one < next) || bytes > MAX_BODY {
+            return Err(party.malformed());
+        }
+        let last = page.len() < PAGE_DEFINITIONS;
+        all.extend(page.into_iter().map(|(_, signed)| signed));
+        after = names.last().copied();
+        match after {
+            Some(name) if !last => path = format!("/v1/definitions/{}/{}", since.0, hex(&name)),
+            _ => return Ok(all),
+        }
+    }
 }
 
 /// Fetches a smoother's complete release of an aggregate with so many slots.

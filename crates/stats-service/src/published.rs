@@ -2,7 +2,7 @@
 
 use crate::names::hex;
 use crate::parties::{Parties, StatsError};
-use crate::row::{Row, by_time};
+use crate::row::{CountOutcome, Row, by_time};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::publication::Publication;
 use alpheus_accountable_statistics::tally::{Tally, TallyDefinition};
@@ -20,10 +20,8 @@ pub enum ShownResult {
     Count {
         /// Signed by the operator.
         question: Signed<TallyDefinition>,
-        /// How many there were, once it is over.
-        count: Option<u64>,
-        /// Whether it is not over.
-        open: bool,
+        /// Its outcome, as the aggregator says.
+        outcome: CountOutcome,
     },
 }
 
@@ -113,9 +111,9 @@ impl ResultsReader {
         for shown in shown {
             let row = match shown {
                 ShownResult::Aggregate(shown) => self.aggregate(*shown),
-                ShownResult::Count { question, count, open } => {
+                ShownResult::Count { question, outcome } => {
                     let tally = Tally::open(&question, &self.pinned).ok();
-                    tally.map(|tally| Row::of_count(&tally, count, open))
+                    tally.map(|tally| Row::of_count(&tally, outcome))
                 }
             };
             match row {

@@ -49,6 +49,19 @@ pub struct Row {
     pub state: String,
 }
 
+/// The outcome of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CountOutcome {
+    /// It is not over.
+    Open,
+    /// So many accounts took part.
+    Counted(u64),
+    /// Fewer took part than may be published.
+    TooFew,
+    /// The aggregator's state is an old copy, so accounts that had an answer may be missing.
+    Lost,
+}
+
 impl Row {
     /// The row of an aggregate.
     #[must_use]
@@ -81,11 +94,12 @@ impl Row {
 
     /// The row of a count, of which the aggregator says how many there were.
     #[must_use]
-    pub fn of_count(tally: &Tally, count: Option<u64>, open: bool) -> Self {
-        let state = match count {
-            _ if open => OPEN,
-            Some(_) => RESULT,
-            None => "fewer than may be published",
+    pub fn of_count(tally: &Tally, outcome: CountOutcome) -> Self {
+        let (count, state) = match outcome {
+            CountOutcome::Open => (None, OPEN),
+            CountOutcome::Counted(count) => (Some(count), RESULT),
+            CountOutcome::TooFew => (None, "fewer than may be published"),
+            CountOutcome::Lost => (None, "lost: the aggregator's state is an old copy"),
         };
         let mut row = Self::open(tally.name(), &tally.location, [tally.start, tally.end]);
         (row.count, row.state) = (count, state.to_owned());

@@ -162,12 +162,12 @@ impl ControllerHost {
     ///
     /// # Errors
     /// [`HostError`] if they could not be written.
-    pub fn answer_of<M, E>(
+    pub fn answer_of<A, E>(
         &mut self,
         controller: &ControllerId,
         batch: Batch,
-        act: impl FnOnce(&mut Controller) -> Result<Step<Vec<M>>, E>,
-    ) -> Option<Result<Result<Vec<M>, HostError>, E>> {
+        act: impl FnOnce(&mut Controller) -> Result<Step<A>, E>,
+    ) -> Option<Result<Result<A, HostError>, E>> {
         let shard = self.shards.get_mut(*self.shard_of.get(controller)?)?;
         let step = match act(shard.controllers.get_mut(controller)?) {
             Ok(step) => step,
@@ -176,7 +176,7 @@ impl ControllerHost {
         Some(Ok(self.commit_with(step, batch)))
     }
 
-    fn commit_with<M>(&mut self, step: Step<Vec<M>>, batch: Batch) -> Result<Vec<M>, HostError> {
+    fn commit_with<A>(&mut self, step: Step<A>, batch: Batch) -> Result<A, HostError> {
         let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };
         let answers = step.commit(&mut beside)?;
         if !beside.batch.is_empty() {

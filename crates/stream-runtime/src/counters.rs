@@ -17,6 +17,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What became of checks of proofs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProofCounts {
+    /// Proofs that wait or are being checked.
+    pub waiting: usize,
+    /// Checks for which there was no room.
+    pub refused: u64,
+    /// Checks that broke off.
+    pub broken: u64,
+}
+
 /// Counters of the service, for metrics and summaries.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
@@ -46,8 +57,12 @@ pub struct Counters {
     pub silent: u64,
     /// Answers that windows lacked although their controllers had attended, presented or given tokens.
     pub ruined: u64,
-    /// Members of bounded windows whose messages did not hold.
+    /// Members of bounded windows that were named: their messages did not hold, or they lied.
     pub faults: u64,
+    /// Members of bounded windows that did not state their edges, which proves nothing of them.
+    pub unstated: u64,
+    /// Proofs of bounded windows that are checked apart.
+    pub proofs: ProofCounts,
     /// Controllers that ruined windows in this way, and are asked last for a while.
     pub asked_last: BTreeSet<ControllerId>,
     /// Windows in progress.
@@ -95,11 +110,16 @@ impl Counters {
         }
         let excluded = reasons(&outcome.excluded);
         for (controller, why) in &outcome.faults {
-            tracing::warn!(window = start, %controller, %why, "what a controller signed of a bounded window does not hold");
+            tracing::warn!(window = start, %controller, %why, "a controller is named: what it signed of a bounded window does not hold");
             self.faults += 1;
         }
-        let is_named = |id: &&ControllerId| outcome.faults.iter().any(|(named, _)| named == *id);
-        for controller in outcome.unopened.iter().filter(|id| !is_named(id)) {
+        for (controller, why) in &outcome.silent {
+            tracing::warn!(window = start, %controller, %why, "a bounded row failed, and a controller has not said what it shares with others, which proves nothing: it is asked last for some windows");
+            self.unstated += 1;
+        }
+        let is_named = |id: &ControllerId| outcome.faults.iter().any(|(named, _)| named == id);
+        let is_silent = |id: &ControllerId| outcome.silent.iter().any(|(silent, _)| silent == id);
+        for controller in outcome.unopened.iter().filter(|id| !is_named(id) && !is_silent(id)) {
             tracing::warn!(window = start, %controller, "a controller stopped answering after its attendance, presence or token: the window is lost, and the controller is asked last for some windows");
             self.ruined += 1;
         }
@@ -182,8 +202,7 @@ impl Collector for Watch {
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
         let help = "Answers that did not follow controllers' attendances, presences or tokens: each loses a window";
         total(encoder, "stream_openings_missing", help, counters.ruined)?;
-        let help = "Members of bounded windows whose messages did not hold";
-        total(encoder, "stream_bounded_faults", help, counters.faults)?;
+        bounded(encoder, &counters)?;
         let help = "Controllers that are asked last since they stopped answering part-way";
         gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
@@ -191,6 +210,21 @@ impl Collector for Watch {
         let help = "Streams left out of windows";
         by_reason(encoder, "stream_exclusions", help, &counters.exclusions)
     }
+}
+
+/// What there is of bounded windows alone.
+fn bounded(encoder: &mut DescriptorEncoder<'_>, counters: &Counters) -> Result<(), fmt::Error> {
+    let help = "Members of bounded windows that were named: what they signed did not hold";
+    total(encoder, "stream_bounded_faults", help, counters.faults)?;
+    let help = "Members of failed bounded windows that did not say what they share, which proves nothing of them";
+    total(encoder, "stream_bounded_silent", help, counters.unstated)?;
+    let ProofCounts { waiting, refused, broken } = counters.proofs;
+    let help = "Proofs of bounded windows that wait or are being checked";
+    gauge(encoder, "stream_proofs_waiting", help, waiting as f64)?;
+    let help = "Checks of proofs for which there was no room: each loses a window";
+    total(encoder, "stream_proof_checks_refused", help, refused)?;
+    let help = "Checks of proofs that broke off, which is a bug: each loses a window";
+    total(encoder, "stream_proof_checks_broken", help, broken)
 }
 
 fn total(
@@ -229,25 +263,32 @@ fn by_reason(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_encrypted_stream::coordinator::Opened;
-    use alpheus_encrypted_stream::error::ReleaseError;
+    use alpheus_bounded_influence::blame::LieError;
+    use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, UnstatedEdgesError};
+    use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};
     use alpheus_time::Window;
+
+    fn ended(result: Result<Opened, ReleaseError>) -> Outcome {
+        Outcome {
+            window: Window { start: Timestamp(0), end: Timestamp(1) },
+            result,
+            excluded: BTreeMap::new(),
+            unreported: None,
+            refused: BTreeMap::new(),
+            unopened: Vec::new(),
+            opening_set: None,
+            faults: Vec::new(),
+            silent: Vec::new(),
+        }
+    }
 
     /// A consumer who sees how many streams were left out of a window that did not open could subtract
     /// them from all, and know how few had data.
     #[test]
     fn exclusions_of_windows_that_open_are_counted_by_themselves() {
         let mut counters = Counters::default();
-        let outcome = |result| Outcome {
-            window: Window { start: Timestamp(0), end: Timestamp(1) },
-            result,
-            excluded: [(ExclusionError::Policy, 2)].into(),
-            unreported: None,
-            refused: BTreeMap::new(),
-            unopened: Vec::new(),
-            opening_set: None,
-            faults: Vec::new(),
-        };
+        let excluded = || [(ExclusionError::Policy, 2)].into();
+        let outcome = |result| Outcome { excluded: excluded(), ..ended(result) };
         let few = ReleaseError::PopulationTooSmall { counted: 3, needed: 10 };
         let opened = Opened {
             outputs: Vec::new(),
@@ -255,6 +296,7 @@ mod tests {
             population: 10,
             silent: 0,
             members: 1,
+            left_out: 0,
             windows: 0,
             lost: 0,
             receipt: None,
@@ -267,12 +309,37 @@ mod tests {
         assert_eq!(counters.exclusions_of_opened[&ExclusionError::Policy], 2);
     }
 
+    /// A member that is silent proves nothing, and an honest one may be. So it is counted by itself.
+    #[test]
+    fn silent_and_named_members_are_counted_apart() {
+        let mut counters = Counters::default();
+        let [named, silent, gone] = [1, 2, 3].map(|id| ControllerId([id; 32]));
+        let lie = MemberFaultError::Lie(LieError::Unbalanced);
+        let refused = UnstatedEdgesError::Refused(WindowRefusalError::KeysGone);
+        let outcome = Outcome {
+            unopened: vec![named, silent, gone],
+            faults: vec![(named, lie)],
+            silent: vec![(silent, UnstatedEdgesError::NoAnswer), (gone, refused)],
+            ..ended(Err(ReleaseError::NotTheRow))
+        };
+        counters.window(&outcome, false);
+        assert_eq!((counters.faults, counters.unstated, counters.ruined), (1, 2, 0));
+    }
+
     #[test]
     fn counters_are_exported_by_reason() {
         let (metrics, watch) = (Metrics::new(), Watch::default());
         watch.register(&metrics);
-        let mut counters =
-            Counters { opened: 7, silent: 4, ruined: 3, faults: 5, ..Counters::default() };
+        let proofs = ProofCounts { waiting: 6, refused: 2, broken: 1 };
+        let mut counters = Counters {
+            opened: 7,
+            silent: 4,
+            ruined: 3,
+            faults: 5,
+            unstated: 8,
+            proofs,
+            ..Counters::default()
+        };
         counters.asked_last.insert(ControllerId([1; 32]));
         counters.exclusions.insert(ExclusionError::Policy, 2);
         counters.failed.insert("population below the minimum", 3);
@@ -283,6 +350,10 @@ mod tests {
         assert!(text.contains("alpheus_stream_silent_total 4"), "{text}");
         assert!(text.contains("alpheus_stream_openings_missing_total 3"), "{text}");
         assert!(text.contains("alpheus_stream_bounded_faults_total 5"), "{text}");
+        assert!(text.contains("alpheus_stream_bounded_silent_total 8"), "{text}");
+        assert!(text.contains("alpheus_stream_proofs_waiting 6"), "{text}");
+        assert!(text.contains("alpheus_stream_proof_checks_refused_total 2"), "{text}");
+        assert!(text.contains("alpheus_stream_proof_checks_broken_total 1"), "{text}");
         assert!(text.contains("alpheus_stream_controllers_asked_last 1"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", ExclusionError::Policy);

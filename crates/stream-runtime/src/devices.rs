@@ -4,9 +4,9 @@
 use super::producing::{StreamProducer, StreamSession};
 use super::storage::{Topics, device_partition};
 use alpheus_encrypted_stream::encode::{EncodeError, Encoder, Value};
-use alpheus_encrypted_stream::producer::{EventError, Start};
+use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Start, TimeError};
 use alpheus_input::rows::Cell;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, NewRecord, Partition};
 use rand_core::CryptoRng;
 use thiserror::Error;
@@ -127,7 +127,7 @@ impl Device {
             return Err(DeviceError::State("offline"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, now, batch);
-        let sent = session.advance(now, rng, &mut |frame| outbox.push(frame));
+        let sent = pass(session, now, rng, &mut outbox);
         outbox.finish()?;
         sent.map_err(|error| DeviceError::Time(error.to_string()))
     }
@@ -142,10 +142,12 @@ impl Device {
         rng: &mut impl CryptoRng,
         batch: &mut Batch,
     ) -> Result<(), DeviceError> {
-        let Some(State::Online(session)) = self.state.take() else {
+        let Some(State::Online(mut session)) = self.state.take() else {
             return Err(DeviceError::State("offline"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
+        // What is wrong with the time, the session says when it closes.
+        let _ = pass(&mut session, Timestamp(at.0.saturating_sub(1)), rng, &mut outbox);
         let number = session.reached().map(|(number, _)| (number, at));
         let closed = session.close(at, rng, &mut |frame| outbox.push(frame));
         outbox.finish()?;
@@ -177,6 +179,21 @@ impl Device {
             }
         }
     }
+}
+
+/// Sends the borders up to `now`. A recording may be silent for longer than a clock that nobody sets.
+fn pass(
+    session: &mut StreamSession,
+    now: Timestamp,
+    rng: &mut impl CryptoRng,
+    outbox: &mut Outbox<'_>,
+) -> Result<(), TimeError> {
+    let most = Span(session.tick().0.saturating_mul(MAX_SILENCE - 1));
+    while session.next_border().plus(most) < now {
+        let part = session.next_border().plus(most);
+        session.advance(part, rng, &mut |frame| outbox.push(frame))?;
+    }
+    session.advance(now, rng, &mut |frame| outbox.push(frame))
 }
 
 /// Adds frames to a batch and keeps the first error, since a sink cannot fail.

@@ -78,6 +78,7 @@ impl Pace {
         presence: Span::seconds(1),
         tokens: Span::seconds(1),
         openings: Span::seconds(1),
+        proofs: Span::seconds(600),
         sums: Span::seconds(1),
         retry: Span::seconds(60),
     };

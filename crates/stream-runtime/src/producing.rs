@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::producer::{
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 
 /// A stream's producer, offline.
@@ -116,6 +116,21 @@ impl StreamSession {
         }
     }
 
+    /// Distance between borders.
+    #[must_use]
+    pub fn tick(&self) -> Span {
+        match self {
+            StreamSession::Events(session) => session.tick(),
+            StreamSession::Ticks(session) => session.tick(),
+        }
+    }
+
+    /// Whether time in which nothing happens costs a border for each tick.
+    #[must_use]
+    pub fn has_frame_per_event(&self) -> bool {
+        matches!(self, StreamSession::Events(_))
+    }
+
     /// The current session's number, which changes at midnight. Public.
     #[must_use]
     pub fn number(&self) -> u64 {
@@ -163,7 +178,7 @@ impl StreamSession {
         }
     }
 
-    /// Sends the borders of all ticks up to `now`.
+    /// Sends the borders of all ticks up to `now`, which is not far: see [`MAX_SILENCE`].
     ///
     /// # Errors
     /// [`TimeError`].
@@ -179,8 +194,8 @@ impl StreamSession {
         }
     }
 
-    /// The device was asleep up to now. With a frame for each event the borders of that time
-    /// are sent.
+    /// The device was asleep up to now, and not for longer than a session covers. With a frame for
+    /// each event the borders of that time are sent.
     ///
     /// # Errors
     /// [`TimeError`].
@@ -225,6 +240,15 @@ impl StreamSession {
                     },
                 )
             }
+        }
+    }
+
+    /// Events of the open tick, which are lost if the session is abandoned now.
+    #[must_use]
+    pub fn unclosed(&self) -> u64 {
+        match self {
+            StreamSession::Events(session) => session.unclosed(),
+            StreamSession::Ticks(session) => session.unclosed(),
         }
     }
 

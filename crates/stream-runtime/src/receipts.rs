@@ -3,12 +3,11 @@
 
 use super::service_error::ServiceError;
 use super::storage::Topics;
-use alpheus_encrypted_stream::receipt::{ReceiptFormatError, WindowReceipt};
+use alpheus_encrypted_stream::receipt::{MAX_BYTES, ReceiptFormatError, WindowReceipt};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Bytes of a part, at most.
 const PART_BYTES: usize = 1 << 20;
@@ -46,7 +45,17 @@ pub(super) struct NewReceipt {
 impl NewReceipt {
     /// Adds it to a batch.
     pub(super) fn add_to(&self, batch: &mut Batch, topics: &Topics) -> Result<(), ServiceError> {
-        let chunks: Vec<&[u8]> = self.bytes.chunks(PART_BYTES).collect();
+        self.add_parts(batch, topics, PART_BYTES)
+    }
+
+    /// The same in parts of so many bytes.
+    fn add_parts(
+        &self,
+        batch: &mut Batch,
+        topics: &Topics,
+        part_bytes: usize,
+    ) -> Result<(), ServiceError> {
+        let chunks: Vec<&[u8]> = self.bytes.chunks(part_bytes).collect();
         let parts = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
         for (part, bytes) in (0_u32..).zip(chunks) {
             let (query, bytes) = (self.query.clone(), bytes.to_vec());
@@ -97,36 +106,121 @@ pub fn page(
     }
 }
 
-/// Receipts that are put together from their parts.
+/// Receipts that are put together from their parts, which come in order, one receipt after the other.
 #[derive(Default)]
 pub struct ReceiptParts {
-    under_way: HashMap<(PlanId, Window), Vec<Option<Vec<u8>>>>,
+    under_way: Option<PartOfReceipt>,
 }
 
-/// Most parts of a receipt that are put together.
-const MAX_PARTS: u32 = 512;
+/// The first parts of a receipt. Memory is taken as bytes come, whatever they say will follow.
+struct PartOfReceipt {
+    plan: PlanId,
+    window: Window,
+    parts: u32,
+    next: u32,
+    bytes: Vec<u8>,
+}
 
 /// The receipt of a plan's window, or why it cannot be read.
 pub type ReadReceipt = (PlanId, Window, Result<WindowReceipt, ReceiptFormatError>);
 
 impl ReceiptParts {
-    /// Takes a part; returns the receipt once all of its parts have come.
+    /// Takes a part; returns the receipt once all of its parts have come. One whose first parts were
+    /// deleted for their age, or never came, is none.
     pub fn take(&mut self, part: ReceiptPart) -> Option<ReadReceipt> {
+        let (plan, window) = (part.plan, part.window);
+        let whole = self.add(part)?;
+        let receipt = whole.and_then(|bytes| WindowReceipt::from_bytes(&bytes));
+        Some((plan, window, receipt))
+    }
+
+    /// The bytes of a receipt, once all have come.
+    fn add(&mut self, part: ReceiptPart) -> Option<Result<Vec<u8>, ReceiptFormatError>> {
         let ReceiptPart { plan, window, part, parts, bytes, .. } = part;
-        if parts == 0 || parts > MAX_PARTS || part >= parts {
-            return Some((plan, window, Err(ReceiptFormatError::Malformed)));
+        if part >= parts {
+            self.under_way = None;
+            return Some(Err(ReceiptFormatError::Malformed));
         }
-        let places = self.under_way.entry((plan, window)).or_default();
-        if places.len() != parts as usize {
-            *places = vec![None; parts as usize];
+        if part == 0 {
+            self.under_way =
+                Some(PartOfReceipt { plan, window, parts, next: 0, bytes: Vec::new() });
         }
-        let place = places.get_mut(part as usize)?;
-        *place = Some(bytes);
-        if places.iter().any(Option::is_none) {
+        let mut own = self.under_way.take()?;
+        if (own.plan, own.window, own.parts, own.next) != (plan, window, parts, part) {
             return None;
         }
-        let whole = self.under_way.remove(&(plan, window))?;
-        let bytes: Vec<u8> = whole.into_iter().flatten().flatten().collect();
-        Some((plan, window, WindowReceipt::from_bytes(&bytes)))
+        own.bytes.extend(bytes);
+        own.next += 1;
+        let length = own.bytes.len();
+        if length as u64 > MAX_BYTES {
+            return Some(Err(ReceiptFormatError::TooLong(length)));
+        }
+        if own.next == parts {
+            return Some(Ok(own.bytes));
+        }
+        self.under_way = Some(own);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_time::Timestamp;
+    use alpheus_transport::local;
+
+    const WINDOW: Window = Window { start: Timestamp(0), end: Timestamp(1_000_000) };
+    const PLAN: PlanId = PlanId([3; 32]);
+
+    fn part(part: u32, parts: u32, bytes: &[u8]) -> ReceiptPart {
+        let (query, bytes) = ("Loads".to_owned(), bytes.to_vec());
+        ReceiptPart { query, plan: PLAN, window: WINDOW, part, parts, bytes }
+    }
+
+    /// Receipts once had 512 parts at most when they were read, and any number when they were written: larger
+    /// ones were lost. This one has 2,500, over three pages, and another query's lie between its own.
+    #[test]
+    fn a_receipt_of_thousands_of_parts_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = local::open(folder.path(), &local::Options::default()).unwrap();
+        let topics = Topics::new(1).unwrap();
+        store.ensure_topic(&topics.receipts, 1).unwrap();
+        let bytes: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
+        let new = |query: &str, bytes: &[u8]| {
+            let (query, bytes) = (query.to_owned(), bytes.to_vec());
+            NewReceipt { query, plan: PLAN, window: WINDOW, bytes }
+        };
+        let mut batch = Batch::new();
+        for (query, bytes) in [("Other", &bytes[..90]), ("Loads", &bytes), ("Loads", &bytes[..7])] {
+            new(query, bytes).add_parts(&mut batch, &topics, 16).unwrap();
+        }
+        store.commit(batch).unwrap();
+        let (mut parts, mut after, mut found, mut pages) = (ReceiptParts::default(), 0, vec![], 0);
+        loop {
+            let (read, next) = page(store.as_ref(), &topics, "Loads", after).unwrap();
+            if read.is_empty() {
+                break;
+            }
+            found.extend(read.into_iter().filter_map(|part| parts.add(part)));
+            (after, pages) = (next, pages + 1);
+        }
+        assert_eq!((found, pages), (vec![Ok(bytes.clone()), Ok(bytes[..7].to_vec())], 3));
+    }
+
+    /// A receipt without its first part, or with one missing, is none, and the next one is whole.
+    #[test]
+    fn parts_that_are_missing_lose_their_receipt_alone() {
+        let mut parts = ReceiptParts::default();
+        assert_eq!(parts.add(part(1, 2, b"b")), None);
+        assert_eq!(parts.add(part(0, 3, b"a")), None);
+        assert_eq!(parts.add(part(2, 3, b"c")), None);
+        assert_eq!(parts.add(part(0, 2, b"a")), None);
+        assert_eq!(parts.add(part(1, 2, b"b")), Some(Ok(b"ab".to_vec())));
+        assert_eq!(parts.add(part(1, 2, b"b")), None);
+        let malformed = Some(Err(ReceiptFormatError::Malformed));
+        assert_eq!(parts.add(part(0, 0, b"")), malformed);
+        assert_eq!(parts.add(part(2, 2, b"")), malformed);
+        // What a first part promises takes no memory.
+        assert_eq!(parts.add(part(0, u32::MAX, b"a")), None);
     }
 }

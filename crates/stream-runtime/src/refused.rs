@@ -1,5 +1,7 @@
 //! Frames that were taken into the log but count for nothing, for their devices to know.
 
+use alpheus_encrypted_stream::tick::frame::OPENING;
+use alpheus_encrypted_stream::tick::ingest::AuthenticityError;
 use alpheus_encrypted_stream::transformer::IngestError;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Refused frames that are kept of a stream, and streams for which any are kept.
 const KEPT: usize = 8;
 const MAX_STREAMS: usize = 10_000;
+/// Why an opening is refused that is not signed with the key of the stream's device.
+const UNSIGNED: [AuthenticityError; 2] =
+    [AuthenticityError::UnknownDevice, AuthenticityError::BadSignature];
 
 /// Why a device's frame counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,9 +97,14 @@ pub struct RefusedFrames(Arc<Mutex<HashMap<StreamId, Vec<RefusedFrame>>>>);
 
 impl RefusedFrames {
     /// Notes a frame that was refused for the reason with this short name. If the device
-    /// repeated a frame that counts already, that is no refusal.
+    /// repeated a frame that counts already, that is no refusal. An opening that no device has signed is
+    /// nothing to tell one: anyone can write one down, and the device would give up the session that it
+    /// names. A device whose certificate is not known learns it with the session's next frame.
     pub(super) fn note(&self, stream: StreamId, frame: &[u8], reason: &str) {
         if [IngestError::Frozen.name(), IngestError::SessionKnown.name()].contains(&reason) {
+            return;
+        }
+        if frame.first() == Some(&OPENING) && UNSIGNED.iter().any(|by| by.name() == reason) {
             return;
         }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,6 +159,23 @@ mod tests {
         assert!(kept[0].reason.heals());
         assert_eq!(kept[7].reason, RefusalReason::Other("too-many-gaps".to_owned()));
         assert_eq!(refused.take(&stream), []);
+    }
+
+    /// In both engines: the job's refusals come with the same names.
+    #[test]
+    fn no_device_learns_of_an_opening_that_nobody_signed() {
+        let (refused, stream) = (RefusedFrames::default(), StreamId([1; 16]));
+        let opening = [&[OPENING][..], &7u64.to_le_bytes()].concat();
+        for reason in UNSIGNED {
+            refused.note(stream, &opening, reason.name());
+        }
+        assert_eq!(refused.take(&stream), []);
+        // The device signed one under a key that the service has no more; and a tick is none.
+        refused.note(stream, &opening, AuthenticityError::UnknownIngestKey.name());
+        refused.note(stream, &[0x21; 9], AuthenticityError::UnknownDevice.name());
+        let heard = refused.take(&stream);
+        assert_eq!(heard.len(), 2);
+        assert!(heard.iter().all(|frame| frame.reason.heals()));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Result rows: one for each window and group, opened or not.
 
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
-use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, Outcome};
+use alpheus_encrypted_stream::coordinator::{
+    MemberFaultError, Opened, Outcome, UnstatedEdgesError,
+};
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
@@ -64,9 +66,21 @@ pub struct Row {
     /// Whether the query is bounded, so that its members also prove that each owner is in bounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bounded: bool,
+    /// For a bounded query: the members that its window opened without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<LeftOutMembers>,
     /// For a query with `RELEASE TO`: its consumer, and the sealed result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
+}
+
+/// Members of a bounded window without which it opened. Nothing where it did not open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutMembers {
+    /// How many.
+    pub left_out: Option<u32>,
+    /// How many of these because their proofs did not hold; others gave nothing in time.
+    pub refused: Option<u32>,
 }
 
 /// The sealed result of a row, which only one consumer can read. The columns are null.
@@ -162,6 +176,7 @@ impl Row {
             plan: Some(plan.family()),
             verified: plan.integrity.is_verified().then(|| plan.id()),
             bounded: plan.integrity.is_bounded(),
+            without: plan.integrity.is_bounded().then(LeftOutMembers::default),
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
@@ -183,6 +198,11 @@ impl Row {
         row.excluded = outcome.excluded.values().sum();
         row.population = opened.population;
         row.silent = opened.silent;
+        let refused = u32::try_from(outcome.faults.len()).unwrap_or(u32::MAX);
+        row.without = row.without.map(|_| LeftOutMembers {
+            left_out: Some(opened.left_out),
+            refused: Some(refused.min(opened.left_out)),
+        });
         row.windows = plan.horizon().map(|_| opened.windows);
         // Running totals can hold earlier windows even if this one is empty.
         if opened.population == 0 && opened.windows == 0 {
@@ -251,8 +271,12 @@ impl Row {
             let word = if self.bounded { "bounded" } else { "verified" };
             [("integrity", Value::from(word)), ("plan", Value::from(plan.to_string()))]
         });
+        let without = self.without.iter().flat_map(|own| {
+            let value = |number: Option<u32>| number.map_or(Value::Null, Value::from);
+            [("members_left_out", value(own.left_out)), ("members_refused", value(own.refused))]
+        });
         let optional = windows.chain(unreported).chain(noise).chain(mostly);
-        let optional = optional.chain(verified).chain(sealed);
+        let optional = optional.chain(verified).chain(without).chain(sealed);
         times.into_iter().chain(group).chain(outputs).chain(counts).chain(optional)
     }
 
@@ -263,13 +287,18 @@ impl Row {
     }
 }
 
-/// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them.
+/// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them. Those
+/// that were silent may have, and are not named for it.
 fn at_fault(plan: &Plan, outcome: &Outcome) -> String {
-    let one = |(id, why): &(ControllerId, MemberFaultError)| {
-        let position = plan.roster.binary_search(id).ok()?;
-        Some(format!("; controller {position}: {why}"))
+    let position = |id: &ControllerId| plan.roster.binary_search(id).ok();
+    let named = |(id, why): &(ControllerId, MemberFaultError)| {
+        Some(format!("; controller {}: {why}", position(id)?))
     };
-    outcome.faults.iter().filter_map(one).collect()
+    let silent = |(id, why): &(ControllerId, UnstatedEdgesError)| {
+        Some(format!("; controller {} is not named, but {why}", position(id)?))
+    };
+    let named = outcome.faults.iter().filter_map(named);
+    named.chain(outcome.silent.iter().filter_map(silent)).collect()
 }
 
 /// From what the noise of a window follows: how many controllers opened it, and its sums, which a

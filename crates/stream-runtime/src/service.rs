@@ -5,6 +5,7 @@ mod commits;
 mod epochs;
 mod frames;
 mod pauses;
+mod proof_queue;
 mod proofs;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ use alpheus_crypto::ledger::Step;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::coordinator::{
-    AdderMessage, Coordinator, Output, SumSet, Timing, VerifiedMessage,
+    AdderMessage, Coordinator, Output, ProofCheck, SumSet, Timing, VerifiedMessage,
 };
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
@@ -35,7 +36,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use epochs::{EpochWindow, Epochs};
-use proofs::ProofThread;
+use proof_queue::ProofQueue;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ pub struct Service {
     /// The schema of its streams.
     schema: Option<Arc<Schema>>,
     /// What checks proofs of bounded windows, if not this thread.
-    proofs: Option<ProofThread>,
+    proofs: Option<ProofQueue<ProofCheck>>,
     queries: BTreeMap<PlanId, Query>,
     /// How exact the results of a query have to be, by its name.
     asked: BTreeMap<String, Accuracy>,
@@ -293,7 +294,7 @@ impl Service {
         let due = |id: PlanId| self.plane.due(&id, idle).is_some();
         let closes = self.fixed_plans().any(due) || self.has_due_epochs(idle);
         let closes = !self.is_paused && closes;
-        let checked = self.proofs.as_ref().is_some_and(ProofThread::has_found);
+        let checked = self.proofs.as_ref().is_some_and(ProofQueue::has_found);
         !self.pending.is_empty() || self.plane.has_sums() || checked || closes
     }
 

@@ -9,18 +9,19 @@ use crate::links;
 use crate::query::sealed::consumer;
 use crate::revocations::open_identity;
 use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
-use alpheus_encrypted_stream::certificate::Deployment;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
 use alpheus_encrypted_stream::decode::decode;
 use alpheus_encrypted_stream::error::{CertificateError, RawReadError};
 use alpheus_encrypted_stream::frame::Frame;
-use alpheus_encrypted_stream::grant::RawReader;
+use alpheus_encrypted_stream::grant::{GrantedStream, RawReader};
 use alpheus_input::calendar::Day;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::role::Role;
+use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_node::settings::Format;
-use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
 use alpheus_policy::planner::{event_columns, tick_columns};
@@ -86,11 +87,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = read_schema(&args.schema)?;
     let layout = Layout::of(&schema).blame_input(&args.schema)?;
     let guard = links::controller(&args.controller, args.controller_name.as_deref(), &identity)?;
-    let asked = KeysRequest { stream: args.stream, certificate: certificate.clone() };
+    let key = consumer.hybrid().clone();
+    let asked = KeysRequest { stream: args.stream, certificate: certificate.clone(), key };
     let given: KeysResponse = guard.call("/v1/keys", &asked, Duration::ZERO)?;
-    check_grant(&given, &deployment, (args.stream, consumer.id()), args.owner)
-        .blame(Category::Check)?;
-    let keys = RawReader::new(&consumer, (args.stream, schema.id(), layout.words), &given.keys);
+    let read = (args.stream, consumer.id());
+    let owner = check_grant(&given, &deployment, read, args.owner).blame(Category::Check)?;
+    let controller = sender(&given.controller, &deployment, guard.peer()).blame(Category::Check)?;
+    let granted = GrantedStream { stream: args.stream, schema: schema.id(), owner, controller };
+    let handed = std::slice::from_ref(&given.keys);
+    let keys = RawReader::new(&consumer, (&granted, layout.words), handed);
     let keys = keys.blame(Category::Check)?;
     let service = links::service(&args.server, &identity)?;
     let mut events = Events::new(keys, &schema, &layout);
@@ -146,7 +151,7 @@ fn check_grant(
     deployment: &Deployment,
     (stream, reader): (StreamId, ConsumerId),
     wanted: Option<OwnerId>,
-) -> Result<(), GrantMismatchError> {
+) -> Result<OwnerId, GrantMismatchError> {
     let owner = deployment.owner(&given.owner)?;
     let grant = given.signed.open(owner.key()).map_err(|_| GrantMismatchError::Unsigned)?;
     if (grant.stream, grant.reader) != (stream, reader) {
@@ -155,7 +160,20 @@ fn check_grant(
     let found = owner.id();
     match wanted.filter(|wanted| *wanted != found) {
         Some(wanted) => Err(GrantMismatchError::Owner { found, wanted }),
-        None => Ok(()),
+        None => Ok(found),
+    }
+}
+
+/// The controller that sealed the keys. It must be one of the host that answered.
+fn sender(
+    certificate: &Signed<Certificate>,
+    deployment: &Deployment,
+    peer: Option<Name>,
+) -> Result<ControllerId, CertificateError> {
+    let certificate = deployment.controller(certificate)?;
+    match peer.is_some_and(|peer| peer.name == host_named(&certificate.party.name)) {
+        true => Ok(fingerprint(&certificate)),
+        false => Err(CertificateError::OtherName),
     }
 }
 

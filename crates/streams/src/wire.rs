@@ -6,12 +6,12 @@
 //! Frames are ciphertext. Messages are signed and carry what
 //! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
 
-use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::frame::DATA_HEAD;
-use alpheus_encrypted_stream::grant::{Days, Grant, HandedDay};
+use alpheus_encrypted_stream::grant::{Days, Grant, HandedDays};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::columns::Column;
 use alpheus_policy::ids::{ConsumerId, PlanId, StreamId};
@@ -217,11 +217,20 @@ pub enum Notice {
     Withdrawn(StreamId),
 }
 
+/// A controller, as a host presents it to owners.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ControllerView {
+    /// Its certificate, in hexadecimal digits.
+    pub certificate: String,
+    /// The key that the certificate names, in hexadecimal digits.
+    pub key: String,
+}
+
 /// An owner hands a stream over to a controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Handover {
     /// The master secret, sealed for the stream's controller.
-    pub sealed: Sealed,
+    pub sealed: HybridSealed,
     /// The owner's first choice.
     pub annotation: Signed<Annotation>,
     /// The owner's certificate.
@@ -329,6 +338,8 @@ pub struct KeysRequest {
     pub stream: StreamId,
     /// The consumer's certificate.
     pub certificate: Signed<Certificate>,
+    /// The key that the certificate names, to seal for.
+    pub key: HybridPublic,
 }
 
 /// The answer to a [`KeysRequest`].
@@ -338,8 +349,10 @@ pub struct KeysResponse {
     pub signed: Signed<Grant>,
     /// The owner's certificate.
     pub owner: Signed<Certificate>,
+    /// The certificate of the controller that sealed the keys.
+    pub controller: Signed<Certificate>,
     /// Keys of the days that are over, sealed.
-    pub keys: Vec<HandedDay>,
+    pub keys: HandedDays,
 }
 
 /// A consumer asks the service for the frames that it may read.

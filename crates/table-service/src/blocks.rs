@@ -1,14 +1,14 @@
 //! A server's objects in its storage: one per table, with its owner and manifest, one per
 //! block, and one per saved state.
 
-use super::storage::{self, Storage, StorageError};
+use super::storage::{self, Storage, StorageError, Stored};
 use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
 use alpheus_verifiable_table::messages::{Block, Manifest};
 use alpheus_verifiable_table::saved::{SavedState, StateName};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +19,20 @@ pub struct TableRecord {
     pub owner: String,
     /// The manifest.
     pub manifest: Manifest,
+}
+
+/// An owner stores as much as it may.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "you store {used} of {limit} bytes here, and this needs {needed} more: delete tables, merge or prune blocks, or ask the server's operator to raise `table.quota-bytes`"
+)]
+pub struct QuotaError {
+    /// What the owner stores, in bytes.
+    pub used: u64,
+    /// The limit.
+    pub limit: u64,
+    /// What the object takes.
+    pub needed: u64,
 }
 
 /// Why a block or table cannot be stored or read.
@@ -48,6 +62,9 @@ pub enum BlockError {
     /// The table has blocks or saved states.
     #[error("the table has {0} blocks and saved states here; delete them first")]
     InUse(usize),
+    /// The owner stores as much as it may.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     /// An object is damaged.
     #[error(
         "{0} is damaged; restore it from a backup of this storage, since its owner has no copy"
@@ -95,6 +112,15 @@ fn segment_of(name: &str) -> Option<Segment> {
     HEXLOWER.decode(segment.as_bytes()).ok()?.try_into().ok().map(Segment)
 }
 
+/// Whether an object is new; `None` if another of its name is there.
+fn is_new(stored: Stored) -> Option<bool> {
+    match stored {
+        Stored::New => Some(true),
+        Stored::Same => Some(false),
+        Stored::Other => None,
+    }
+}
+
 impl Tables {
     /// Opens the storage of a setting: a folder, which is created if needed, or an object store.
     ///
@@ -110,14 +136,43 @@ impl Tables {
         Self { storage }
     }
 
-    /// Registers a table durably. A repetition changes nothing.
+    /// Registers a table durably. A repetition changes nothing. Whether it is new.
     ///
     /// # Errors
     /// [`BlockError`].
-    pub fn create(&self, stored: &TableRecord) -> Result<(), BlockError> {
+    pub fn create(&self, stored: &TableRecord) -> Result<bool, BlockError> {
         let bytes = postcard::to_allocvec(stored).unwrap_or_default();
-        let same = self.storage.put(&about_name(&stored.manifest.data_set), &bytes)?;
-        same.then_some(()).ok_or(BlockError::OtherTable)
+        let stored = self.storage.put(&about_name(&stored.manifest.data_set), &bytes)?;
+        is_new(stored).ok_or(BlockError::OtherTable)
+    }
+
+    /// The tables of an owner.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn of_owner(&self, owner: &str) -> Result<BTreeSet<DataSet>, BlockError> {
+        let mut own = BTreeSet::new();
+        for folder in self.storage.folders()? {
+            let table = HEXLOWER.decode(folder.as_bytes()).ok();
+            let Some(table) = table.and_then(|id| id.try_into().ok()).map(DataSet) else {
+                continue;
+            };
+            match self.about(&table) {
+                Ok(record) if record.owner == owner => drop(own.insert(table)),
+                // A table that was forgotten leaves a folder; a damaged record is nobody's.
+                Ok(_) | Err(BlockError::NoTable | BlockError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(own)
+    }
+
+    /// The sizes of all objects of a table, in bytes.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn sizes(&self, table: &DataSet) -> Result<Vec<u64>, BlockError> {
+        Ok(self.storage.sizes(&HEXLOWER.encode(&table.0))?)
     }
 
     /// A table's owner and manifest.
@@ -130,14 +185,18 @@ impl Tables {
         postcard::from_bytes(&bytes).map_err(|_| BlockError::Damaged(name))
     }
 
-    /// Stores a block durably. A repetition changes nothing.
+    /// Stores a block durably. A repetition changes nothing. Whether it is new.
     ///
     /// # Errors
     /// [`BlockError`].
-    pub fn put<B: AsRef<[u8]>>(&self, table: &DataSet, block: &Block<B>) -> Result<(), BlockError> {
+    pub fn put<B: AsRef<[u8]>>(
+        &self,
+        table: &DataSet,
+        block: &Block<B>,
+    ) -> Result<bool, BlockError> {
         let address = block.address();
-        let same = self.storage.put(&block_name(table, &address), block.as_bytes())?;
-        same.then_some(()).ok_or(BlockError::OtherBlock(address))
+        let stored = self.storage.put(&block_name(table, &address), block.as_bytes())?;
+        is_new(stored).ok_or(BlockError::OtherBlock(address))
     }
 
     /// A block as it was stored.
@@ -210,7 +269,7 @@ impl Tables {
         Ok(blocks)
     }
 
-    /// Stores a saved state durably. A repetition changes nothing.
+    /// Stores a saved state durably. A repetition changes nothing. Whether it is new.
     ///
     /// # Errors
     /// [`BlockError`].
@@ -218,10 +277,10 @@ impl Tables {
         &self,
         table: &DataSet,
         state: &SavedState<B>,
-    ) -> Result<(), BlockError> {
+    ) -> Result<bool, BlockError> {
         let name = state.name();
-        let same = self.storage.put(&state_name(table, &name), state.as_bytes())?;
-        same.then_some(()).ok_or(BlockError::OtherState(name))
+        let stored = self.storage.put(&state_name(table, &name), state.as_bytes())?;
+        is_new(stored).ok_or(BlockError::OtherState(name))
     }
 
     /// The names of a table's saved states.
@@ -264,13 +323,13 @@ pub(crate) mod tests {
     use alpheus_verifiable_table::label::{Column, Segment};
     use alpheus_verifiable_table::parameters::Set;
 
-    fn manifest(set: u8) -> Manifest {
+    pub(crate) fn manifest(set: u8) -> Manifest {
         let data_set = DataSet([set; 16]);
         Manifest { data_set, set: Set::L128, columns: 2, products: vec![(Column(0), Column(1))] }
     }
 
     /// A block of the right length, with an address of a table.
-    fn block(manifest: &Manifest, index: u64, fill: u8) -> Block {
+    pub(crate) fn block(manifest: &Manifest, index: u64, fill: u8) -> Block {
         let mut bytes = vec![fill; manifest.block_length()];
         bytes[0] = 2;
         bytes[1..17].copy_from_slice(&manifest.data_set.0);
@@ -287,8 +346,8 @@ pub(crate) mod tests {
             manifest: manifest.clone(),
         };
         assert!(matches!(tables.about(&one.data_set), Err(BlockError::NoTable)));
-        for _ in 0..2 {
-            tables.create(&stored(&one, "ada")).unwrap();
+        for new in [true, false] {
+            assert_eq!(tables.create(&stored(&one, "ada")).unwrap(), new);
         }
         let taken = tables.create(&stored(&one, "eve"));
         assert!(matches!(taken, Err(BlockError::OtherTable)));
@@ -298,8 +357,8 @@ pub(crate) mod tests {
         let at = first.address();
         assert_eq!(at.segment, Segment([3; 16]));
         assert!(matches!(tables.get(&one, &at), Err(BlockError::NoBlock(_))));
-        for _ in 0..2 {
-            tables.put(&one.data_set, &first).unwrap();
+        for new in [true, false] {
+            assert_eq!(tables.put(&one.data_set, &first).unwrap(), new);
         }
         let changed = tables.put(&one.data_set, &block(&one, 0, 8));
         assert!(matches!(changed, Err(BlockError::OtherBlock(_))));
@@ -319,12 +378,27 @@ pub(crate) mod tests {
         check_states(tables, &one);
         assert_eq!(tables.segments(&one.data_set).unwrap(), [(at.segment, 2)].into());
         assert!(tables.segments(&other.data_set).unwrap().is_empty());
+        check_sizes(tables, [&stored(&one, "ada"), &stored(&other, "eve")]);
         for _ in 0..2 {
             tables.remove(&one.data_set, &at).unwrap();
         }
         assert!(matches!(tables.get(&one, &at), Err(BlockError::NoBlock(_))));
         assert!(matches!(tables.parts(&one, kind, &addresses), Err(BlockError::NoBlock(_))));
         assert_eq!(tables.get(&one, &second.address()).unwrap().as_bytes(), second.as_bytes());
+    }
+
+    /// Of the first there are two blocks, and a state of 5,000 bytes.
+    fn check_sizes(tables: &Tables, [one, other]: [&TableRecord; 2]) {
+        tables.create(other).unwrap();
+        assert_eq!(tables.of_owner(&one.owner).unwrap(), [one.manifest.data_set].into());
+        assert!(tables.of_owner("bob").unwrap().is_empty());
+        let mut sizes = tables.sizes(&one.manifest.data_set).unwrap();
+        sizes.sort_unstable();
+        let length = one.manifest.block_length() as u64;
+        let record = postcard::to_allocvec(one).unwrap().len() as u64;
+        let mut expected = [record, 5000, length, length];
+        expected.sort_unstable();
+        assert_eq!(sizes, expected);
     }
 
     fn check_states(tables: &Tables, manifest: &Manifest) {

@@ -3,7 +3,7 @@
 //!
 //! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`],
 //!   [`rekey`], [`drop_table`]: the owner,
-//! - [`serve`]: the server, which holds no key,
+//! - [`serve`], [`quotas`], [`settings`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
 //! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`], [`answer`], [`statistics`]: schemas,
 //!   rows and queries,
@@ -23,6 +23,7 @@ pub mod links;
 pub mod merge;
 pub mod prune;
 pub mod query;
+pub mod quotas;
 pub mod recover;
 pub mod rekey;
 pub mod remote;
@@ -30,6 +31,7 @@ pub mod replay;
 pub mod save;
 pub mod schema;
 pub mod serve;
+pub mod settings;
 pub mod sql;
 pub mod state;
 pub mod statistics;

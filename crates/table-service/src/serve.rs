@@ -2,6 +2,8 @@
 //! verify all of its answers.
 
 use super::blocks::{BlockError, TableRecord, Tables};
+use super::quotas::{DEFAULT_BYTES, Quotas};
+use super::settings::TableSettings;
 use super::storage::StorageError;
 use super::wire::{
     AboutTable, BLOCKS, BlockRequest, DROP, DROP_STATE, DROP_TABLE, FETCH, FETCH_STATE,
@@ -57,21 +59,26 @@ pub struct Args {
     /// The address for owners
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
+    /// The number of bytes that an owner may store; by default 64 GiB
+    #[arg(long, value_name = "BYTES")]
+    quota_bytes: Option<u64>,
 }
 
 /// The state that requests share.
 #[derive(Clone)]
 pub struct Api {
     tables: Tables,
+    quotas: Quotas,
     stored: Counter,
     summed: Counter,
 }
 
 impl Api {
-    /// For a server's tables.
+    /// For a server's tables, with a limit for each owner in bytes.
     #[must_use]
-    pub fn new(tables: Tables) -> Self {
-        Self { tables, stored: Counter::default(), summed: Counter::default() }
+    pub fn new(tables: Tables, quota: u64) -> Self {
+        let quotas = Quotas::new(quota);
+        Self { tables, quotas, stored: Counter::default(), summed: Counter::default() }
     }
 }
 
@@ -84,11 +91,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ("identity", path_flag(args.identity.as_ref())),
         ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
+        ("table.quota-bytes", args.quota_bytes.map(|bytes| bytes.to_string())),
     ])?;
     let identity = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&identity, Role::Server)?;
     let state = Settings::needed(&settings.state, "state")?;
-    let api = Api::new(Tables::open(&state).blame(Category::Io)?);
+    let quota = settings.part::<TableSettings>()?.quota_bytes.unwrap_or(DEFAULT_BYTES);
+    let api = Api::new(Tables::open(&state).blame(Category::Io)?, quota);
     globals.health.part("store").set(Condition::Ready);
     globals.metrics.with(|registry| {
         registry.register("table_blocks", "Blocks stored, repeats included", api.stored.clone());
@@ -131,13 +140,13 @@ pub fn router(api: Api) -> Router {
 /// A route for requests about a table of the caller. Its work may block, so it has a thread that
 /// serves no requests.
 fn of_table<Q: AboutTable>(
-    respond: fn(&Api, &Manifest, Q) -> Result<Vec<u8>, ApiError>,
+    respond: fn(&Api, &TableRecord, Q) -> Result<Vec<u8>, ApiError>,
 ) -> MethodRouter<Api> {
     post(async move |State(api): State<Api>, Extension(peer): Extension<Peer>, body: Bytes| {
         let (owner, request) = (name(&peer)?, decode::<Q>(&body)?);
         blocking(move || {
-            let manifest = own(&api.tables, &request.table(), &owner)?;
-            respond(&api, &manifest, request)
+            let table = own(&api.tables, &request.table(), &owner)?;
+            respond(&api, &table, request)
         })
         .await
     })
@@ -155,6 +164,7 @@ impl From<BlockError> for ApiError {
                 tracing::error!(error = message, "the storage of tables failed");
                 ApiError::failed("the storage cannot be read or written; see the server's log")
             }
+            BlockError::Quota(_) => ApiError::new(StatusCode::FORBIDDEN, "quota", message),
             BlockError::NoTable => ApiError::missing(message),
             BlockError::NoBlock(_) | BlockError::NoState(_) => lost("lost", message),
             BlockError::OtherTable
@@ -192,9 +202,9 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// A table of the caller. For others it does not exist.
-fn own(tables: &Tables, table: &DataSet, owner: &str) -> Result<Manifest, ApiError> {
+fn own(tables: &Tables, table: &DataSet, owner: &str) -> Result<TableRecord, ApiError> {
     let stored = tables.about(table)?;
-    if stored.owner == owner { Ok(stored.manifest) } else { Err(BlockError::NoTable.into()) }
+    if stored.owner == owner { Ok(stored) } else { Err(BlockError::NoTable.into()) }
 }
 
 async fn create(
@@ -204,34 +214,51 @@ async fn create(
 ) -> Result<Vec<u8>, ApiError> {
     let (owner, NewTable { manifest }) = (name(&peer)?, decode(&body)?);
     manifest.check().map_err(bad_request)?;
-    blocking(move || Ok(api.tables.create(&TableRecord { owner, manifest })?)).await?;
+    blocking(move || {
+        let record = TableRecord { owner, manifest };
+        let about = (record.owner.as_str(), &record.manifest.data_set, 0);
+        let create = || api.tables.create(&record);
+        let there = || api.tables.about(about.1).is_ok_and(|there| there == record);
+        Ok(api.quotas.store(&api.tables, about, (create, there))?)
+    })
+    .await?;
     encode(&())
 }
 
-fn put(api: &Api, manifest: &Manifest, request: NewObject) -> Result<Vec<u8>, ApiError> {
-    let block = Block::from_bytes(manifest, request.bytes);
+fn put(api: &Api, of: &TableRecord, request: NewObject) -> Result<Vec<u8>, ApiError> {
+    let about = (of.owner.as_str(), &request.table, request.bytes.len());
+    let block = Block::from_bytes(&of.manifest, request.bytes);
     let block = block.map_err(|error| ApiError::malformed(error.to_string()))?;
-    api.tables.put(&request.table, &block)?;
+    let there = || {
+        let there = api.tables.get(&of.manifest, &block.address());
+        there.is_ok_and(|there| there.as_bytes() == block.as_bytes())
+    };
+    let put = || api.tables.put(&request.table, &block);
+    api.quotas.store(&api.tables, about, (put, there))?;
     api.stored.inc();
     encode(&())
 }
 
-fn fetch(api: &Api, manifest: &Manifest, request: FetchRequest) -> Result<Vec<u8>, ApiError> {
+fn fetch(api: &Api, of: &TableRecord, request: FetchRequest) -> Result<Vec<u8>, ApiError> {
+    let manifest = &of.manifest;
     check_length(request.addresses.iter().map(|_| manifest.block_length()))?;
     let fetch = |address| api.tables.get(manifest, address);
     let blocks: Result<Vec<_>, _> = request.addresses.iter().map(fetch).collect();
     encode(&blocks?.iter().map(Block::as_bytes).collect::<Vec<_>>())
 }
 
-fn delete(api: &Api, _: &Manifest, request: BlockRequest) -> Result<Vec<u8>, ApiError> {
-    encode(&api.tables.remove(&request.table, &request.address)?)
+fn delete(api: &Api, of: &TableRecord, request: BlockRequest) -> Result<Vec<u8>, ApiError> {
+    api.tables.remove(&request.table, &request.address)?;
+    api.quotas.deleted(&of.owner);
+    encode(&())
 }
 
-fn segments(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+fn segments(api: &Api, _: &TableRecord, request: TableRequest) -> Result<Vec<u8>, ApiError> {
     encode(&api.tables.segments(&request.table)?)
 }
 
-fn sums(api: &Api, manifest: &Manifest, request: SumsRequest) -> Result<Vec<u8>, ApiError> {
+fn sums(api: &Api, of: &TableRecord, request: SumsRequest) -> Result<Vec<u8>, ApiError> {
+    let manifest = &of.manifest;
     let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
     check_length(request.requests.iter().map(length))?;
     let summed = request.requests.iter().fold(0, |sum, one| one.blocks().saturating_add(sum));
@@ -262,26 +289,37 @@ fn check_length(mut parts: impl Iterator<Item = usize>) -> Result<(), ApiError> 
     fits.map(drop).ok_or_else(large)
 }
 
-fn save_state(api: &Api, _: &Manifest, request: NewObject) -> Result<Vec<u8>, ApiError> {
+fn save_state(api: &Api, of: &TableRecord, request: NewObject) -> Result<Vec<u8>, ApiError> {
+    let about = (of.owner.as_str(), &request.table, request.bytes.len());
     let state = SavedState::from_bytes(&request.table, request.bytes);
     let state = state.map_err(|error| ApiError::malformed(error.to_string()))?;
-    encode(&api.tables.put_state(&request.table, &state)?)
+    let there = || {
+        let there = api.tables.state(&request.table, &state.name());
+        there.is_ok_and(|there| there.as_ref() == state.as_bytes())
+    };
+    let put = || api.tables.put_state(&request.table, &state);
+    api.quotas.store(&api.tables, about, (put, there))?;
+    encode(&())
 }
 
-fn states(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+fn states(api: &Api, _: &TableRecord, request: TableRequest) -> Result<Vec<u8>, ApiError> {
     encode(&api.tables.states(&request.table)?)
 }
 
-fn fetch_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>, ApiError> {
+fn fetch_state(api: &Api, _: &TableRecord, request: StateRequest) -> Result<Vec<u8>, ApiError> {
     encode(&api.tables.state(&request.table, &request.name)?.as_ref())
 }
 
-fn delete_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>, ApiError> {
-    encode(&api.tables.remove_state(&request.table, &request.name)?)
+fn delete_state(api: &Api, of: &TableRecord, request: StateRequest) -> Result<Vec<u8>, ApiError> {
+    api.tables.remove_state(&request.table, &request.name)?;
+    api.quotas.deleted(&of.owner);
+    encode(&())
 }
 
-fn forget(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
-    encode(&api.tables.forget(&request.table)?)
+fn forget(api: &Api, of: &TableRecord, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+    api.tables.forget(&request.table)?;
+    api.quotas.deleted(&of.owner);
+    encode(&())
 }
 
 /// Blocks that one thread fetches together and adds up before sums are merged.

@@ -117,3 +117,26 @@ impl TryRng for CountingRng {
 }
 
 impl TryCryptoRng for CountingRng {}
+
+/// A script's randomness: these bytes, each once. What is left was not drawn.
+pub struct ScriptedRng(pub Vec<u8>);
+
+impl TryRng for ScriptedRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        panic!("randomness is drawn as bytes")
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        panic!("randomness is drawn as bytes")
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        let rest = self.0.split_off(out.len());
+        out.copy_from_slice(&std::mem::replace(&mut self.0, rest));
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for ScriptedRng {}

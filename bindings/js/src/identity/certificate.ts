@@ -6,7 +6,7 @@ import { SIGNATURE, SigningKey, VerifyingKey } from '../crypto/sign.js';
 import { AlpheusError, CryptoError, fill } from '../errors.js';
 import { PostcardError, Reader } from '../postcard.js';
 
-const LABEL = 'alpheus/certificate/v1';
+const LABEL = 'alpheus/certificate/v2';
 const PROBE = 'alpheus/certificate/probe/v1';
 
 const WORDS = {
@@ -87,17 +87,21 @@ async function parse(content: Bytes, signed: Bytes): Promise<Certificate> {
     const [name, verifying] = [reader.text(), reader.raw(32)];
     const agreement = reader.bool() ? reader.raw(32) : undefined;
     const sealing = reader.bool() ? reader.raw(32) : undefined;
-    return { subject, role, name, verifying, agreement, sealing };
+    // The digest of the hybrid key for master secrets, which are not sealed here.
+    const hybrid = reader.bool() ? reader.raw(32) : undefined;
+    return { subject, role, name, verifying, agreement, sealing, hybrid };
   });
   const { subject, role, name } = fields;
   const agrees = role === 'controller' || role === 'consumer';
-  const unseals = agrees || role === 'ingest';
+  const unseals = role === 'ingest';
   try {
     const verifying = VerifyingKey.of(fields.verifying);
     const sealing = fields.sealing === undefined ? undefined : await SealingPublic.of(fields.sealing);
-    if (agrees !== (fields.agreement !== undefined) || unseals !== (sealing !== undefined)) {
-      throw new CertificateError('Keys');
-    }
+    const hasKeys =
+      agrees === (fields.agreement !== undefined) &&
+      agrees === (fields.hybrid !== undefined) &&
+      unseals === (sealing !== undefined);
+    if (!hasKeys) throw new CertificateError('Keys');
     return { role, name, subject, verifying, sealing, digest: labelledHash(LABEL, content), signed };
   } catch (refused) {
     if (refused instanceof CryptoError) throw new CertificateError('Keys');

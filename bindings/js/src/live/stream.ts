@@ -70,6 +70,8 @@ const ASLEEP = 2;
 const STEPPED_BACK = 1_000_000;
 /** A device that slept longer opens a new session. */
 const LONG_SLEEP = 86_400_000_000;
+/** The same in ticks, where each has a border. */
+const MANY_BORDERS = 10_000;
 /** Longest wait of a timer, in milliseconds: clocks may be set meanwhile. */
 const LOOK = 1_000;
 const KEPT_REFUSALS = 8;
@@ -353,13 +355,15 @@ export class Stream {
       return;
     }
     if (this.state !== 'open' || session === undefined) return;
-    if (back > STEPPED_BACK || forward > LONG_SLEEP || now - session.nextBorder > LONG_SLEEP) {
+    const { frames, tick } = this.options.schema;
+    const borders = frames.kind === 'events' ? (now - session.nextBorder) / tick : 0;
+    const isLong = now - session.nextBorder > LONG_SLEEP || borders > MANY_BORDERS;
+    if (back > STEPPED_BACK || forward > LONG_SLEEP || isLong) {
       // What is complete is sent; no time is ever used again.
       if (back <= STEPPED_BACK) this.follow(session, session.advance(session.nextBorder));
       this.plan(now);
       return;
     }
-    const { tick } = this.options.schema;
     const passed = Math.floor((now - session.nextBorder) / tick);
     if (passed >= ASLEEP) this.follow(session, session.sleepUntil(now));
     else if (passed >= 0) this.follow(session, session.advance(now));

@@ -12,7 +12,7 @@ const WORDS = {
   OnATick: '{0} µs is a tick, which only a border may have; use the next microsecond',
   TickOver: '{0} µs is after the end of the open tick, {1} µs; call `advance` first',
   JumpedAhead:
-    '{0} ticks passed without an event, over the limit of {1}: open a new session if the clock jumped, `advance` if the stream was silent',
+    '{0} ticks passed at once, over the limit of {1}: the clock jumped, or the device slept for very long; open a new session, or call `advance` in parts if the stream was silent',
   Words: 'an event of {0} words cannot be encrypted; it must have 1 to 8192',
   Tick: `a tick of {0} µs is not allowed; it must be 2 µs to one day, ${DAY} µs`,
   CheckWord: 'the encoding writes to the check word; it was made for another schema',

@@ -139,6 +139,7 @@ export class Session {
   advance(now: number): Promise<void> {
     this.needsRunning();
     roomAfter(now, this.shape.tick);
+    this.silenceUntil(now);
     return joined(this.bordersUntil(now));
   }
 

@@ -16,7 +16,7 @@ Value = Any
 #: What a row of the service has besides the query's own columns.
 FIXED = frozenset(
     "window_start window_end population silent excluded status noise mostly_noise windows "
-    "streams_without_report sealed integrity".split()
+    "streams_without_report sealed integrity members_left_out members_refused".split()
 )
 OK = "ok"
 #: The status of a window that opened with more noise than the query asks for.

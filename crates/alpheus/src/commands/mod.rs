@@ -140,6 +140,8 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[4],
     alpheus_streams::settings::KEYS[5],
     alpheus_streams::settings::KEYS[6],
+    #[cfg(feature = "table")]
+    alpheus_table_service::settings::TableSettings::KEY,
     #[cfg(feature = "worker")]
     alpheus_worker::worker::WorkerSettings::KEY,
 ];

@@ -17,7 +17,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_streams::deployment::{self, from_hex};
 use alpheus_streams::owner::erasure::{Erased, certified};
 use alpheus_streams::owner::version_at;
-use alpheus_streams::wire::StreamView;
+use alpheus_streams::wire::{ControllerView, StreamView};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -282,7 +282,7 @@ pub(super) async fn erase(
     Path(stream): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let stream = parsed(&stream)?;
-    let known: Vec<String> = owner.get("/v1/controllers").await?;
+    let known: Vec<ControllerView> = owner.get("/v1/controllers").await?;
     let known = certified(&known, &owner.folder, owner.client.peer()).map_err(broken)?;
     let signed = withdraw(&owner, stream, true).await?;
     let erased = Erased::of(signed, &known, &owner.identity, &stream).map_err(broken)?;

@@ -32,6 +32,7 @@ const TIMING: Timing = Timing {
     presence: Span::seconds(1),
     tokens: Span::seconds(1),
     openings: Span::seconds(10),
+    proofs: Span::seconds(60),
     sums: Span::seconds(10),
     retry: Span(100_000),
 };

@@ -133,6 +133,7 @@ mod tests {
             plan: None,
             verified: None,
             bounded: false,
+            without: None,
             sealed: None,
         };
         let said = in_words(&row);

@@ -120,6 +120,7 @@ mod tests {
             plan: None,
             verified: None,
             bounded: false,
+            without: None,
             sealed: None,
         }
     }

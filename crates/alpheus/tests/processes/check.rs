@@ -39,6 +39,26 @@ fn the_files_of_the_examples_are_valid() {
     }
 }
 
+/// Who changes the line for all attributes to noise may forget that one has a line of its own.
+#[test]
+fn attributes_that_are_exact_beside_noise_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let schema = "name: A\nstreamAttributes:\n  - { name: x, type: integer, min: 0, max: 9 }\n  - { name: y, type: integer, min: 0, max: 9 }\nstreamPolicyOptions:\n  - { name: crowd, option: aggregate, clients: [2], window: [10s] }\n  - { name: noisy, option: dp-aggregate, clients: [2], window: [10s], budget: { perWindow: 1, total: 10, unit: person-per-window } }\n";
+    let schema = write("schema.yaml", schema);
+    let line = |option: &str| format!("{{ option: {option}, clients: 2, window: 10s }}");
+    for (own, noted) in [("crowd", true), ("noisy", false)] {
+        let text = format!("schema: A\ndefault:\n  \"*\": {}\n  x: {}\n", line("noisy"), line(own));
+        let (code, said) = check(&[schema.clone(), write("policies.yaml", &text)], &[]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(said.contains("note: `x` is released without noise"), noted, "{said}");
+    }
+}
+
 #[test]
 fn every_problem_is_reported_with_its_place() {
     let folder = tempfile::tempdir().unwrap();

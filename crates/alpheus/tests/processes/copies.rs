@@ -20,12 +20,12 @@ fn a_copy_of_a_host_that_goes_by_the_same_fence_is_refused() {
     let host = || place.controller(HOUSES[0], &own, &format!("https://{}", free()));
     let mut running = host();
     // Two starts in one folder.
-    let state = ("pki/host-a", "run/host-a", "run/host-a/fence");
+    let state = ("pki/host-a", "run/host-a", "run/host-a.fence");
     let said = refused(&place, state);
     assert!(said.contains("alpheus errors state-in-use"), "{said}");
     // A copy of the state, as on another machine that shares the fence's folder.
     copy_folder(&place.path("run/host-a"), &place.path("run/copy"));
-    let copy = ("pki/host-a", "run/copy", "run/host-a/fence");
+    let copy = ("pki/host-a", "run/copy", "run/host-a.fence");
     let said = refused(&place, copy);
     assert!(said.contains("another process goes by the fence file"), "{said}");
     assert!(said.contains("alpheus errors state-in-use"), "{said}");
@@ -40,7 +40,7 @@ fn a_state_of_another_host_is_refused() {
     let place = Site::new();
     let own = free();
     drop(place.controller(HOUSES[0], &own, &format!("https://{}", free())));
-    let said = refused(&place, ("pki/host-b", "run/host-a", "run/host-a/fence"));
+    let said = refused(&place, ("pki/host-b", "run/host-a", "run/host-a.fence"));
     assert!(said.contains("is the state of alpheus://controller/host-a"), "{said}");
     assert!(said.contains("alpheus errors state-of-other"), "{said}");
 }

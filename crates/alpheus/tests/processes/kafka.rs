@@ -35,13 +35,13 @@ fn killed_processes_come_back_from_compacted_topics_alone() {
 
     running.service.kill();
     running.hosts.iter_mut().for_each(|(_, host)| host.kill());
-    // What a folder still has is no store: the fence and its lock, what makes erasing possible, whose the
-    // folder is, and a sign of life.
+    // What a folder still has is no store: what makes erasing possible, whose the folder is, and a sign of
+    // life.
     std::fs::remove_dir_all(running.place.path("run/service")).unwrap();
     for house in HOUSES {
         let left = std::fs::read_dir(running.place.path(&format!("run/host-{house}"))).unwrap();
         let left: BTreeSet<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-        let known = ["belongs-to", "fence", "fence.lock", "heartbeat", "slots"];
+        let known = ["belongs-to", "heartbeat", "slots"];
         assert!(left.iter().all(|name| known.iter().any(|known| name == known)), "{left:?}");
     }
     let api = running.server.strip_prefix("https://").unwrap().to_owned();

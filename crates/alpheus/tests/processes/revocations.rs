@@ -8,6 +8,7 @@ use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::peer::ExpectedPeer;
 use alpheus_node::network::role::Role;
+use alpheus_streams::wire::ControllerView;
 use std::fs;
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -57,8 +58,8 @@ pub(crate) fn certificate_of(running: &Running, house: usize, file: &str) {
     let owner = IdentityFolder::open(&owner, Role::Owner).unwrap();
     let base = format!("https://{}", running.hosts[house].0);
     let client = BlockingClient::new(&base, ExpectedPeer::controller(None), &owner).unwrap();
-    let known: Vec<String> = client.get_json("/v1/controllers", Duration::ZERO).unwrap();
-    fs::write(running.place.path(file), &known[0]).unwrap();
+    let known: Vec<ControllerView> = client.get_json("/v1/controllers", Duration::ZERO).unwrap();
+    fs::write(running.place.path(file), &known[0].certificate).unwrap();
 }
 
 #[test]

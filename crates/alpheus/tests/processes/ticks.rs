@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::clock::faketime;
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
 use crate::common::{Process, alpheus, ended_well};
 use alpheus_crypto::hash::Digest;
@@ -17,7 +18,7 @@ use alpheus_node::network::role::Role;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::refused::RefusalReason;
+use alpheus_stream_runtime::refused::{RefusalReason, RefusedFrame};
 use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::wire::{Receipt, Upload};
 use alpheus_time::Timestamp;
@@ -111,14 +112,28 @@ impl Stranger {
         (session, frames)
     }
 
-    fn send(&mut self, frames: Vec<Vec<u8>>) -> Vec<RefusalReason> {
+    fn send(&mut self, frames: Vec<Vec<u8>>) -> Vec<RefusedFrame> {
         self.uploads += 1;
         let (stream, number) = (self.stream, self.uploads);
         let upload = Upload { stream, outbox: [9; 16], number, frames };
         let receipt: Receipt =
             self.client.call("/v1/events", &vec![upload], Duration::ZERO).unwrap();
-        let own = receipt.refused.into_iter().filter(|frame| frame.stream == stream);
-        own.map(|frame| frame.reason).collect()
+        receipt.refused.into_iter().filter(|frame| frame.stream == stream).collect()
+    }
+
+    /// Sends frames until an answer names a reason. The device, whose stream it is, may hear of it first.
+    fn is_refused(&mut self, frames: &[Vec<u8>], reason: &RefusalReason) {
+        until(&format!("{reason:?}"), || {
+            let refused = self.send(frames.to_vec());
+            refused.iter().any(|frame| frame.reason == *reason).then_some(())
+        });
+    }
+
+    /// Sends frames of one session. Answers to what was sent before may come with this one's.
+    fn is_taken(&mut self, frames: Vec<Vec<u8>>) {
+        let session = u64::from_le_bytes(frames[0][1..9].try_into().unwrap());
+        let refused = self.send(frames);
+        assert!(refused.iter().all(|frame| frame.session != session), "{refused:?}");
     }
 }
 
@@ -137,27 +152,27 @@ fn processes_agree_with_the_truth_and_strangers_end_nothing() {
     let at = session.next_border();
     let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
     session.close(at, &mut runtime_rng(), sink).unwrap();
-    let reasons = stranger.send(frames);
-    let signature = RefusalReason::Other("bad-signature".to_owned());
-    assert!(reasons.contains(&signature), "{reasons:?}");
-    assert!(reasons.contains(&RefusalReason::UnknownSession), "{reasons:?}");
+    // Nobody learns of the opening.
+    stranger.is_refused(&frames, &RefusalReason::UnknownSession);
+    let named = |frame: &RefusedFrame| frame.reason.name() == "bad-signature";
+    assert!(!stranger.send(frames).iter().any(named));
     // Somebody else's certificate.
     let (_, genuine) = Stranger::of(&running, 0);
     let (_, frames) = stranger.session(OpeningSecrets { certificate: Digest([1; 32]), ..genuine });
-    assert!(stranger.send(frames).contains(&RefusalReason::UnknownDevice));
+    stranger.is_taken(frames);
     // A key that is sealed to nobody here.
     let (_, genuine) = Stranger::of(&running, 0);
     let key = SealingKey::from_seed(&Secret::from_bytes([8; 32]));
     let other = OpeningSecrets { ingest: Digest([2; 32]), ingest_key: key.public(), ..genuine };
     let (_, frames) = stranger.session(other);
-    assert!(stranger.send(frames).contains(&RefusalReason::UnknownIngestKey));
+    stranger.is_refused(&frames, &RefusalReason::UnknownIngestKey);
     // An opening that nobody has signed, of a session that runs: its device goes on in it.
     let (_, genuine) = Stranger::of(&running, 0);
     let (_, frames) = stranger.session_at(soon(45), genuine);
-    assert_eq!(stranger.send(frames.clone()), []);
+    stranger.is_taken(frames.clone());
     let mut forged = frames[0].clone();
     forged[9..].fill(0);
-    assert_eq!(stranger.send(vec![forged]), []);
+    stranger.is_taken(vec![forged]);
     later_windows(&running);
 }
 
@@ -186,7 +201,7 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     // Somebody with the device's key, but without the stream's, opens a session: it ends nothing.
     let (mut stranger, genuine) = Stranger::of(&running, 0);
     let (_, frames) = stranger.session(genuine);
-    assert!(stranger.send(frames).is_empty());
+    stranger.is_taken(frames);
     later_windows(&running);
     running.service.kill();
     fs::remove_dir_all(running.place.path("run/service")).unwrap();
@@ -198,6 +213,29 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     // One, two and three, equally often but for the ends.
     let (sum, count) = (row["sum_reading"].as_str().unwrap(), row["count_reading"].as_u64());
     assert!(sum.parse::<f64>().unwrap() >= 6.0 && count.unwrap() >= 3, "{row}");
+}
+
+/// A device's clock is set an hour forward, and back.
+#[test]
+fn a_device_goes_on_when_its_clock_is_set_forward_and_back() {
+    let Some(library) = faketime() else { return };
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    until("a query that is accepted", || {
+        running.place.ask(&running.server, QUERY).status.success().then_some(())
+    });
+    let clock = running.place.path("device.clock");
+    fs::write(&clock, "+0").unwrap();
+    let _others = [0, 1].map(|house| running.live_meter(house));
+    let device = running.live_meter_by_clock(2, &library);
+    running.row(3);
+    fs::write(&clock, "+3600").unwrap();
+    until("a frame that is ahead of the service", || {
+        device.log().contains("\"future\"").then_some(())
+    });
+    fs::write(&clock, "+0").unwrap();
+    later_windows(&running);
+    let log = device.log();
+    assert!(log.contains("this device's clock went back by 35"), "{log}");
 }
 
 #[test]

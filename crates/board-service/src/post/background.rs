@@ -4,9 +4,7 @@
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::service::children;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -20,7 +18,8 @@ pub(crate) struct NotWrittenError;
 pub(super) fn run(message: &[u8]) -> Result<(), Failure> {
     let mut command = Command::new(children::program()?);
     command.args(arguments(std::env::args_os().skip(1))).arg("--report-first");
-    let mut errors = nameless_file()?;
+    // A file without a name, which ends with the last process that has it open.
+    let mut errors = tempfile::tempfile().blame(Category::Io)?;
     // In a group of its own, it survives an interrupt at the terminal. It holds on to nothing of this
     // process, so nobody who reads this process's output waits for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -44,15 +43,6 @@ pub(super) fn run(message: &[u8]) -> Result<(), Failure> {
         return Err(NotWrittenError).blame(Category::Io);
     }
     write!(std::io::stdout(), "{lines}").blame(Category::Io)
-}
-
-/// A file without a name, which ends with the last process that has it open.
-fn nameless_file() -> Result<File, Failure> {
-    let path = std::env::temp_dir().join(format!("alpheus-post-{}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-    let file = file.blame_io(&path)?;
-    std::fs::remove_file(&path).blame_io(&path)?;
-    Ok(file)
 }
 
 /// The arguments without `--background` and `--file`: the message goes through a pipe.

@@ -123,12 +123,14 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
         format!("  \"*\": {{ option: {option}, clients: {least}, window: {window} }}\n")
     };
     let sparse = if draft.noise.is_none() { sparse(draft, "crowd") } else { String::new() };
+    // A line of an attribute would stay in force beside another line for all.
+    let those = if sparse.is_empty() { "" } else { " of all lines under `default`" };
     let (chosen, other, instead) = match draft.noise {
         None => (
             "crowd",
             "noisy",
             format!(
-                "With noise (differential privacy): use this line instead, and the second query in query.sql. {NOISE_HIDES}"
+                "With noise (differential privacy): use this line instead{those}, and the second query in query.sql. {NOISE_HIDES}"
             ),
         ),
         Some(_) => ("noisy", "crowd", "Exact totals: use this line instead.".to_owned()),

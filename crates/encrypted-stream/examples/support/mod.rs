@@ -150,7 +150,7 @@ impl Town {
                     Output::Send { to, message } => (message, vec![to]),
                     Output::Broadcast(message) => (message, (0..).take(roster.len()).collect()),
                     Output::Outcome(outcome) => {
-                        outcomes.push(outcome);
+                        outcomes.push(*outcome);
                         continue;
                     }
                     Output::Answered { .. } | Output::ToAdder(_) => continue,

@@ -23,11 +23,11 @@ pub use sealed_sum::{SealedSum, SealedSumError};
 use std::sync::Arc;
 
 use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::hybrid::{HybridKey, HybridPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ConsumerId;
 
@@ -40,14 +40,15 @@ use crate::error::{CertificateError, UnsealError};
 pub struct ConsumerSecrets {
     signing: SigningKey,
     agreement: AgreementKey,
-    sealing: SealingKey,
+    sealing: HybridKey,
 }
 
 /// A consumer's keys with its certificate.
 pub struct Consumer {
     id: ConsumerId,
+    authority: VerifyingKey,
     agreement: AgreementKey,
-    sealing: SealingKey,
+    sealing: HybridKey,
 }
 
 impl ConsumerSecrets {
@@ -59,8 +60,14 @@ impl ConsumerSecrets {
         Self {
             signing: SigningKey::from_seed(&part(labels::CONSUMER_SIGNING)),
             agreement: AgreementKey::from_seed(&part(labels::CONSUMER_AGREEMENT)),
-            sealing: SealingKey::from_seed(&part(labels::CONSUMER_SEALING)),
+            sealing: HybridKey::from_seed(&part(labels::CONSUMER_SEALING)),
         }
+    }
+
+    /// The key that secrets are sealed for. The certificate has its digest.
+    #[must_use]
+    pub fn hybrid(&self) -> &HybridPublic {
+        self.sealing.public()
     }
 
     /// What the authority is asked to certify.
@@ -71,7 +78,8 @@ impl ConsumerSecrets {
             name: name.into(),
             verifying: self.signing.verifying_key(),
             agreement: Some(self.agreement.public()),
-            sealing: Some(self.sealing.public()),
+            sealing: None,
+            hybrid: Some(self.sealing.public().digest()),
         }
     }
 
@@ -90,7 +98,8 @@ impl ConsumerSecrets {
             return Err(CertificateError::OtherKeys);
         }
         let ConsumerSecrets { agreement, sealing, .. } = self;
-        Ok(Consumer { id: consumer_id(&certificate), agreement, sealing })
+        let (id, authority) = (consumer_id(&certificate), *deployment.authority());
+        Ok(Consumer { id, authority, agreement, sealing })
     }
 }
 
@@ -101,8 +110,19 @@ impl Consumer {
         self.id
     }
 
-    /// The key that day keys are sealed for.
-    pub(crate) fn sealing(&self) -> &SealingKey {
+    /// The authority of its deployment.
+    pub(crate) fn authority(&self) -> &VerifyingKey {
+        &self.authority
+    }
+
+    /// The public half of the key that secrets are sealed for.
+    #[must_use]
+    pub fn hybrid(&self) -> &HybridPublic {
+        self.sealing.public()
+    }
+
+    /// The key that secrets are sealed for.
+    pub(crate) fn sealing(&self) -> &HybridKey {
         &self.sealing
     }
 

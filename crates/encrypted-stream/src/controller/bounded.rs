@@ -24,7 +24,7 @@ use super::tokens::{CheckedMembership, add_noise, mask_refusal, mask_round};
 use crate::bounded::{most_bytes, scope_of, terms_of};
 use crate::decode::cells;
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{LogEvent, LogLine, Record, Share, Step, Unmasked};
+use crate::ledger::{LogEvent, LogLine, Share, Step, Unmasked};
 use crate::mask::generation::RoundKeys;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -297,12 +297,12 @@ impl Examination {
     }
 
     /// Excludes all accepted streams of these owners. Each owner's log has a line, which another
-    /// summons of the window replaces.
+    /// presence of the window takes back if it is no longer true.
     fn leave_out(&mut self, owners: &BTreeSet<OwnerId>, event: &LogEvent, at: Timestamp) {
         for owner in owners {
             let own = self.opened.iter().filter(|opened| opened.owner == *owner);
             let streams = own.map(|opened| opened.stream).collect();
-            self.fresh.push(Record::Log(LogLine { at, streams, event: event.clone() }));
+            self.out_of_bounds.push(LogLine { at, streams, event: event.clone() });
         }
         for opened in self.opened.iter().filter(|opened| owners.contains(&opened.owner)) {
             self.excluded.push((opened.position, ExclusionError::OutOfBounds));

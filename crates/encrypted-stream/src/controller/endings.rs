@@ -117,6 +117,7 @@ impl Controller {
         changes.extend(settled);
         changes.extend(self.settle_totals(now, plan));
         changes.extend(gone);
+        changes.extend(self.drop_ended_plans(now));
         Ok(Step::new(changes, Vec::new()))
     }
 }

@@ -1,6 +1,7 @@
 //! Raw access: owners' grants, and the day keys handed out under them.
 
-use alpheus_crypto::seal::SealingPublic;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{ConsumerId, OwnerId, PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
@@ -12,7 +13,7 @@ use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use crate::certificate::{Certificate, CertifiedOwner, Deployment, consumer_id};
 use crate::error::{GrantError, RestoreError};
-use crate::grant::{self, Days, Grant, GrantedDay, HandedDay};
+use crate::grant::{self, Days, Grant, GrantedStream, HandedDays};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
 
@@ -36,7 +37,8 @@ pub(super) struct GrantState {
     signed_at: Timestamp,
     pub(super) days: Option<Days>,
     pub(super) name: String,
-    sealing: SealingPublic,
+    /// Of the key that the reader's certificate names.
+    hybrid: Digest,
 }
 
 impl GrantState {
@@ -64,7 +66,7 @@ impl GrantState {
             signed_at: opened.at.min(at.plus(AHEAD)),
             days: opened.days,
             name: reader.party.name.clone(),
-            sealing: reader.party.sealing.ok_or(GrantError::NoSealing)?,
+            hybrid: reader.party.hybrid.ok_or(GrantError::Certificate)?,
         })
     }
 
@@ -226,8 +228,9 @@ impl Controller {
         Ok(state)
     }
 
-    /// Hands the keys of all granted days that are over to their reader, sealed. The
-    /// owner's log lists new ones, in the commit that releases the keys.
+    /// Hands the keys of all granted days that are over to their reader, sealed for the key that
+    /// the reader's certificate names. The owner's log lists new ones, in the commit that releases
+    /// the keys.
     ///
     /// # Privacy
     /// Anyone who holds the reader's key can read every event of these days.
@@ -237,10 +240,10 @@ impl Controller {
     pub fn hand_out(
         &mut self,
         stream: &StreamId,
-        reader: &ConsumerId,
+        (reader, key): (&ConsumerId, &HybridPublic),
         now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Vec<HandedDay>>, GrantError> {
+    ) -> Result<Step<HandedDays>, GrantError> {
         // A reader without a grant must not learn whether consent was withdrawn.
         let granted = self.grants.get(&(*stream, *reader)).ok_or(GrantError::NotGranted)?;
         let state = self.guarded_stream(stream)?;
@@ -254,13 +257,19 @@ impl Controller {
         let days = days.over_by(now).ok_or(GrantError::NotOver)?;
         let days = state.tenure.days(days).ok_or(GrantError::NotHeld)?;
         state.check_day_edges(days)?;
-        let hand = |day| {
-            let schema = state.schema.id();
-            let granted_day = GrantedDay { stream: *stream, schema, reader: *reader, day };
-            let secret = state.day_secret(day).ok_or(GrantError::Withdrawn)?;
-            granted_day.seal(&granted.sealing, &secret, rng)
+        if granted.hybrid != key.digest() {
+            return Err(GrantError::OtherHybrid);
+        }
+        let secret = |day| state.day_secret(day).ok_or(GrantError::Withdrawn);
+        let secrets = (days.first..=days.last).map(secret).collect::<Result<Vec<_>, _>>()?;
+        let of = GrantedStream {
+            stream: *stream,
+            schema: state.schema.id(),
+            owner: state.owner,
+            controller: self.identity.id(),
         };
-        let handed = (days.first..=days.last).map(hand).collect::<Result<Vec<_>, _>>()?;
+        let authority = self.deployment.authority();
+        let handed = of.seal(authority, (reader, key), (days, &secrets), rng)?;
         Ok(Step::new(self.note_handed(now, (*stream, *reader), days), handed))
     }
 

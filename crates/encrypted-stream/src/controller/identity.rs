@@ -1,9 +1,9 @@
 //! A controller's keys. All come from one seed, so a backup is one secret.
 
 use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::hybrid::{HybridKey, HybridPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -16,7 +16,7 @@ use crate::error::CertificateError;
 pub struct IdentitySecrets {
     signing: SigningKey,
     agreement: AgreementKey,
-    sealing: SealingKey,
+    sealing: HybridKey,
     own: Secret<32>,
     noise: Secret<32>,
 }
@@ -35,10 +35,16 @@ impl IdentitySecrets {
         Self {
             signing: SigningKey::from_seed(&part(labels::IDENTITY_SIGNING)),
             agreement: AgreementKey::from_seed(&part(labels::IDENTITY_AGREEMENT)),
-            sealing: SealingKey::from_seed(&part(labels::IDENTITY_SEALING)),
+            sealing: HybridKey::from_seed(&part(labels::IDENTITY_SEALING)),
             own: part(labels::IDENTITY_OWN),
             noise: part(labels::IDENTITY_NOISE),
         }
+    }
+
+    /// The key that master secrets are sealed for. The certificate has its digest.
+    #[must_use]
+    pub fn hybrid(&self) -> &HybridPublic {
+        self.sealing.public()
     }
 
     /// What the authority is asked to certify.
@@ -49,7 +55,8 @@ impl IdentitySecrets {
             name: name.into(),
             verifying: self.signing.verifying_key(),
             agreement: Some(self.agreement.public()),
-            sealing: Some(self.sealing.public()),
+            sealing: None,
+            hybrid: Some(self.sealing.public().digest()),
         }
     }
 
@@ -85,7 +92,7 @@ impl Identity {
         &self.secrets.agreement
     }
 
-    pub(super) fn sealing(&self) -> &SealingKey {
+    pub(super) fn sealing(&self) -> &HybridKey {
         &self.secrets.sealing
     }
 

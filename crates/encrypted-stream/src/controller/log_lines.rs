@@ -1,4 +1,4 @@
-//! Lines of the owners' log that are old enough to be deleted.
+//! Lines of the owners' log: what a restart learns from them, and which are old enough to be deleted.
 
 use alpheus_time::Timestamp;
 
@@ -7,6 +7,28 @@ use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
 
 impl Controller {
+    /// What a restart needs to know of a line.
+    pub(super) fn take_line(&mut self, line: &LogLine) {
+        if let LogEvent::PlanAccepted { plan, .. } = &line.event
+            && let Some(joined) = self.plans.get_mut(plan)
+        {
+            joined.accepted_at = Some(line.at);
+            joined.begin_noise();
+        }
+        if let LogEvent::Released { plan, costs, .. } = &line.event
+            && !costs.is_empty()
+            && let Some(joined) = self.plans.get_mut(plan)
+            && joined.totals.is_some()
+        {
+            joined.remember_cost_line(&line.streams);
+        }
+        if let LogEvent::OutOfBounds { plan, window, .. } = &line.event
+            && let Some(joined) = self.plans.get_mut(plan)
+        {
+            joined.recall_out_of_bounds(*window, line.clone());
+        }
+    }
+
     /// Deletes lines of the owners' log. Those that a restart needs stay: of plans that run, and
     /// of windows that may still be asked for. Returns how many are deleted.
     pub fn forget_lines(

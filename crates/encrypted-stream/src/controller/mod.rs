@@ -9,7 +9,7 @@
 //! | [`plans`] | accepts or refuses an announced plan |
 //! | [`epochs`] | attends an epoch and checks its list |
 //! | [`list_sizes`] | how large the last lists were |
-//! | [`past_epochs`] | drops the plans of epochs that are over |
+//! | [`past_epochs`] | drops plans that are over |
 //! | [`policies`] | what the owners' policies allow |
 //! | [`segments`] | borders and keys of a stream's part of a window |
 //! | [`sessions`] | which of a stream's sessions counts |
@@ -115,6 +115,9 @@ pub struct Controller {
     epochs: BTreeMap<PlanId, AttendedEpoch>,
     /// The end of the last epoch that a plan was attended in of which that is forgotten.
     attended_until: Timestamp,
+    /// Windows that end at or before this time are settled for fixed plans that are accepted now: plans
+    /// that had them were forgotten.
+    forgotten_until: Timestamp,
     /// How many controllers the last lists had.
     list_sizes: ListSizes,
     /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
@@ -177,6 +180,7 @@ impl Controller {
             plans: BTreeMap::new(),
             epochs: BTreeMap::new(),
             attended_until: Timestamp(0),
+            forgotten_until: Timestamp(0),
             list_sizes: ListSizes::default(),
             locks: HashMap::new(),
             released_spans: HashMap::new(),

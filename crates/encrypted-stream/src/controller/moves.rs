@@ -5,6 +5,7 @@
 //! anything. So no window of a stream is answered by both, whatever the service and the network do.
 
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::seal::UnsealError;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::budget::BudgetRecord;
@@ -18,7 +19,7 @@ use super::copies::DeviceCopy;
 use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::tenure::{Tenure, bounds_sets};
 use crate::annotation::{self, Annotation, Moved, Placement};
-use crate::certificate::{Certificate, CertifiedOwner, fingerprint};
+use crate::certificate::{Certificate, CertifiedOwner, Recipient, fingerprint};
 use crate::error::MoveError;
 use crate::handover::{Carried, HandedOver, Purpose};
 use crate::keys::{DAY, MasterSecret};
@@ -56,14 +57,14 @@ impl Controller {
         &mut self,
         signed: &Signed<Placement>,
         owner: &CertifiedOwner,
-        to: &Signed<Certificate>,
+        (to, key): (&Signed<Certificate>, HybridPublic),
         now: Timestamp,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Signed<HandedOver>>>, MoveError> {
         let placement = opened(signed, owner)?;
         let moved = placement.moved.ok_or(MoveError::OtherControllers)?;
-        let to = self.deployment.controller(to)?;
-        let fits = placement.controller == fingerprint(&to)
+        let to = Recipient::new(self.deployment.controller(to)?, key)?;
+        let fits = placement.controller == fingerprint(to.certificate())
             && moved.from == self.id()
             && placement.controller != self.id();
         if !fits || moved.lost {
@@ -129,9 +130,9 @@ impl Controller {
         &self,
         stream: &StreamId,
         placement: &Digest,
-        to: &Certificate,
+        to: &Recipient,
         rng: &mut impl CryptoRng,
-    ) -> Result<alpheus_crypto::seal::Sealed, MoveError> {
+    ) -> Result<HybridSealed, MoveError> {
         let state = self.streams.get(stream).ok_or(MoveError::NotHeld)?;
         let keys = state.keys.as_ref().ok_or(MoveError::Withdrawn)?;
         let (schema, owner) = (state.schema.id(), state.owner);
@@ -141,7 +142,7 @@ impl Controller {
             copies: state.copies.known().map(|copy| (copy.session, copy.confirmed)).collect(),
         };
         let purpose = Purpose { stream: *stream, schema, owner };
-        Ok(carried.seal(to, (&purpose, placement), rng)?)
+        Ok(carried.seal(self.deployment.authority(), to, (&purpose, placement), rng)?)
     }
 
     /// Opens what the controller before has signed and sealed, for this placement.
@@ -163,7 +164,9 @@ impl Controller {
         {
             return Err(MoveError::NotHandedOver);
         }
-        let unpacked = Carried::open(self.identity.sealing(), (purpose, &digest), &opened.sealed);
+        let (authority, own) = (self.deployment.authority(), self.id());
+        let own = (&own, self.identity.sealing());
+        let unpacked = Carried::open(authority, own, (purpose, &digest), &opened.sealed);
         let carried = unpacked.map_err(|_: UnsealError| MoveError::NotHandedOver)?;
         let Carried { master, accounts, copies } = carried;
         if accounts.iter().any(|record| record.owner != purpose.owner) {

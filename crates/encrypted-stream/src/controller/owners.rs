@@ -1,6 +1,7 @@
 //! What owners do at their controller: hand over streams, annotate them, withdraw consent.
 
-use alpheus_crypto::seal::{Sealed, UnsealError};
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
+use alpheus_crypto::seal::UnsealError;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
@@ -29,9 +30,16 @@ impl Controller {
     pub fn open_master(
         &self,
         purpose: &Purpose,
-        sealed: &Sealed,
+        sealed: &HybridSealed,
     ) -> Result<MasterSecret, UnsealError> {
-        purpose.open(self.identity.sealing(), sealed)
+        let own = (&self.identity.id(), self.identity.sealing());
+        purpose.open(self.deployment.authority(), own, sealed)
+    }
+
+    /// The key that master secrets are sealed for. The certificate has its digest.
+    #[must_use]
+    pub fn hybrid(&self) -> &HybridPublic {
+        self.identity.sealing().public()
     }
 
     /// Takes a stream in. Nothing of it is released before its owner has

@@ -1,8 +1,9 @@
-//! Plans of epochs that are over: what they released is summed up, and the plans are dropped.
+//! Plans that are over: what they released is summed up, and the plans are dropped.
 //!
 //! Of an epoch one list is accepted, once. So its plan is needed no more than for the spans that it
 //! released, of which one for each stream, attribute and family stays, or several if the family
-//! paused or did not list the stream. They are at most [`MAX_SPANS`].
+//! paused or did not list the stream. They are at most [`MAX_SPANS`]. A fixed plan is needed until
+//! nobody asks about its windows any more.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
 use super::endings::removals;
-use super::plan_state::PlanState;
+use super::plan_state::{PlanState, SETTLE};
 use crate::ledger::{Change, Record, StampedRecord};
 
 /// The most spans that are kept of an attribute. A stream that is in every other window has one for
@@ -51,8 +52,27 @@ impl Controller {
             let by_epoch = joined.plan().epoch.is_some() && joined.id() != newest;
             by_epoch && (joined.ended.is_some() || joined.is_past(now))
         };
-        let mut past: Vec<(Timestamp, PlanId)> =
-            self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id())).collect();
+        let past = self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id()));
+        self.drop_plans(past.collect(), now)
+    }
+
+    /// Drops fixed plans that ended long ago. Windows before their end are settled for plans that are
+    /// accepted from now on: also for one of them, if the service announces it again, so that nothing is
+    /// masked twice with what its id and a window give.
+    pub(super) fn drop_ended_plans(&mut self, now: Timestamp) -> Vec<Change> {
+        let over = |own: &PlanState| own.over_at().filter(|over| over.plus(SETTLE) <= now);
+        let past = self.plans.values().filter_map(|own| Some((over(own)?, own.id())));
+        let past: Vec<_> = past.collect();
+        let Some(until) = past.iter().map(|(over, _)| *over).max() else { return Vec::new() };
+        self.forgotten_until = self.forgotten_until.max(until);
+        let forgotten = Record::Forgotten { until: self.forgotten_until };
+        let mut changes = vec![self.put(now, forgotten)];
+        changes.extend(self.drop_plans(past, now));
+        changes
+    }
+
+    /// Drops plans, those with the earliest times first.
+    fn drop_plans(&mut self, mut past: Vec<(Timestamp, PlanId)>, now: Timestamp) -> Vec<Change> {
         past.sort_unstable();
         let (mut streams, id) = (BTreeSet::new(), self.id());
         let mut changes = Vec::new();
@@ -70,7 +90,8 @@ impl Controller {
             let Some(joined) = self.plans.remove(&plan) else { continue };
             streams.extend(self.sum_up_spans(&joined));
             let (settled, ended) = (joined.settled, joined.ended);
-            let gone = [joined.record(), Record::Mark { plan, settled, ended }];
+            let totals = Record::Totals { plan, last: 0 };
+            let gone = [joined.record(), Record::Mark { plan, settled, ended }, totals];
             changes.extend(gone.iter().map(|record| Change::remove(record.key(id))));
         }
         let record = |stream: StreamId| {

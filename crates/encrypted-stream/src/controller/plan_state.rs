@@ -13,12 +13,13 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Span, Timestamp, Window};
 
 use super::budgets::Charges;
+use super::policies::Verdicts;
 use super::segments::KeySpan;
 use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{Record, Share, SpentToken, Unmasked};
+use crate::ledger::{LogLine, Record, Share, SpentToken, Unmasked};
 use crate::mask::Masker;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -30,8 +31,9 @@ const CLOSED_KEPT: usize = 64;
 /// Maximum number of windows kept for a plan, closed or not.
 const KEPT: usize = 1024;
 
-/// How long after its end an epoch is answered, if nobody says that it is over.
-const SETTLE: Span = Span::seconds(2 * 24 * 3600);
+/// How long after its end an epoch is answered, if nobody says that it is over, and how long a fixed plan
+/// is remembered.
+pub(super) const SETTLE: Span = Span::seconds(2 * 24 * 3600);
 
 /// A plan that was accepted.
 pub(super) struct PlanState {
@@ -53,9 +55,8 @@ pub(super) struct PlanState {
     /// Once the plan has ended: the time up to which it released.
     pub(super) ended: Option<Timestamp>,
     pub(super) rounds: BTreeMap<Timestamp, WindowState>,
-    /// Whether a stream of this controller, by position, allows the plan under a version of
-    /// its annotation, and what a window is charged then.
-    pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
+    /// Whether streams of this controller allow the plan.
+    pub(super) verdicts: Verdicts,
     /// The same by policy: many owners choose alike, and sizing noise takes time.
     pub(super) verdicts_by_policy: Vec<(ResolvedPolicy, Option<Charges>)>,
     /// −log2 of the samplers' slack over all honest shares.
@@ -73,6 +74,8 @@ pub(super) struct PlanState {
     pub(super) summoned_until: Option<Timestamp>,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
+    /// In a bounded plan: what owners' logs say of windows that were out of bounds, by their start.
+    pub(super) out_of_bounds: BTreeMap<Timestamp, Vec<LogLine>>,
 }
 
 /// The state of one window.
@@ -149,7 +152,7 @@ impl PlanState {
             settled: Timestamp(0),
             ended: None,
             rounds: BTreeMap::new(),
-            verdicts: HashMap::new(),
+            verdicts: Verdicts::default(),
             verdicts_by_policy: Vec::new(),
             slack_bits: 0,
             released_spans: HashMap::new(),
@@ -158,6 +161,36 @@ impl PlanState {
             needed: None,
             summoned_until: None,
             cost_logged: BTreeSet::new(),
+            out_of_bounds: BTreeMap::new(),
+        }
+    }
+
+    /// A line that a restart has found.
+    pub(super) fn recall_out_of_bounds(&mut self, window: Window, line: LogLine) {
+        self.out_of_bounds.entry(window.start).or_default().push(line);
+        self.forget_out_of_bounds();
+    }
+
+    /// Notes what a presence says of owners that are out of bounds. Returns the lines of an earlier
+    /// presence of the window that are no longer true.
+    pub(super) fn note_out_of_bounds(
+        &mut self,
+        window: Window,
+        lines: Vec<LogLine>,
+    ) -> Vec<LogLine> {
+        let mut before = self.out_of_bounds.remove(&window.start).unwrap_or_default();
+        before.retain(|line| !lines.contains(line));
+        if !lines.is_empty() {
+            self.out_of_bounds.insert(window.start, lines);
+            self.forget_out_of_bounds();
+        }
+        before
+    }
+
+    /// Windows of so long ago have no other presence.
+    fn forget_out_of_bounds(&mut self) {
+        while self.out_of_bounds.len() > KEPT {
+            self.out_of_bounds.pop_first();
         }
     }
 
@@ -182,6 +215,12 @@ impl PlanState {
     pub(super) fn record(&self) -> Record {
         let at = self.accepted_at.unwrap_or(Timestamp(0));
         Record::Plan { plan: self.id(), at, held: self.held_elsewhere.iter().copied().collect() }
+    }
+
+    /// If its first windows count as settled: that they do, for the ledger.
+    pub(super) fn mark_of_past(&self) -> Option<Record> {
+        let (plan, settled, ended) = (self.id(), self.settled, self.ended);
+        (settled > self.plan().from).then_some(Record::Mark { plan, settled, ended })
     }
 
     pub(super) fn id(&self) -> PlanId {
@@ -285,6 +324,14 @@ impl PlanState {
     pub(super) fn is_past(&self, now: Timestamp) -> bool {
         let end = self.plan().epoch_end();
         end.is_some_and(|end| end.max(self.accepted_at.unwrap_or(end)).plus(SETTLE) <= now)
+    }
+
+    /// Once a fixed plan has ended: the time at or before which all windows end that it may ever have
+    /// released. Running totals are one release, whatever they covered in the end.
+    pub(super) fn over_at(&self) -> Option<Timestamp> {
+        let ended = self.ended.filter(|_| self.plan().epoch.is_none())?;
+        let totals = self.plan().totals_window().map(|all| all.end);
+        Some(ended.max(self.settled).max(totals.unwrap_or(ended)))
     }
 
     /// This controller's streams that it may release, with their positions.

@@ -39,7 +39,10 @@ impl Controller {
     ) -> Result<Step<Vec<ControllerMessage>>, PlanRefusalError> {
         let plan = announced.id();
         if !self.plans.contains_key(&plan) {
-            let joined = self.join(now, announced)?;
+            let mut joined = self.join(now, announced)?;
+            if announced.plan().epoch.is_none() {
+                joined.settled = joined.settled.max(self.forgotten_until);
+            }
             self.insert(joined);
         }
         let roster = self.roster_of(announced);
@@ -52,16 +55,18 @@ impl Controller {
             (joined.position, *joined.accepted_at.get_or_insert(now.max(self.clock)));
         joined.begin_noise();
         let accepted_plan = joined.record();
+        let mark = joined.mark_of_past();
         let signing = self.identity.signing();
         let picks = joined.masks.as_ref().map(Masker::picks).filter(|_| roster.is_some());
         let picks = picks.map(|picks| Signed::new(&Picks { plan, controller, picks }, signing));
         let acceptance = Signed::new(&Acceptance { plan, controller }, signing);
         let line = announced.plan().epoch.is_none();
         let line = line.then(|| Record::Log(self.accepted_line(accepted, announced.plan())));
-        let records = [accepted_plan, announced.record()].into_iter().chain(line);
+        let records = [accepted_plan, announced.record()].into_iter().chain(mark).chain(line);
         let records = roster.map(|digest| Record::Roster { digest }).into_iter().chain(records);
         let mut changes: Vec<_> = records.map(|record| self.put(now, record)).collect();
         changes.extend(self.note_list(announced, now));
+        changes.extend(self.drop_ended_plans(now));
         let picks = picks.map(ControllerMessage::Picks).into_iter();
         let messages = picks.chain([ControllerMessage::Acceptance(acceptance)]);
         Ok(Step::new(changes, messages.collect()))

@@ -38,8 +38,10 @@ pub(super) struct Examination {
     pub(super) owners: BTreeSet<OwnerId>,
     pub(super) silent: u32,
     pub(super) fresh: Vec<Record>,
+    /// In a bounded plan: what the logs of owners say that are out of bounds.
+    pub(super) out_of_bounds: Vec<LogLine>,
     gone: Vec<(StreamId, u64)>,
-    /// Records of copies that are forgotten.
+    /// Records of copies that are forgotten, and lines that are no longer true.
     forgotten: Vec<Record>,
     /// Owners whose streams wait.
     restless: BTreeSet<OwnerId>,
@@ -73,6 +75,9 @@ impl Examination {
         self.forgotten.extend(forgotten.map(|session| record(session, None)));
     }
 }
+
+/// Of an examination: new records, sessions that are gone, records to delete, and lines of owners' logs.
+type Noted = (Vec<Record>, Vec<(StreamId, u64)>, Vec<Record>, Vec<LogLine>);
 
 impl Controller {
     /// Answers a summons with a presence. Until a token is spent, a new summons may change
@@ -132,6 +137,7 @@ impl Controller {
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
         let admitted = self.admit(summons, generation, &mut examined)?;
         let Examination { spans, sums, charges, excluded, owners, silent, .. } = examined;
+        let noted = (examined.fresh, examined.gone, examined.forgotten, examined.out_of_bounds);
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -156,10 +162,28 @@ impl Controller {
             admitted,
         };
         joined.rounds.entry(summons.window.start).or_default().present(summoned, generation);
-        let mut changes =
-            self.note_examined(now, examined.fresh, &examined.gone, &examined.forgotten);
+        let mut changes = self.note_lines(now, summons, noted);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
+    }
+
+    /// What the ledger notes of a presence, with the owners' lines that are true now.
+    fn note_lines(
+        &mut self,
+        now: Timestamp,
+        summons: &Summons,
+        (mut fresh, gone, mut forgotten, lines): Noted,
+    ) -> Vec<Change> {
+        fresh.extend(lines.iter().cloned().map(Record::Log));
+        if let Some(joined) = self.plans.get_mut(&summons.plan) {
+            let untrue = joined.note_out_of_bounds(summons.window, lines).into_iter();
+            forgotten.extend(untrue.map(Record::Log));
+        }
+        if !forgotten.is_empty() {
+            // The ledger's last sequence number may have been in one of them.
+            fresh.push(Record::Identity { controller: self.identity.id() });
+        }
+        self.note_examined(now, fresh, &gone, &forgotten)
     }
 
     /// One of no streams yet.

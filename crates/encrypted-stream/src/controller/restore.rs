@@ -80,13 +80,16 @@ impl HostRecords {
         Change::remove(Record::listing_key(plan))
     }
 
-    /// Removes the lists of epochs whose plans no controller of the host knows any more. The
+    /// Removes plans that no controller of the host knows any more, and the lists of epochs. The
     /// host calls it at its start, with all plans that its controllers know.
     #[must_use]
-    pub fn forget_lists(&self, known: &BTreeSet<PlanId>) -> Vec<Change> {
-        let lists = self.plans.values().filter(|plan| plan.plan().epoch.is_some());
-        let unknown = lists.filter(|plan| !known.contains(&plan.id()));
-        unknown.map(|plan| Change::remove(Record::listing_key(plan.id()))).collect()
+    pub fn forget_plans(&self, known: &BTreeSet<PlanId>) -> Vec<Change> {
+        let unknown = self.plans.iter().filter(|(id, _)| !known.contains(id));
+        let key = |(id, plan): (&PlanId, &Arc<AnnouncedPlan>)| match plan.plan().epoch {
+            Some(_) => Record::listing_key(*id),
+            None => Record::announcement_key(*id),
+        };
+        unknown.map(key).map(Change::remove).collect()
     }
 }
 
@@ -338,6 +341,7 @@ impl Controller {
             Record::Totals { plan, last } => self.take_totals(&plan, last),
             attended @ Record::Attended { .. } => self.take_attended(attended, bad)?,
             epochs @ Record::Epochs { .. } => self.take_epochs(epochs),
+            Record::Forgotten { until } => self.forgotten_until = self.forgotten_until.max(until),
             Record::Announcement { .. } | Record::Listing { .. } | Record::Membership { .. } => {
                 return Err(bad);
             }
@@ -357,22 +361,6 @@ impl Controller {
         let choice = Box::new((opened, owner.digest()));
         self.remember(stream, StreamRecord::Annotation(choice, since, handed_in));
         Some(())
-    }
-
-    fn take_line(&mut self, line: &LogLine) {
-        if let LogEvent::PlanAccepted { plan, .. } = &line.event
-            && let Some(joined) = self.plans.get_mut(plan)
-        {
-            joined.accepted_at = Some(line.at);
-            joined.begin_noise();
-        }
-        if let LogEvent::Released { plan, costs, .. } = &line.event
-            && !costs.is_empty()
-            && let Some(joined) = self.plans.get_mut(plan)
-            && joined.totals.is_some()
-        {
-            joined.remember_cost_line(&line.streams);
-        }
     }
 
     /// Applies a record to a stream that is held now, or keeps it until the stream is

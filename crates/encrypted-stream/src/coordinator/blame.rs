@@ -9,13 +9,25 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;
-use super::bounded::{MemberFaultError, SignedAnswer};
+use super::bounded::MemberFaultError;
 use super::output::{Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
-use crate::error::{MessageError, ReleaseError};
+use crate::error::{MessageError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::messages::{EdgeRequest, EdgeStatement, ServiceMessage, Strike};
+
+/// Why a member of a row that failed has not stated its edges. It proves nothing: an honest one may have
+/// been offline, or restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnstatedEdgesError {
+    /// It did not answer.
+    #[error("it did not state its edges in time")]
+    NoAnswer,
+    /// It answered that it cannot, as after a restart.
+    #[error("it could not state its edges: {0}")]
+    Refused(WindowRefusalError),
+}
 
 /// Two ends of an edge. The lower position is first.
 pub(super) type Ends = (u32, u32);
@@ -24,12 +36,15 @@ pub(super) type Ends = (u32, u32);
 #[derive(Clone, Default)]
 pub(super) struct Struck(BTreeMap<Ends, (Signed<EdgeStatement>, Signed<EdgeStatement>)>);
 
+/// A statement as it was opened, and as it was signed.
+type SignedEdges = (Verified<EdgeStatement>, Signed<EdgeStatement>);
+
 /// A round of blame in progress.
 pub(super) struct Blaming {
     pub(super) request: Signed<EdgeRequest>,
     opened: Vec<OpenedShare>,
     /// By member: the first statement, and the first other one.
-    pub(super) statements: BTreeMap<u32, Vec<SignedAnswer<EdgeStatement>>>,
+    pub(super) statements: BTreeMap<u32, Vec<SignedEdges>>,
 }
 
 impl Struck {
@@ -153,12 +168,16 @@ impl Coordinator {
         Some(self.bounded.blame.as_mut()?.judge(&failed, &signed))
     }
 
-    /// Notes who is named, and makes struck edges durable.
+    /// Notes who is named and who is silent, and makes struck edges durable.
     fn note_judgement(&mut self, start: Timestamp, judgement: &Judgement) -> Vec<Change> {
         let Some(round) = self.rounds.get_mut(&start) else { return Vec::new() };
         let named = judgement.named.iter().map(|(at, lie)| (*at, MemberFaultError::Lie(*lie)));
-        let silent = judgement.silent.iter().map(|at| (*at, MemberFaultError::Silent));
-        round.committed.faults.extend(named.chain(silent));
+        round.committed.faults.extend(named);
+        let why = |at: &u32| match round.refusals.get(at) {
+            Some(reason) => UnstatedEdgesError::Refused(*reason),
+            None => UnstatedEdgesError::NoAnswer,
+        };
+        round.committed.silent = judgement.silent.iter().map(|at| (*at, why(at))).collect();
         let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
         let Some(blaming) = &opens.blaming else { return Vec::new() };
         let said = |member: &u32| Some(blaming.statements.get(member)?.first()?.1.clone());

@@ -14,13 +14,13 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
-use super::blame::Struck;
+use super::blame::{Struck, UnstatedEdgesError};
 use super::output::{Opened, Output, Sums};
-use super::proofs::ProofCheck;
+use super::proofs::{AwaitedCheck, ProofCheck};
 use super::round::{FixedRound, Phase, Round};
 use crate::bounded::scope_of;
 use crate::decode::rows_of;
-use crate::error::{MessageError, ReleaseError};
+use crate::error::{MessageError, ReleaseError, UncheckedProofsError};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::messages::{BoundedOpening, Contribution};
@@ -35,13 +35,10 @@ pub enum MemberFaultError {
     /// A row failed, and it lied.
     #[error(transparent)]
     Lie(LieError),
-    /// A row failed, and it did not state its edges. That proves nothing.
-    #[error("it did not state its edges")]
-    Silent,
 }
 
-/// A message as it was signed, and opened.
-pub(super) type SignedAnswer<T> = (Verified<T>, Signed<T>);
+/// A message as it was opened, and as it was signed. They are long, so those who check them share them.
+pub(super) type SignedAnswer<T> = (Arc<Verified<T>>, Arc<Signed<T>>);
 
 /// What the members of a bounded window have committed to so far.
 #[derive(Default)]
@@ -54,10 +51,14 @@ pub(super) struct CommittedShares {
     pub(super) opened: Option<Option<Vec<OpenedShare>>>,
     /// Whether it waits for no further messages of its phase.
     pub(super) is_closing: bool,
-    /// Whether another thread checks them.
-    pub(super) is_being_checked: bool,
+    /// The check that it waits for, which another thread does.
+    pub(super) awaited: Option<AwaitedCheck>,
+    /// Why there was none.
+    pub(super) unchecked: Option<UncheckedProofsError>,
     /// Members whose messages do not hold.
     pub(super) faults: Vec<(u32, MemberFaultError)>,
+    /// Members that have not stated their edges.
+    pub(super) silent: Vec<(u32, UnstatedEdgesError)>,
 }
 
 /// The bounded side of a coordinator; nothing of it in any other plan.
@@ -97,7 +98,7 @@ impl CommittedShares {
     }
 
     /// Contributions that are not checked yet.
-    pub(super) fn unchecked(&self) -> impl Iterator<Item = (u32, &Verified<Contribution>)> {
+    pub(super) fn unchecked(&self) -> impl Iterator<Item = (u32, &Arc<Verified<Contribution>>)> {
         let new = self.contributions.iter();
         let new = new.filter(|(member, _)| !self.bounded.contains_key(member));
         new.map(|(member, (given, _))| (*member, given))
@@ -109,9 +110,9 @@ impl CommittedShares {
     }
 
     /// A member's contribution and its opening, if both are here and the first holds.
-    pub(super) fn share_of(&self, member: u32) -> Option<(Bounded, Verified<BoundedOpening>)> {
+    pub(super) fn share_of(&self, member: u32) -> Option<(Bounded, Arc<Verified<BoundedOpening>>)> {
         let bounded = self.bounded.get(&member)?.clone();
-        Some((bounded, self.openings.get(&member)?.0.clone()))
+        Some((bounded, Arc::clone(&self.openings.get(&member)?.0)))
     }
 
     /// Takes what was found of these members' contributions. One that does not hold counts as none, and
@@ -178,7 +179,7 @@ impl Coordinator {
     pub(super) fn contribution(
         &mut self,
         now: Timestamp,
-        (given, signed): (&Verified<Contribution>, &Signed<Contribution>),
+        (given, signed): &SignedAnswer<Contribution>,
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let (window, controller) = (self.window_of_scope(&given.scope)?, given.controller);
@@ -197,7 +198,7 @@ impl Coordinator {
         if given.owners.len() > listed {
             return Err(MessageError::Malformed);
         }
-        if !round.committed.take_contribution(controller, (given.clone(), signed.clone())) {
+        if !round.committed.take_contribution(controller, (Arc::clone(given), Arc::clone(signed))) {
             return Err(MessageError::Mismatched);
         }
         round.refusals.remove(&controller);
@@ -209,7 +210,7 @@ impl Coordinator {
     pub(super) fn bounded_opening(
         &mut self,
         now: Timestamp,
-        (given, signed): (&Verified<BoundedOpening>, &Signed<BoundedOpening>),
+        (given, signed): &SignedAnswer<BoundedOpening>,
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let (window, controller) = (self.window_of_scope(&given.scope)?, given.controller);
@@ -218,7 +219,7 @@ impl Coordinator {
         if opens.digest != given.opening_set || !opens.set.contains(controller) {
             return Err(MessageError::Mismatched);
         }
-        if !round.committed.take_opening(controller, (given.clone(), signed.clone())) {
+        if !round.committed.take_opening(controller, (Arc::clone(given), Arc::clone(signed))) {
             return Err(MessageError::Mismatched);
         }
         round.openings.insert(controller, Vec::new());
@@ -232,10 +233,12 @@ impl Coordinator {
         start: Timestamp,
     ) -> Step<Vec<Output>> {
         // Those of before a restart are not checked yet.
-        if !self.check_contributions(start) {
-            return Step::default();
+        match self.check_contributions(now, start) {
+            None => return Step::default(),
+            Some(Err(failure)) => return self.fail(start, failure),
+            Some(Ok(())) => {}
         }
-        let opened = match self.opened_shares(start) {
+        let opened = match self.opened_shares(now, start) {
             None => return Step::default(),
             Some(Ok(opened)) => opened,
             Some(Err(failure)) => return self.fail(start, failure),
@@ -265,15 +268,16 @@ impl Coordinator {
         let outputs = outputs.ok_or(ReleaseError::WrongLength)?;
         let receipt = self.bounded_receipt(round, fixing).ok_or(ReleaseError::FaultyOpening)?;
         let result = self.result_of_sum(round, set, outputs)?;
-        Ok(Opened { bounded: Some(Box::new(receipt)), ..result })
+        let left_out = fixing.fixed.size().saturating_sub(result.members);
+        Ok(Opened { bounded: Some(Arc::new(receipt)), left_out, ..result })
     }
 
     /// What the members said, for readers.
     fn bounded_receipt(&self, round: &Round, fixing: &FixedRound) -> Option<BoundedReceipt> {
         let Phase::Opening(_, opens) = &round.phase else { return None };
         let share = |member: u32| {
-            let contribution = round.committed.contributions.get(&member)?.1.clone();
-            let opening = round.committed.openings.get(&member)?.1.clone();
+            let contribution = (*round.committed.contributions.get(&member)?.1).clone();
+            let opening = (*round.committed.openings.get(&member)?.1).clone();
             Some(BoundedShare { contribution, opening })
         };
         let shares = opens.set.iter().map(share).collect::<Option<Vec<_>>>()?;

@@ -198,7 +198,8 @@ impl Coordinator {
             Err(ReleaseError::OpeningLost) => round.missing().into_iter().collect(),
             Err(ReleaseError::FaultyOpening | ReleaseError::NotTheRow) => {
                 let faults = round.committed.faults.iter().map(|(at, _)| *at);
-                faults.filter(|at| set.contains(*at)).collect()
+                let silent = round.committed.silent.iter().map(|(at, _)| *at);
+                faults.chain(silent).filter(|at| set.contains(*at)).collect()
             }
             _ => BTreeSet::new(),
         }

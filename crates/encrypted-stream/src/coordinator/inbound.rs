@@ -1,11 +1,14 @@
 //! Checks of a controller's message: most of the work that a message causes, without any
 //! change of state.
 
+use std::sync::Arc;
+
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
 
 use super::Coordinator;
+use super::bounded::SignedAnswer;
 use crate::bounded::most_bytes;
 use crate::error::{MessageError, PlanRefusalError};
 use crate::messages::{
@@ -29,8 +32,8 @@ pub(super) enum Content {
     Token(Verified<Token>, Option<Signed<Token>>),
     Opening(Verified<Opening>, Option<Signed<Opening>>),
     /// The next three only in a bounded plan.
-    Contribution(Verified<Contribution>, Signed<Contribution>),
-    BoundedOpening(Verified<BoundedOpening>, Signed<BoundedOpening>),
+    Contribution(SignedAnswer<Contribution>),
+    BoundedOpening(SignedAnswer<BoundedOpening>),
     Edges(Verified<EdgeStatement>, Signed<EdgeStatement>),
     WindowRefusal(Verified<WindowRefusal>),
 }
@@ -153,14 +156,14 @@ impl Coordinator {
                 fits(signed.length(), self.announced.owners(from))?;
                 let given = self.open(from, signed, &alone)?;
                 sender(&given.scope, given.controller)?;
-                Ok(Content::Contribution(given, signed.clone()))
+                Ok(Content::Contribution((Arc::new(given), Arc::new(signed.clone()))))
             }
             ControllerMessage::BoundedOpening(signed) if self.is_proven() => {
                 // That of its noise is the only proof.
                 fits(signed.length(), 1)?;
                 let given = self.open(from, signed, &alone)?;
                 sender(&given.scope, given.controller)?;
-                Ok(Content::BoundedOpening(given, signed.clone()))
+                Ok(Content::BoundedOpening((Arc::new(given), Arc::new(signed.clone()))))
             }
             ControllerMessage::Edges(signed) if self.is_proven() => {
                 fits(signed.length(), self.announced.controllers())?;

@@ -47,6 +47,7 @@ mod totals;
 mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
+pub use blame::UnstatedEdgesError;
 pub use bounded::MemberFaultError;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
@@ -214,10 +215,8 @@ impl Coordinator {
             Content::Opening(opening, signed) => {
                 self.opening(now, (opening, signed.as_ref()), sums)
             }
-            Content::Contribution(given, signed) => self.contribution(now, (given, signed), sums),
-            Content::BoundedOpening(given, signed) => {
-                self.bounded_opening(now, (given, signed), sums)
-            }
+            Content::Contribution(answer) => self.contribution(now, answer, sums),
+            Content::BoundedOpening(answer) => self.bounded_opening(now, answer, sums),
             Content::Edges(stated, signed) => self.edges(now, (stated, signed), sums),
             Content::WindowRefusal(declined) => {
                 self.take_refusal(now, message.from, declined, sums)
@@ -396,9 +395,13 @@ impl Coordinator {
         let unreported = self.delegates.then_some(round.unreported);
         let unopened = self.at_fault(&round, &result).into_iter();
         let unopened = unopened.filter_map(|at| self.controller_at(at)).collect();
-        let faults = round.committed.faults.iter();
+        let committed = &round.committed;
+        let faults = committed.faults.iter();
         let faults = faults.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
-        let (faults, opening_set) = (faults.collect(), round.opening_set());
+        let silent = committed.silent.iter();
+        let silent = silent.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
+        let (faults, silent, opening_set) =
+            (faults.collect(), silent.collect(), round.opening_set());
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
@@ -414,10 +417,13 @@ impl Coordinator {
             unopened,
             opening_set,
             faults,
+            silent,
         };
         self.withholders.note(self.announced.plan(), &outcome);
-        let mut messages =
-            vec![Output::Outcome(outcome), Output::Broadcast(ServiceMessage::Closing(closing))];
+        let mut messages = vec![
+            Output::Outcome(Box::new(outcome)),
+            Output::Broadcast(ServiceMessage::Closing(closing)),
+        ];
         messages.extend(without_set);
         Step::new(changes, messages)
     }

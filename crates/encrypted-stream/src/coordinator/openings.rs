@@ -89,8 +89,12 @@ impl Coordinator {
         if !matches!(round.phase, Phase::Collecting(_)) || waits {
             return Step::default();
         }
-        if self.is_proven() && !self.check_contributions(start) {
-            return Step::default();
+        if self.is_proven() {
+            match self.check_contributions(now, start) {
+                None => return Step::default(),
+                Some(Err(failure)) => return self.fail(start, failure),
+                Some(Ok(())) => {}
+            }
         }
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
@@ -235,6 +239,7 @@ impl Coordinator {
             population,
             silent,
             members,
+            left_out: 0,
             windows: 0,
             lost: 0,
             receipt,

@@ -1,14 +1,18 @@
 //! Inputs and outputs of a coordinator.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::{Span, Window};
 
 use super::adder::AdderMessage;
+use super::blame::UnstatedEdgesError;
 use super::bounded::MemberFaultError;
 use crate::consumer::SealedSum;
-use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
+use crate::error::{
+    ExclusionError, PlanRefusalError, ReleaseError, UncheckedProofsError, WindowRefusalError,
+};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::messages::{ServiceMessage, SummonedStream};
@@ -24,6 +28,9 @@ pub struct Timing {
     pub tokens: Span,
     /// For openings, all of which are needed; then the window fails. Hours do no harm.
     pub openings: Span,
+    /// In a bounded plan: for a check of its members' proofs, while others are checked before; then
+    /// the window fails.
+    pub proofs: Span,
     /// With an adder: for its sums, once it has everything that it needs; then the window
     /// fails. Hours do no harm.
     pub sums: Span,
@@ -37,6 +44,7 @@ impl Default for Timing {
             presence: Span::seconds(2),
             tokens: Span::seconds(2),
             openings: Span::seconds(24 * 3600),
+            proofs: Span::seconds(600),
             sums: Span::seconds(24 * 3600),
             retry: Span(500_000),
         }
@@ -110,7 +118,7 @@ pub enum Output {
         answer: Result<(), PlanRefusalError>,
     },
     /// The outcome of a window: one for each window, in the same commit as its record.
-    Outcome(Outcome),
+    Outcome(Box<Outcome>),
     /// A message to the adder, if the [sums are
     /// delegated](super::Coordinator::with_delegated_sums), in the same commit as
     /// the step's records.
@@ -122,7 +130,7 @@ impl Outcome {
     /// commit as the step's records.
     pub fn in_step(step: &Step<Vec<Output>>) -> impl Iterator<Item = &Self> {
         step.dangerous_preview().iter().filter_map(|output| match output {
-            Output::Outcome(outcome) => Some(outcome),
+            Output::Outcome(outcome) => Some(&**outcome),
             _ => None,
         })
     }
@@ -160,6 +168,9 @@ pub struct Outcome {
     pub opening_set: Option<RosterSet>,
     /// In a bounded plan: members whose messages do not hold, and why.
     pub faults: Vec<(ControllerId, MemberFaultError)>,
+    /// In a bounded plan, if the row did not hold: members that have not stated their edges. Each of
+    /// them may be honest.
+    pub silent: Vec<(ControllerId, UnstatedEdgesError)>,
 }
 
 /// The result of a window.
@@ -178,6 +189,8 @@ pub struct Opened {
     pub silent: u32,
     /// Controllers whose tokens opened it. If the plan adds noise, each has added a share.
     pub members: u32,
+    /// In a bounded plan: members of M without which it opened. Of some the proofs did not hold.
+    pub left_out: u32,
     /// With running totals: how many windows they include, this one too; else 0.
     pub windows: u32,
     /// With running totals: an upper bound for the variance left over by shares of noise
@@ -185,8 +198,8 @@ pub struct Opened {
     pub lost: u64,
     /// In a verified plan: what the members said, from which anyone recomputes the sum.
     pub receipt: Option<Box<Receipt>>,
-    /// The same in a bounded plan, with commitments and proofs.
-    pub bounded: Option<Box<BoundedReceipt>>,
+    /// The same in a bounded plan, with commitments and proofs. It is long, so copies share it.
+    pub bounded: Option<Arc<BoundedReceipt>>,
 }
 
 impl Opened {
@@ -229,6 +242,9 @@ impl ReleaseError {
             Self::OtherSums => "the sums are not those of the opening set",
             Self::FaultyOpening => "the opening of a member does not hold",
             Self::NotTheRow => "the commitments do not open to the row",
+            Self::Unchecked(UncheckedProofsError::QueueFull) => "too many proofs were waiting",
+            Self::Unchecked(UncheckedProofsError::Late) => "proofs were not checked in time",
+            Self::Unchecked(UncheckedProofsError::Broken) => "a check of proofs broke off",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The proofs of bounded windows, checked here or by another thread: what there is to check of a window
 //! is a value, and so is what was found.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use alpheus_bounded_influence::check::{
     Bounded, Checker, Contributions, Member, Opened as OpenedShare, OpeningsError,
@@ -14,24 +14,29 @@ use alpheus_time::{Span, Timestamp};
 use super::Coordinator;
 use super::output::{Output, Sums};
 use super::round::{Phase, Round};
-use crate::error::ReleaseError;
+use crate::error::{ReleaseError, UncheckedProofsError};
 use crate::ledger::Step;
 use crate::messages::{BoundedOpening, Contribution};
 
 /// How long a controller may take to prove one owner's window: five times what it takes.
 const PROVING: Span = Span(100_000);
 
-/// What there is to check of a window.
+/// What there is to check of a window. It shares the messages with the window.
 pub struct ProofCheck {
     start: Timestamp,
     checker: Arc<Checker>,
     work: Work,
+    /// Nothing once the window waits for it no more.
+    wanted: Weak<()>,
 }
 
 enum Work {
-    Contributions(Scope, Vec<(Member, Verified<Contribution>)>),
-    Openings(Digest, Vec<(Bounded, Verified<BoundedOpening>)>),
+    Contributions(Scope, Vec<(Member, Arc<Verified<Contribution>>)>),
+    Openings(Digest, Vec<(Bounded, Arc<Verified<BoundedOpening>>)>),
 }
+
+/// What a window waits for: it is held there alone.
+pub(super) type AwaitedCheck = Arc<()>;
 
 /// What a check has found. Only [`ProofCheck::run`] makes one.
 pub struct CheckedProofs {
@@ -43,13 +48,36 @@ enum Found {
     /// Of these members; nothing if they could not be checked.
     Contributions(Scope, Vec<u32>, Contributions),
     Openings(Digest, Result<Vec<OpenedShare>, OpeningsError>),
+    /// Nothing, of the window that waits for this check.
+    Nothing(Weak<()>, UncheckedProofsError),
 }
 
 impl ProofCheck {
+    /// How many proofs there are to check: one for each owner, or one for each member's noise.
+    #[must_use]
+    pub fn proofs(&self) -> usize {
+        match &self.work {
+            Work::Contributions(_, signed) => signed.iter().map(|(_, one)| one.owners.len()).sum(),
+            Work::Openings(_, shares) => shares.len(),
+        }
+    }
+
+    /// Whether a window still waits for it.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.strong_count() > 0
+    }
+
+    /// In the place of what it would find: why it is not done. Its window fails with that.
+    #[must_use]
+    pub fn unchecked(&self, why: UncheckedProofsError) -> CheckedProofs {
+        CheckedProofs { start: self.start, found: Found::Nothing(self.wanted.clone(), why) }
+    }
+
     /// Checks all proofs in one batch. This takes long, and changes nothing.
     #[must_use]
     pub fn run(self) -> CheckedProofs {
-        let Self { start, checker, work } = self;
+        let Self { start, checker, work, .. } = self;
         let found = match work {
             Work::Contributions(scope, signed) => {
                 let members = signed.iter().map(|(member, _)| member.controller).collect();
@@ -99,20 +127,28 @@ impl Coordinator {
         Span(self.timing.tokens.0.saturating_add(proving))
     }
 
-    /// Whether all contributions that are here are checked. If not, they are now, or soon. No others
-    /// are taken any more.
-    pub(super) fn check_contributions(&mut self, start: Timestamp) -> bool {
-        if self.is_being_checked(start) {
-            return false;
+    /// Whether all contributions that are here are checked, or why they will not be. If neither is known
+    /// yet, they are being checked. No others are taken any more.
+    pub(super) fn check_contributions(
+        &mut self,
+        now: Timestamp,
+        start: Timestamp,
+    ) -> Option<Result<(), ReleaseError>> {
+        if let Some(why) = self.unchecked(now, start) {
+            return Some(Err(ReleaseError::Unchecked(why)));
         }
-        let Some(check) = self.contributions_of(start) else { return true };
-        self.check(check)
+        if self.is_being_checked(start) {
+            return None;
+        }
+        let Some(check) = self.contributions_of(start) else { return Some(Ok(())) };
+        self.check(now, check).then_some(Ok(()))
     }
 
     /// The shares of the members of S, once all are here and hold; or who is at fault. Nothing while
     /// they are being checked.
     pub(super) fn opened_shares(
         &mut self,
+        now: Timestamp,
         start: Timestamp,
     ) -> Option<Result<Vec<OpenedShare>, ReleaseError>> {
         let lost = ReleaseError::FaultyOpening;
@@ -124,26 +160,37 @@ impl Coordinator {
             return None;
         }
         let Some(check) = self.openings_of(start) else { return Some(Err(lost)) };
-        if !self.check(check) {
+        if !self.check(now, check) {
             return None;
         }
         Some(known(self).flatten().ok_or(lost))
     }
 
-    /// Whether another thread checks a window: then its messages, which are long, are not copied again.
+    /// Whether others check a window: then its messages are not looked through again.
     fn is_being_checked(&self, start: Timestamp) -> bool {
-        self.rounds.get(&start).is_some_and(|round| round.committed.is_being_checked)
+        self.rounds.get(&start).is_some_and(|round| round.committed.awaited.is_some())
     }
 
-    /// Checks, or has another thread do it. False while that does.
-    fn check(&mut self, check: ProofCheck) -> bool {
+    /// Why a window is not checked, if it is not going to be.
+    fn unchecked(&self, now: Timestamp, start: Timestamp) -> Option<UncheckedProofsError> {
+        let round = self.rounds.get(&start)?;
+        let is_late = round.committed.awaited.is_some() && now >= round.deadline;
+        round.committed.unchecked.or_else(|| is_late.then_some(UncheckedProofsError::Late))
+    }
+
+    /// Checks, or has others do it, for so long at most. False while they do.
+    fn check(&mut self, now: Timestamp, mut check: ProofCheck) -> bool {
+        let most = self.timing.proofs;
         let Some(round) = self.rounds.get_mut(&check.start) else { return false };
         round.committed.is_closing = true;
         if !self.bounded.checks_apart {
             self.take_checked(check.run());
             return true;
         }
-        round.committed.is_being_checked = true;
+        let awaited = AwaitedCheck::default();
+        check.wanted = Arc::downgrade(&awaited);
+        round.committed.awaited = Some(awaited);
+        round.deadline = now.plus(most);
         self.bounded.checks.push(check);
         false
     }
@@ -161,10 +208,10 @@ impl Coordinator {
             listed: self.announced.owners(controller),
         };
         let new = round.committed.unchecked();
-        let signed: Vec<_> = new.map(|(at, given)| (member(at), given.clone())).collect();
+        let signed: Vec<_> = new.map(|(at, given)| (member(at), Arc::clone(given))).collect();
         let work = Work::Contributions(scope, signed);
         let some = matches!(&work, Work::Contributions(_, signed) if !signed.is_empty());
-        some.then_some(ProofCheck { start, checker, work })
+        some.then_some(ProofCheck { start, checker, work, wanted: Weak::new() })
     }
 
     /// The shares of the members of S, if all are here.
@@ -175,7 +222,7 @@ impl Coordinator {
             opens.set.iter().map(|member| round.committed.share_of(member)).collect();
         let (checker, work) =
             (self.bounded.checker.clone()?, Work::Openings(opens.digest, shares?));
-        Some(ProofCheck { start, checker, work })
+        Some(ProofCheck { start, checker, work, wanted: Weak::new() })
     }
 
     /// What was found goes into its window, if that is there and still about the same.
@@ -183,7 +230,7 @@ impl Coordinator {
         let CheckedProofs { start, found } = checked;
         let own = self.rounds.get(&start).and_then(|round| self.is_about(round, &found));
         let Some(round) = self.rounds.get_mut(&start).filter(|_| own.is_some()) else { return };
-        round.committed.is_being_checked = false;
+        round.committed.awaited = None;
         match found {
             Found::Contributions(_, members, found) => {
                 round.committed.take_bounded(&members, found);
@@ -191,12 +238,17 @@ impl Coordinator {
                 round.tokens.retain(|member, _| bounded.has(*member));
             }
             Found::Openings(_, opened) => round.committed.take_opened(opened),
+            Found::Nothing(_, why) => round.committed.unchecked = Some(why),
         }
     }
 
     /// Whether something found is about a window as it is now.
     fn is_about(&self, round: &Round, found: &Found) -> Option<()> {
         let same = match (&round.phase, found) {
+            (_, Found::Nothing(of, _)) => {
+                let awaited = round.committed.awaited.as_ref();
+                awaited.is_some_and(|awaited| std::ptr::eq(Arc::as_ptr(awaited), of.as_ptr()))
+            }
             (Phase::Summoned, _) => false,
             (
                 Phase::Collecting(fixing) | Phase::Opening(fixing, _),

@@ -24,9 +24,19 @@ pub enum CertificateError {
     /// The authority has revoked it.
     #[error("the authority has revoked the certificate; ask it for another")]
     Revoked,
-    /// It has no key to seal secrets for.
+    /// It names no hybrid key, so what is sealed for it would rest on X25519 alone.
     #[error(
-        "the certificate has no valid key to seal secrets for; ask its holder for a controller's certificate"
+        "the certificate names no hybrid key (X25519 with ML-KEM-768) to seal secrets for; have it issued again by `alpheus ca issue`"
     )]
-    NoSealing,
+    NoHybrid,
+    /// It names another hybrid key.
+    #[error(
+        "the key to seal secrets for is not the one that the certificate names; ask its holder for the right one"
+    )]
+    OtherHybrid,
+    /// One half of the hybrid key is no key.
+    #[error(
+        "one half of the key to seal secrets for is no key, so the other would protect them alone; its holder must make a new one"
+    )]
+    HalfHybrid,
 }

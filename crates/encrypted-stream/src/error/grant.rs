@@ -69,11 +69,16 @@ pub enum GrantError {
     /// The certificate is not that of the reader whom the grant names.
     #[error("the certificate is not that of the reader whom the grant names")]
     OtherReader,
-    /// It has no key to seal secrets for.
+    /// The reader's key is not the one that the certificate in the grant names.
     #[error(
-        "the reader's certificate has no valid key to seal for; have it issued again by `alpheus ca issue --role consumer`"
+        "the key to seal for is not the one that the reader's certificate names; the reader has to ask with its own"
     )]
-    NoSealing,
+    OtherHybrid,
+    /// One half of the reader's hybrid key is no key.
+    #[error(
+        "one half of the reader's key is no key, so the other would protect the days alone; the reader has to make a new one"
+    )]
+    HalfHybrid,
     /// Nothing is granted to this reader.
     #[error("the stream's owner grants this reader nothing")]
     NotGranted,
@@ -93,11 +98,15 @@ pub enum GrantError {
 /// Why a reader cannot read an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RawReadError {
-    /// Sealed for another reader, stream or schema, or damaged.
-    #[error("the key of day {day} is for another reader, stream or schema, or damaged")]
+    /// Sealed for another reader, stream, schema or owner, by another controller, or damaged.
+    #[error(
+        "the keys of days {first} to {last} are for another reader, stream, schema or owner, or of another controller, or damaged"
+    )]
     NotForYou {
         /// Days since the Unix epoch.
-        day: u64,
+        first: u64,
+        /// The last.
+        last: u64,
     },
     /// There is no key for the day of the event, or of the event before it.
     #[error("there is no key for day {day}, which is not granted or not over")]

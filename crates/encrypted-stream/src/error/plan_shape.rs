@@ -5,6 +5,9 @@ use alpheus_policy::plan::NotVerifiableError;
 use serde::{Deserialize, Serialize};
 
 /// Why a plan is malformed.
+///
+/// A message has the [code](Self::code) of the variant, which is its place here. So new ones come last,
+/// and none is taken away.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum PlanShapeError {
     /// The roster is empty or not strictly ascending.
@@ -54,4 +57,27 @@ pub enum PlanShapeError {
         "the plan cannot be bounded: its numbers cannot be proven together; ask for 'verified'"
     )]
     BoundedTerms,
+}
+
+impl PlanShapeError {
+    /// The number that messages have for it.
+    #[must_use]
+    pub const fn code(&self) -> u32 {
+        match self {
+            Self::Roster => 0,
+            Self::Streams => 1,
+            Self::Window => 2,
+            Self::Release => 3,
+            Self::Population => 4,
+            Self::Terms => 5,
+            Self::NoiseInEpoch => 6,
+            Self::Epoch => 7,
+            Self::Fraction => 8,
+            Self::NotVerifiable(_) => 9,
+            Self::Selection => 10,
+            Self::ConditionInEpoch => 11,
+            Self::BoundedForm(_) => 12,
+            Self::BoundedTerms => 13,
+        }
+    }
 }

@@ -4,6 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::WindowRefusalError;
 
+/// Why the proofs of a bounded window were not checked. It says nothing of any member.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum UncheckedProofsError {
+    /// Those of other windows fill the queue.
+    #[error(
+        "too many proofs were waiting; ask for fewer or longer windows, or run the service on more cores"
+    )]
+    QueueFull,
+    /// The check took too long.
+    #[error("the check did not end in time; run the service on more cores")]
+    Late,
+    /// The check broke off.
+    #[error("the check broke off, which is a bug; the service's log says where")]
+    Broken,
+}
+
 /// Why a window did not open.
 #[derive(
     Clone,
@@ -86,6 +114,9 @@ pub enum ReleaseError {
     /// In a bounded plan: the members' commitments do not open to the sum of their shares.
     #[error("the members' commitments do not open to the row")]
     NotTheRow,
+    /// In a bounded plan: the service has not checked the members' proofs.
+    #[error("the service has not checked the proofs of the window: {0}")]
+    Unchecked(UncheckedProofsError),
 }
 
 impl ReleaseError {

@@ -267,6 +267,12 @@ pub enum Record {
         /// The answer, for repeated requests.
         answer: Signed<BoundedOpening>,
     },
+    /// Fixed plans were forgotten. Windows that end at or before this time are settled for plans that
+    /// are accepted later.
+    Forgotten {
+        /// The time.
+        until: Timestamp,
+    },
     /// A stream came from another controller, or left for one.
     Moved {
         /// The stream.
@@ -334,7 +340,8 @@ mod kind {
     pub(super) const SPANS: u8 = 22;
     pub(super) const SETS: u8 = 23;
     pub(super) const EPOCHS: u8 = 24;
-    pub(super) const MOVED: u8 = 25;
+    pub(super) const FORGOTTEN: u8 = 25;
+    pub(super) const MOVED: u8 = 26;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -395,6 +402,11 @@ impl Record {
         key(Scope::Controller(controller), kind::BUDGET, &[record])
     }
 
+    /// The key of a plan's announcement, which the controllers of a host share.
+    pub(crate) fn announcement_key(plan: PlanId) -> Vec<u8> {
+        key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0])
+    }
+
     /// The key of an epoch's list, which the controllers of a host share.
     pub(crate) fn listing_key(plan: PlanId) -> Vec<u8> {
         key(Scope::Host, kind::LISTING, &[&plan.0])
@@ -418,7 +430,7 @@ impl Record {
                 key(own, kind::CLONED, &[&stream.0, &session.to_be_bytes()])
             }
             Record::Plan { plan, .. } => key(own, kind::PLAN, &[&plan.0]),
-            Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
+            Record::Announcement { plan, .. } => Record::announcement_key(*plan),
             Record::Listing { plan, .. } => Record::listing_key(*plan),
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
             Record::Moved { stream, .. } => key(own, kind::MOVED, &[&stream.0]),
@@ -427,6 +439,7 @@ impl Record {
                 key(own, kind::SETS, &subject)
             }
             Record::Epochs { .. } => key(own, kind::EPOCHS, &[]),
+            Record::Forgotten { .. } => key(own, kind::FORGOTTEN, &[]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. })

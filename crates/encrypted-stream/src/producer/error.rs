@@ -107,11 +107,11 @@ pub enum TimeError {
     },
     /// The time is so far ahead that the clock has probably jumped.
     #[error(
-        "{ticks} ticks passed without an event, over the limit of {limit}: open a new session \
-         if the clock jumped, call `advance` if the stream was silent"
+        "{ticks} ticks passed at once, over the limit of {limit}: the clock jumped, or the device \
+         slept for very long; open a new session, or call `advance` in parts if the stream was silent"
     )]
     JumpedAhead {
-        /// Ticks since the last border.
+        /// Ticks since the last border, or in a sleep.
         ticks: u64,
         /// The maximum.
         limit: u64,

@@ -20,10 +20,11 @@ pub use error::{
 };
 pub use opening::OpeningSecrets;
 pub use session::Session;
-pub use ticks::{TickProducer, TickSession, TickShape};
+pub use ticks::{TickProducer, TickSession};
 pub use vector::EventVector;
 
-use crate::keys::{MAX_WORDS, MasterSecret, StreamKeys};
+use crate::keys::{DAY, MAX_WORDS, MasterSecret, StreamKeys};
+use crate::tick::sums::Blocks;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -32,8 +33,13 @@ use rand_core::CryptoRng;
 use std::fmt;
 
 /// Default for the number of ticks without an event after which the next event is
-/// taken for a clock jump. [`Producer::with_max_silence`] changes it.
+/// taken for a clock jump, and for the number of ticks that one call may pass.
+/// [`Producer::with_max_silence`] changes it.
 pub const MAX_SILENCE: u64 = 100_000;
+
+/// The longest sleep that gaps cover. Each midnight in it costs an opening, so a clock that jumps by
+/// years would make thousands.
+pub const MAX_SLEEP: Span = Span(100 * DAY);
 
 /// One stream's producer, offline.
 pub struct Producer {
@@ -43,6 +49,17 @@ pub struct Producer {
     max_silence: u64,
     /// Whether this value already had a session.
     opened: bool,
+}
+
+/// The lengths that a schema fixes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TickShape {
+    /// Distance between borders.
+    pub tick: Span,
+    /// Sum and count start again at its multiples. A multiple of the tick.
+    pub anchor: Span,
+    /// The words of an event.
+    pub blocks: Blocks,
 }
 
 /// What a producer knows about its stream's past when it opens a session.
@@ -165,6 +182,16 @@ impl Start {
 /// The first tick at or after `now`.
 fn next_tick(tick: Span, now: Timestamp) -> Timestamp {
     Timestamp(now.0.div_ceil(tick.0).saturating_mul(tick.0))
+}
+
+/// Checks that no more than so many ticks have passed between two times: else the clock has jumped.
+fn check_passed(
+    (border, now): (Timestamp, Timestamp),
+    tick: Span,
+    limit: u64,
+) -> Result<(), TimeError> {
+    let ticks = now.0.saturating_sub(border.0) / tick.0;
+    if ticks > limit { Err(TimeError::JumpedAhead { ticks, limit }) } else { Ok(()) }
 }
 
 /// Checks that the cipher can encrypt vectors of `words` words, with borders at this distance.

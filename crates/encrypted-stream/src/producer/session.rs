@@ -2,11 +2,12 @@
 
 use super::{
     CloseError, EventError, EventVector, OpenError, Producer, Start, TimeError, TransitionError,
+    check_passed,
 };
 use crate::frame::{Frame, Link};
 use crate::keys::{BorderClaim, BorderKind, DAY, KeyError};
 use alpheus_policy::ids::StreamId;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -87,6 +88,12 @@ impl Session {
         self.border.plus(self.producer.tick)
     }
 
+    /// Distance between borders.
+    #[must_use]
+    pub fn tick(&self) -> Span {
+        self.producer.tick
+    }
+
     /// Data events since the last border. They are lost, and to be reported, if the
     /// session is abandoned now.
     #[must_use]
@@ -128,13 +135,15 @@ impl Session {
     ///
     /// # Errors
     /// [`TimeError::BeyondLimit`] if no further border would fit. The session can
-    /// then still close.
+    /// then still close. [`TimeError::JumpedAhead`] if there would be too many: a clock that
+    /// jumps by years would make a border for each tick.
     pub fn advance(
         &mut self,
         now: Timestamp,
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(), TimeError> {
         self.room_after(now)?;
+        self.silence_until(now)?;
         self.borders_until(now, sink)
     }
 
@@ -198,9 +207,7 @@ impl Session {
 
     /// Checks that the clock has not jumped ahead.
     fn silence_until(&self, t: Timestamp) -> Result<(), TimeError> {
-        let ticks = t.0.saturating_sub(self.border.0) / self.producer.tick.0;
-        let limit = self.producer.max_silence;
-        if ticks > limit { Err(TimeError::JumpedAhead { ticks, limit }) } else { Ok(()) }
+        check_passed((self.border, t), self.producer.tick, self.producer.max_silence)
     }
 
     /// Checks that there is room for the border after `t`.

@@ -1,8 +1,8 @@
 //! A producer that adds up its events and sends one frame a tick.
 
 use super::{
-    CloseError, EventError, EventVector, OpenError, OpeningSecrets, SetupError, Start, TimeError,
-    TransitionError, check_shape, next_tick,
+    CloseError, EventError, EventVector, MAX_SILENCE, MAX_SLEEP, OpenError, OpeningSecrets,
+    SetupError, Start, TickShape, TimeError, TransitionError, check_passed, check_shape, next_tick,
 };
 use crate::keys::{DAY, MasterSecret, StreamKeys};
 use crate::tick::claim::{Claim, ClaimKind, Statement};
@@ -18,17 +18,6 @@ use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroizing;
-
-/// The lengths that a schema fixes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TickShape {
-    /// Distance between borders.
-    pub tick: Span,
-    /// Sum and count start again at its multiples. A multiple of the tick.
-    pub anchor: Span,
-    /// The words of an event.
-    pub blocks: Blocks,
-}
 
 /// One stream's producer of tick frames, offline.
 pub struct TickProducer {
@@ -284,7 +273,8 @@ impl TickSession {
     /// uniformly random to anyone who lacks the stream's keys.
     ///
     /// # Errors
-    /// [`TimeError`] if no further border would fit. The session can then still close.
+    /// [`TimeError`] if no further border would fit. The session can then still close. Also if
+    /// there would be more frames than a clock brings about that nobody sets.
     pub fn advance(
         &mut self,
         now: Timestamp,
@@ -292,6 +282,7 @@ impl TickSession {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(), TimeError> {
         self.room_after(now)?;
+        self.passed_until(now, MAX_SILENCE)?;
         self.ticks_until(now, rng, sink)
     }
 
@@ -302,7 +293,7 @@ impl TickSession {
     /// The frame shows that the device was asleep then, and that it counted no event.
     ///
     /// # Errors
-    /// As [`TickSession::advance`].
+    /// As [`TickSession::advance`], but only after a sleep of more than [`MAX_SLEEP`].
     pub fn sleep_until(
         &mut self,
         now: Timestamp,
@@ -310,6 +301,7 @@ impl TickSession {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(), TimeError> {
         self.room_after(now)?;
+        self.passed_until(now, MAX_SLEEP.0 / self.producer.shape.tick.0)?;
         if self.count > 0 && self.next_border() <= now {
             self.ticks_until(self.next_border(), rng, sink)?;
         }
@@ -365,6 +357,10 @@ impl TickSession {
         }
     }
 
+    fn passed_until(&self, t: Timestamp, limit: u64) -> Result<(), TimeError> {
+        check_passed((self.running.border, t), self.producer.shape.tick, limit)
+    }
+
     fn ticks_until(
         &mut self,
         t: Timestamp,
@@ -400,6 +396,7 @@ impl TickSession {
         if at >= Timestamp::LIMIT {
             return Err(TimeError::BeyondLimit { t: at }.into());
         }
+        self.passed_until(at, MAX_SILENCE)?;
         self.ticks_until(Timestamp(at.0 - tick.0), rng, sink)?;
         Ok(self.send_tick(ClaimKind::ClosingTick, sink)?)
     }

@@ -2,7 +2,7 @@
 //! deployment's authority checks that the row is what the commitments open to.
 
 use alpheus_bounded_influence::check::{
-    BoundedRow, Checker, FaultyError, Member, OpeningsError, RoundError, RowError,
+    BoundedRow, Checker, FaultyError, Member, Opened, OpeningsError, RoundError, RowError,
 };
 use alpheus_crypto::signed::{SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
@@ -18,6 +18,13 @@ use crate::counts::narrow;
 use crate::decode::rows_of;
 use crate::membership::FixedMembership;
 use crate::messages::{BoundedOpening, Contribution, Membership, OpeningSet};
+
+/// Members whose messages are opened and checked together. More would be no faster, and a receipt of many
+/// would be in memory twice.
+const TOGETHER: usize = 64;
+
+/// What members said, opened: one of each for each of them.
+type SignedShares = (Vec<Verified<Contribution>>, Vec<Verified<BoundedOpening>>);
 
 /// What the members of a bounded window said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +86,7 @@ pub struct BoundedWindow {
     words: Vec<u64>,
     row: BoundedRow,
     population: u32,
+    left_out: u32,
     exclusions: Vec<SignedExclusions>,
 }
 
@@ -107,24 +115,31 @@ impl BoundedReceipt {
             return Err(ReceiptError::Shares { found, expected });
         }
         let members: Vec<u32> = set.iter().collect();
-        let (contributions, openings) = self.signed_by(&members, announced)?;
-        let row = self.row(announced, checker, (&fixed, &members), contributions, openings)?;
+        let mut opened = Vec::with_capacity(members.len());
+        let all = members.chunks(TOGETHER).zip(self.shares.chunks(TOGETHER));
+        for (members, shares) in all {
+            let (contributions, openings) = signed_by((members, shares), announced)?;
+            let given = (contributions, openings);
+            opened.extend(self.opened(announced, checker, (&fixed, members), given)?);
+        }
+        let row = checker.row(&members, &opened, None).map_err(BoundsError::from)?;
         let words = rows_of(&plan.select, plan.release.outputs(), row.values());
         let words = words.ok_or(BoundsError::Words)?;
         let exclusions = exclusions::check(&self.exclusions, announced, &fixed)?;
         let population = narrow(usize::try_from(fixed.population(&set)).unwrap_or(usize::MAX));
-        Ok(BoundedWindow { plan: announced.id(), window, words, row, population, exclusions })
+        let left_out = fixed.size().saturating_sub(narrow(members.len()));
+        let plan = announced.id();
+        Ok(BoundedWindow { plan, window, words, row, population, left_out, exclusions })
     }
 
-    /// All proofs, and that the commitments open to the sum.
-    fn row(
+    /// All proofs of some members.
+    fn opened(
         &self,
         announced: &AnnouncedPlan,
         checker: &Checker,
         (fixed, members): (&FixedMembership, &[u32]),
-        contributions: Vec<Verified<Contribution>>,
-        openings: Vec<Verified<BoundedOpening>>,
-    ) -> Result<BoundedRow, BoundsError> {
+        (contributions, openings): SignedShares,
+    ) -> Result<Vec<Opened>, BoundsError> {
         let window = fixed.membership().window;
         let scope = scope_of(&announced.id(), checker.terms(), window, fixed.digest());
         let member = |controller: &u32| Member {
@@ -139,44 +154,41 @@ impl BoundedReceipt {
         misplaced.map_or(Ok(()), |member| Err(BoundsError::Misplaced(*member)))?;
         let shares: Vec<_> = found.bounded.into_iter().zip(openings).collect();
         let opened = checker.openings(&self.opening_set.digest(), &shares);
-        let opened = opened.map_err(|error| match error {
+        opened.map_err(|error| match error {
             OpeningsError::Round(error) => BoundsError::Round(error),
             OpeningsError::Refused { faulty, misplaced } => match faulty.first() {
                 Some(faulty) => BoundsError::Fault(*faulty),
                 None => BoundsError::Misplaced(misplaced.first().copied().unwrap_or(u32::MAX)),
             },
-        })?;
-        Ok(checker.row(members, &opened, None)?)
+        })
     }
+}
 
-    /// What the members said, if each of them signed its own.
-    #[expect(clippy::type_complexity, reason = "two lists, one for each message")]
-    fn signed_by(
-        &self,
-        members: &[u32],
-        announced: &AnnouncedPlan,
-    ) -> Result<(Vec<Verified<Contribution>>, Vec<Verified<BoundedOpening>>), ReceiptError> {
-        let mut batch = SignatureBatch::default();
-        let keys = announced.verifying();
-        let key = |member: &u32| keys.get(usize::try_from(*member).ok()?);
-        for (member, share) in members.iter().zip(&self.shares) {
-            if let Some(key) = key(member) {
-                batch.add(&share.contribution, key);
-                batch.add(&share.opening, key);
-            }
+/// What members said, if each of them signed its own.
+fn signed_by(
+    (members, shares): (&[u32], &[BoundedShare]),
+    announced: &AnnouncedPlan,
+) -> Result<SignedShares, ReceiptError> {
+    let mut batch = SignatureBatch::default();
+    let keys = announced.verifying();
+    let key = |member: &u32| keys.get(usize::try_from(*member).ok()?);
+    for (member, share) in members.iter().zip(shares) {
+        if let Some(key) = key(member) {
+            batch.add(&share.contribution, key);
+            batch.add(&share.opening, key);
         }
-        let checked = batch.check();
-        let (mut contributions, mut openings) = (Vec::new(), Vec::new());
-        for (member, share) in members.iter().zip(&self.shares) {
-            let (controller, key) = (*member, key(member));
-            let forged = |part| ReceiptError::Signature { controller, part };
-            let contribution = key.and_then(|k| share.contribution.open_with(k, &checked).ok());
-            contributions.push(contribution.ok_or(forged(SharePart::Token))?);
-            let opening = key.and_then(|k| share.opening.open_with(k, &checked).ok());
-            openings.push(opening.ok_or(forged(SharePart::Opening))?);
-        }
-        Ok((contributions, openings))
     }
+    let checked = batch.check();
+    let (mut contributions, mut openings) = (Vec::new(), Vec::new());
+    for (member, share) in members.iter().zip(shares) {
+        let (controller, key) = (*member, key(member));
+        let forged = |part| ReceiptError::Signature { controller, part };
+        let contribution = key.and_then(|k| share.contribution.open_with(k, &checked).ok());
+        contributions.push(contribution.ok_or(forged(SharePart::Token))?);
+        let opening = key.and_then(|k| share.opening.open_with(k, &checked).ok());
+        openings.push(opening.ok_or(forged(SharePart::Opening))?);
+    }
+    Ok((contributions, openings))
 }
 
 impl BoundedWindow {
@@ -208,6 +220,12 @@ impl BoundedWindow {
     #[must_use]
     pub fn population(&self) -> u32 {
         self.population
+    }
+
+    /// Members of the window without which it opened.
+    #[must_use]
+    pub fn left_out(&self) -> u32 {
+        self.left_out
     }
 
     /// How many controllers have signed.
@@ -248,6 +266,11 @@ impl std::fmt::Display for BoundedWindow {
             "signed by {} controllers, each of which could have changed it by its owners' bounds",
             self.signers()
         )?;
+        match self.left_out {
+            0 => {}
+            1 => f.write_str("; 1 other member of the window is not in it")?,
+            many => write!(f, "; {many} other members of the window are not in it")?,
+        }
         f.write_str(&exclusions::in_words(&self.exclusions))
     }
 }

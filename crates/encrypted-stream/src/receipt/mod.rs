@@ -42,8 +42,9 @@ const VERSION: u8 = 2;
 const LISTED_VERSION: u8 = 3;
 /// That of a bounded window. Other versions are refused.
 const BOUNDED_VERSION: u8 = 4;
-/// Longest receipt that is read, in bytes: one of a million controllers with 16 outputs.
-pub const MAX_BYTES: usize = 1 << 29;
+/// Longest receipt that is read, in bytes: one of eight million controllers with 16 outputs, or with proofs of
+/// five million owners. More than a window can have in practice, and than a reader wants to hold.
+pub const MAX_BYTES: u64 = 1 << 32;
 
 /// What the members of a verified window said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +135,7 @@ impl Receipt {
 
 /// The version of a receipt that is not too long to be read, and what follows it.
 fn version_of(bytes: &[u8]) -> Result<(u8, &[u8]), ReceiptFormatError> {
-    if bytes.len() > MAX_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(ReceiptFormatError::TooLong(bytes.len()));
     }
     let (version, content) = bytes.split_first().ok_or(ReceiptFormatError::Malformed)?;

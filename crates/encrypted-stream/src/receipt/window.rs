@@ -161,6 +161,15 @@ impl SignedRow {
         }
     }
 
+    /// Of a bounded row: the members of its window without which it opened.
+    #[must_use]
+    pub fn left_out(&self) -> Option<u32> {
+        match self {
+            Self::Verified(_) => None,
+            Self::Bounded(row) => Some(row.left_out()),
+        }
+    }
+
     /// The sum as it is sealed to the plan's consumer. Bounded rows are sealed to nobody.
     #[must_use]
     pub fn sealed(&self) -> Option<SealedSum> {

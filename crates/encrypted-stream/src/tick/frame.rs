@@ -23,7 +23,8 @@ use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::{Span, Timestamp};
 
-pub(super) const OPENING: u8 = 0x20;
+/// The first byte of an opening.
+pub const OPENING: u8 = 0x20;
 const TICK: u8 = 0x21;
 const GAP: u8 = 0x22;
 const CLOSING_TICK: u8 = 0x23;

@@ -193,10 +193,12 @@ impl Ingest {
         device: impl FnOnce(&Digest) -> Option<VerifyingKey>,
     ) -> Result<SessionKey, AuthenticityError> {
         let device = device(&opening.certificate).ok_or(AuthenticityError::UnknownDevice)?;
+        let context = self.context(stream);
+        // Before the ingest key: a device that hears of an unknown one opens another session, so only
+        // the device may bring it about.
+        opening.verify(&context, &device).map_err(|_| AuthenticityError::BadSignature)?;
         let ingest = self.ingest.get(&opening.head.ingest);
         let ingest = ingest.ok_or(AuthenticityError::UnknownIngestKey)?;
-        let context = self.context(stream);
-        opening.verify(&context, &device).map_err(|_| AuthenticityError::BadSignature)?;
         let key = opening.open_key(ingest, &context);
         let key = key.map_err(|_| AuthenticityError::BadSessionKey)?;
         key.verify(&stream, bytes).map_err(|_| AuthenticityError::BadMac)?;

@@ -9,8 +9,8 @@ use alpheus_encrypted_stream::keys::{
     BorderClaim, BorderKind, MAX_WORDS, MasterSecret, StreamKeys,
 };
 use alpheus_encrypted_stream::producer::{
-    EventError, EventVector, OpenError, Producer, Session, SetupError, Start, TimeError,
-    VectorError,
+    CloseError, EventError, EventVector, OpenError, Producer, Session, SetupError, Start,
+    TimeError, VectorError,
 };
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_time::{Span, Timestamp};
@@ -315,6 +315,28 @@ fn a_clock_jump_requires_a_new_session() {
     let session = session.reopen(now, now, &mut rng(2), opening).unwrap();
     assert_ne!(session.number(), number);
     assert!(matches!(parsed(&frames).last(), Some(Frame::Opening { .. })));
+}
+
+/// A clock that was set years ahead would fill memory and disk with borders.
+#[test]
+fn one_call_makes_no_more_borders_than_a_silence_may_have() {
+    let mut frames = Vec::new();
+    let open = |frames: &mut Vec<Vec<u8>>| {
+        let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+        producer().with_max_silence(10).open(Start::First, START, &mut rng(1), sink).unwrap()
+    };
+    let mut session = open(&mut frames);
+    let years = START.plus(Span(100 * 365 * DAY));
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    assert!(matches!(session.advance(years, sink), Err(TimeError::JumpedAhead { limit: 10, .. })));
+    session.advance(at(10_999), sink).unwrap();
+    assert_eq!(frames.len(), 11, "the opening and ten borders");
+    let mut frames = Vec::new();
+    let session = open(&mut frames);
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    let far = session.close(years, sink).unwrap_err().error;
+    assert!(matches!(far, CloseError::Time(TimeError::JumpedAhead { limit: 10, .. })), "{far:?}");
+    assert_eq!(frames.len(), 1);
 }
 
 #[test]

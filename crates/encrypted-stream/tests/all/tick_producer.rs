@@ -10,8 +10,8 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_encrypted_stream::keys::{MasterSecret, StreamKeys};
 use alpheus_encrypted_stream::producer::{
-    EventError, EventVector, OpenError, OpeningSecrets, SetupError, Start, TickProducer,
-    TickSession, TickShape, TimeError, VectorError,
+    CloseError, EventError, EventVector, MAX_SILENCE, MAX_SLEEP, OpenError, OpeningSecrets,
+    SetupError, Start, TickProducer, TickSession, TickShape, TimeError, VectorError,
 };
 use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
@@ -198,6 +198,27 @@ fn a_device_that_was_asleep_sends_one_frame_for_all_that_passed() {
         found.iter().map(|claim| keys().open_claim(claim).unwrap().count).collect();
     // A period of six ticks ends in the second gap.
     assert_eq!(counts, [0, 1, 1, 1, 1, 1]);
+}
+
+/// A clock that was set years ahead would fill memory with openings and gaps.
+#[test]
+fn a_sleep_of_years_is_refused_and_a_shorter_one_costs_two_frames_a_day() {
+    let (mut frames, rng) = (Vec::new(), &mut rng(1));
+    let mut session = open(TICK, START, 1, &mut frames);
+    let years = START.plus(Span(50 * 365 * DAY));
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    let limit = MAX_SLEEP.0 / TICK;
+    let ticks = 50 * 365 * DAY / TICK;
+    let refused = Err(TimeError::JumpedAhead { ticks, limit });
+    assert_eq!(session.sleep_until(years, rng, sink), refused);
+    let refused = Err(TimeError::JumpedAhead { ticks, limit: MAX_SILENCE });
+    assert_eq!(session.advance(years, rng, sink), refused);
+    // Nothing was encrypted: the session goes on.
+    session.sleep_until(START.plus(MAX_SLEEP), rng, sink).unwrap();
+    let far = session.close(years, rng, sink).unwrap_err().error;
+    assert!(matches!(far, CloseError::Time(TimeError::JumpedAhead { .. })), "{far:?}");
+    let days = usize::try_from(MAX_SLEEP.0 / DAY).unwrap();
+    assert_eq!(frames.len(), 2 + 2 * days, "an opening and a gap for each day");
 }
 
 #[test]

@@ -165,9 +165,9 @@ errors! {
         "Each running query takes attributes of streams that no other can release meanwhile, and work for each window."
         "Stop one with DROP STREAM, or ask the operator for a larger `queries-per-consumer`.";
     StreamQuota "stream-quota"
-        "A stream has sent as much as one may in a day."
+        "A stream has sent as much as a stream may send in a day."
         "What devices send lies on the service's disk for as long as it is kept. Without a bound one device could fill it."
-        "The device keeps what waits and sends it as room grows, so wait. If it is to send more, such as a long recording, ask the operator for a larger `stream-megabytes`; if it is not, look who uses its identity.";
+        "The device keeps what waits and sends it as room grows, so wait. If it is to send more, such as a long recording, ask the operator for a larger `stream-megabytes`; if it is not, find out who uses its identity.";
     QueryReader "query-reader"
         "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
@@ -190,11 +190,11 @@ errors! {
         "Ask as one of these consumers, and add RELEASE TO.";
     PolicyForbidsPopulation "policy-forbids-population"
         "Too few owners would be in the result."
-        "Policies set the least number of owners among whom one may hide, also if some controllers collude."
+        "Policies set the least number of owners among whom one may hide, even if some controllers collude."
         "Wait for more owners, spread them over more controllers, or use the nearest query that the message shows.";
     PolicyForbidsMaximum "policy-forbids-maximum"
-        "The query takes fewer owners than their policies require."
-        "BETWEEN sets the most owners of a window, and it is below the least that policies require."
+        "The query's upper limit of owners is below the minimum that policies require."
+        "The second number of BETWEEN is the upper limit of owners in a window."
         "Raise the second number of BETWEEN.";
     PolicyForbidsEpsilon "policy-forbids-epsilon"
         "A query would cost more privacy budget than owners allow."
@@ -218,11 +218,11 @@ errors! {
         "Use more controllers, or policies with a smaller alpha.";
     ServerUnreachable "server-unreachable"
         "A server does not answer."
-        "The address is wrong, the process does not run, or a network or proxy is between."
-        "Check that the process runs and that the address is the one that it printed. Most commands may simply be repeated.";
+        "The address is wrong, the process does not run, or a network or proxy blocks the connection."
+        "Check that the process runs and that the address is the one that it printed. Most commands can be repeated safely.";
     ServerBusy "server-busy"
         "A server cannot answer now."
-        "It stops, is overloaded, or waits for another process."
+        "It is stopping, is overloaded, or waits for another process."
         "Try again in a while. Look at its `/healthz` if it stays so.";
     ServerFailed "server-failed"
         "A server failed while it worked on the request."
@@ -254,7 +254,7 @@ errors! {
         "Have it issued again by the authority of this deployment.";
     WrongPeer "wrong-peer"
         "The other end of a connection is not the expected party."
-        "Its certificate names another role or process. Someone may be between, or the address is wrong."
+        "Its certificate names another role or process. Someone may be intercepting the connection, or the address is wrong."
         "Check the address. Do not go on if it is right: tell the operator.";
     ClockWrong "clock-wrong"
         "The machine's clock shows a time at which the process does not start."
@@ -262,7 +262,7 @@ errors! {
         "Set the clock (`timedatectl set-ntp true`). If it is right, renew the certificate: `alpheus ca renew`. Then start again.";
     AddressInUse "address-in-use"
         "A server cannot listen at its address."
-        "Another process uses the port, or the address is not of this machine."
+        "Another process uses the port, or the address does not belong to this machine."
         "Choose another address, or stop the other process. Port 0 takes any free one.";
     UrlInvalid "url-invalid"
         "The address of a server or a proxy is not of the right form."
@@ -294,7 +294,7 @@ errors! {
         "Name another folder, or use the files and flags with which it was made.";
     KeyWrong "key-wrong"
         "A key does not open what it should."
-        "The key file, passphrase or seed is another one than that with which it was locked."
+        "The key file, passphrase or seed is not the one with which it was locked."
         "Use the original key. Without it, what is locked is lost.";
     CardInvalid "card-invalid"
         "The card of a deployment is not valid, or is for another one."
@@ -370,10 +370,10 @@ errors! {
         "Do not use the answer. Restore the server's data, or recreate the table from its sources.";
     TableState "table-state"
         "The owner's state of a table cannot be used."
-        "It is missing, older than what the server holds, or has two continuations."
+        "It is missing, older than what the server holds, or was continued from two copies."
         "Use the latest state, or `alpheus table recover` as the message says.";
     InternalError "internal-error"
-        "The program made a mistake."
-        "A part of it stopped in a way that is not foreseen."
+        "There is a bug in the program."
+        "A part of it stopped unexpectedly."
         "Report it with the version and what was run. Restarting is safe: state is written before messages leave.";
 }

@@ -138,7 +138,7 @@ impl From<RequestError> for Failure {
         let (category, help, query) = match &error {
             RequestError::Refused(Problem { rule, status, help, query, .. }) => {
                 let category = match status {
-                    _ if rule == "policy" => Category::Refused,
+                    _ if matches!(rule.as_str(), "policy" | "quota") => Category::Refused,
                     ..500 => Category::Input,
                     _ => Category::Io,
                 };

@@ -22,6 +22,8 @@ const RESERVED: &[&str] = &[
     "integrity",
     "plan",
     "sealed",
+    "members_left_out",
+    "members_refused",
 ];
 
 /// A select item that may not have an alias yet.

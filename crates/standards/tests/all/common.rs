@@ -2,7 +2,7 @@
 
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::schema::{OptionKind, PolicyOption, Schema};
-use alpheus_standards::ledger::Entry;
+use alpheus_standards::inventory::Entry;
 use alpheus_standards::tree::Tree;
 use alpheus_standards::{Import, TableFiles, import, readers};
 use std::collections::BTreeSet;

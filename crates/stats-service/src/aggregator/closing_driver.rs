@@ -3,6 +3,7 @@
 //! smoothers, and fetches their outcomes.
 
 use super::engine::{Call, Due};
+use crate::client::definitions::is_known;
 use crate::names::hex;
 use crate::parties::{BRIEF, Fetched, GRACE, PartyClient, fetch_definitions, gather, release};
 use alpheus_accountable_statistics::aggregator::{ExaminationReport, ShownUploads};
@@ -11,6 +12,7 @@ use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
+use alpheus_node::clock::Clock;
 use alpheus_node::engine::Handle;
 use alpheus_node::entropy;
 use alpheus_node::network::error::RequestError;
@@ -34,6 +36,8 @@ struct ClosingDriver {
     /// The smoothers' public addresses, for definitions.
     public: Vec<PartyClient>,
     asked: Option<Instant>,
+    fetched: Fetched,
+    clock: Clock,
     /// Definitions that the engine knows.
     known: BTreeSet<Digest>,
     pinned: Pinned,
@@ -67,12 +71,14 @@ pub async fn run(
     parties: Vec<(SmootherId, PartyClient)>,
     public: Vec<PartyClient>,
     pinned: Pinned,
-    engine: Handle<Call>,
+    (engine, clock): (Handle<Call>, Clock),
 ) {
     let mut driver = ClosingDriver {
         parties,
         public,
         asked: None,
+        fetched: Fetched::default(),
+        clock,
         known: BTreeSet::new(),
         pinned,
         engine,
@@ -104,18 +110,23 @@ impl ClosingDriver {
             return;
         }
         self.asked = Some(Instant::now());
-        // All of them each time: the engine may not have taken some.
-        let mut fetched = Fetched::default();
-        let quorum = self.pinned.quorum();
-        let definitions = fetch_definitions(&self.public, quorum, &mut fetched).await;
+        let (quorum, now) = (self.pinned.quorum(), self.clock.now());
+        let fetching = (&mut self.fetched, now);
+        let definitions = fetch_definitions(&self.public, quorum, fetching).await;
         for signed in definitions.into_iter().flatten() {
+            if is_known(&signed, |name| self.known.contains(name)) {
+                continue;
+            }
             // The sender chooses which signatures to include, so the signed content is the name.
             let name = AgreedDefinition::open(&signed, &self.pinned).map(|agreed| agreed.name());
             let Some(name) = name.ok().filter(|name| !self.known.contains(name)) else { continue };
             match self.engine.ask(|reply| Call::Learn(Box::new(signed), reply)).await {
                 Ok(Ok(())) => drop(self.known.insert(name)),
                 Ok(Err(why)) => tracing::warn!(%why, "rejected a definition"),
-                Err(error) => tracing::debug!(%error, "cannot learn a definition yet"),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot learn a definition yet");
+                    self.fetched = Fetched::default();
+                }
             }
         }
     }

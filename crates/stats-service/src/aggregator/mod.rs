@@ -27,6 +27,7 @@ use crate::card::VerifiedCard;
 use crate::counts::tally_server::{CountRejectedError, TallyServer, split_records};
 use crate::keys;
 use crate::links;
+use crate::membership::stated;
 use crate::names::{hex, name_in};
 use crate::parties::{Parties, PartyClient};
 use crate::published::ResultsPage;
@@ -60,6 +61,7 @@ use axum::{Json, Router};
 use engine::{Call, Engine};
 use metrics::AggregatorMetrics;
 use results_log::ResultsLog;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,24 +97,27 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let RoleContext { settings, stats, identity, card, keys, clock, address, found } = seat;
     let kept = stats.retention_days.unwrap_or(KEPT).saturating_mul(DAY);
     let metrics = AggregatorMetrics::new(&globals.metrics);
-    let engine = restore(found, (&card, &keys), clock, (metrics.clone(), kept))?;
+    let restored = restore(found, (&card, &keys), clock.clone(), (metrics.clone(), kept))?;
     let (handle, calls) = channel();
     let part = globals.health.part("aggregator");
-    let (worker, broken) = Worker::start("aggregator", engine, calls)?;
+    let (worker, broken) = Worker::start("aggregator", restored, calls)?;
     part.set(HealthState::Ready);
+    let signing = keys::signing(&keys.join(keys::SIGNING))?;
+    let stated = stated(&card.pinned, identity.name(), &signing);
     let parties = (0..).map(SmootherId).zip(&card.smoothers);
     let parties = parties.map(|(id, (_, peers))| {
-        Ok((id, PartyClient::over(links::smoother_peer(peers.clone(), &identity)?)))
+        let link = links::smoother_peer(peers.clone(), &identity)?;
+        Ok((id, PartyClient::of_member(link, Arc::clone(&stated))))
     });
     let parties = parties.collect::<Result<Vec<_>, Failure>>()?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let router = router(handle.clone(), metrics.requests);
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    let (driver_engine, pinned) = (handle.clone(), card.pinned.clone());
+    let (driver, pinned) = ((handle.clone(), clock), card.pinned.clone());
     let public = Parties::new(&card)?.smoothers;
     serve(listeners, &settings, globals, broken, |at| {
         eprintln!("serving at {}", at.join(" "));
-        tokio::spawn(closing_driver::run(parties, public, pinned, driver_engine));
+        tokio::spawn(closing_driver::run(parties, public, pinned, driver));
     })?;
     handle.tell_blocking(Call::Stop);
     worker.end()

@@ -158,7 +158,7 @@ impl Contributor {
         self.asked = Some(Instant::now());
         let quorum = self.card.pinned.quorum();
         let parties = &self.parties.smoothers;
-        let answers = fetch_definitions(parties, quorum, &mut self.fetched).await;
+        let answers = fetch_definitions(parties, quorum, (&mut self.fetched, now)).await;
         if coming {
             // A smoother need not keep a connection open for each client that waits.
             self.parties = self.parties.unlinked();

@@ -7,17 +7,17 @@ use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_crypto::hash::Digest;
 use std::collections::BTreeMap;
 
+/// Whether all that was signed here is known: then no signature needs a check. Smoothers send the
+/// same definitions again and again.
+pub fn is_known(signed: &Endorsed<Definition>, known: impl Fn(&Digest) -> bool) -> bool {
+    signed.signatures().all(|(_, signed)| known(&signed.digest()))
+}
+
 /// All valid definitions received.
 #[derive(Default)]
 pub struct Definitions(BTreeMap<Digest, AgreedDefinition>);
 
 impl Definitions {
-    /// Whether all that was signed here is known: then no signature needs a check. Smoothers send
-    /// the same definitions again and again.
-    fn knows(&self, signed: &Endorsed<Definition>) -> bool {
-        signed.signatures().all(|(_, signed)| self.0.contains_key(&signed.digest()))
-    }
-
     /// Adds definitions; returns the valid ones that are new.
     pub fn new_among(
         &mut self,
@@ -26,7 +26,7 @@ impl Definitions {
     ) -> Vec<AgreedDefinition> {
         let mut new = Vec::new();
         for signed in definitions {
-            if self.knows(signed) {
+            if is_known(signed, |name| self.0.contains_key(name)) {
                 continue;
             }
             let Ok(agreed) = AgreedDefinition::open(signed, pinned) else { continue };

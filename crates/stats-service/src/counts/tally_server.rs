@@ -2,7 +2,7 @@
 //! account, and the result once a count is over.
 
 use crate::published::ShownResult;
-use crate::row::Row;
+use crate::row::{CountOutcome, Row};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Node};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::tally::{
@@ -48,8 +48,14 @@ struct OpenCount {
 impl OpenCount {
     /// What may be published. Nothing if tags may be lost, since the ledger is an old copy: it would be
     /// lower than what clients had an answer for.
-    fn result(&self, aggregator: &Aggregator, now: Timestamp) -> Option<u64> {
-        if aggregator.sits_out(self.tally.end) { None } else { self.counter.result(now) }
+    fn outcome(&self, aggregator: &Aggregator, now: Timestamp) -> CountOutcome {
+        if now < self.tally.closes {
+            return CountOutcome::Open;
+        }
+        if aggregator.sits_out(self.tally.end) {
+            return CountOutcome::Lost;
+        }
+        self.counter.result(now).map_or(CountOutcome::TooFew, CountOutcome::Counted)
     }
 }
 
@@ -165,7 +171,7 @@ impl TallyServer {
             }
             count.logged = true;
             steps.push(count.counter.poll(now));
-            let row = Row::of_count(&count.tally, count.result(aggregator, now), false);
+            let row = Row::of_count(&count.tally, count.outcome(aggregator, now));
             // A row is plain data.
             let value = serde_json::to_vec(&row).unwrap_or_default();
             let (key, timestamp) = (name.as_bytes().to_vec(), count.tally.end.0);
@@ -203,15 +209,14 @@ impl TallyServer {
         now: Timestamp,
     ) -> Option<ShownResult> {
         let asked = self.counts.get(name)?;
-        let (count, open) = (asked.result(aggregator, now), now < asked.tally.closes);
-        Some(ShownResult::Count { question: asked.signed.clone(), count, open })
+        let (question, outcome) = (asked.signed.clone(), asked.outcome(aggregator, now));
+        Some(ShownResult::Count { question, outcome })
     }
 
     /// A count's row.
     #[must_use]
     pub fn row(&self, name: &Digest, aggregator: &Aggregator, now: Timestamp) -> Option<Row> {
         let asked = self.counts.get(name)?;
-        let count = asked.result(aggregator, now);
-        Some(Row::of_count(&asked.tally, count, now < asked.tally.closes))
+        Some(Row::of_count(&asked.tally, asked.outcome(aggregator, now)))
     }
 }

@@ -10,7 +10,8 @@
 //! | `GET /v1/key` | anyone | the certified keys |
 //! | `POST /v1/definitions/propose` | definer | this smoother's signature |
 //! | `POST /v1/definitions` | anyone | accepts a definition that a quorum has signed |
-//! | `GET /v1/definitions/{boot}/{from}` | anyone | the definitions in use that it has learnt since |
+//! | `GET /v1/definitions/{since}` | anyone | the definitions in use that it has learnt since a time, in microseconds; a page of them |
+//! | that and `/{name}` | anyone | those whose names come after this one |
 //! | `GET /v1/ends/{aggregate}` | anyone | its outcome here, and the agreed set |
 //! | `GET /v1/leaves/{aggregate}` | anyone | what the aggregator publishes of an aggregate that ended here |
 //! | `GET /v1/outbox/{boot}/{from}` | smoothers | this smoother's messages |
@@ -28,6 +29,7 @@ use super::engine::Call;
 use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
 use super::relayed::Relayed;
+use crate::membership::Members;
 use crate::names::{hex, name_in};
 use crate::parties::{MAX_BODY, PartyClient};
 use crate::refusal::Refuse;
@@ -43,14 +45,16 @@ use alpheus_node::engine::Handle;
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::{Door, in_time};
 use alpheus_node::network::role::Role;
+use alpheus_node::service::http::Peer;
 use alpheus_node::service::metrics::Requests;
-use axum::Router;
+use alpheus_time::Timestamp;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 
 /// The state that requests share.
 #[derive(Clone)]
@@ -71,6 +75,8 @@ pub struct Api {
     pub quorum: usize,
     /// The number of smoothers, which bounds the signatures on a message.
     pub smoothers: usize,
+    /// Who may call as a peer.
+    pub members: Members,
     /// Counts requests.
     pub requests: Requests,
 }
@@ -92,7 +98,8 @@ pub fn clients(api: Api) -> Router {
         .route("/v1/key", get(key))
         .route("/v1/definitions/propose", post(propose))
         .route("/v1/definitions", post(learn))
-        .route("/v1/definitions/{boot}/{from}", get(definitions))
+        .route("/v1/definitions/{since}", get(definitions))
+        .route("/v1/definitions/{since}/{after}", get(definitions_after))
         .route("/v1/ends/{aggregate}", get(end))
         .route("/v1/leaves/{aggregate}", get(leaves))
         .with_state(api);
@@ -118,8 +125,19 @@ pub fn peers(api: Api) -> Router {
         .route("/v1/disclosed/{aggregate}", door.guard(post(disclosed), aggregator, MAX_BODY))
         .route("/v1/close", door.guard(post(close), aggregator, MAX_BODY))
         .route("/v1/outcomes", door.guard(get(outcomes), aggregator, 0))
+        .route_layer(middleware::from_fn_with_state(api.clone(), admit_member))
         .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
         .with_state(api)
+}
+
+async fn admit_member(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    api.members.admit(&peer, request.headers())?;
+    Ok(next.run(request).await)
 }
 
 /// Requests that are counted: those of the aggregator. The number of any other moves with the number
@@ -295,11 +313,15 @@ async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError>
     encode(&())
 }
 
-async fn definitions(
+async fn definitions(State(api): State<Api>, Path(since): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.definitions_since(Timestamp(since), None))
+}
+
+async fn definitions_after(
     State(api): State<Api>,
-    Path((boot, from)): Path<(u64, u64)>,
+    Path((since, after)): Path<(u64, String)>,
 ) -> Result<Vec<u8>, ApiError> {
-    encode(&api.outbox.definitions_from(boot, from))
+    encode(&api.outbox.definitions_since(Timestamp(since), Some(&name_in(&after)?)))
 }
 
 async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
@@ -377,107 +399,4 @@ async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::links;
-    use alpheus_node::engine::channel;
-    use alpheus_node::network::base::Base;
-    use alpheus_node::service::http::Peer;
-    use alpheus_node::service::metrics::Metrics;
-    use axum::Extension;
-    use axum::body::Body;
-    use hyper::service::Service;
-    use hyper_util::service::TowerToHyperService;
-    use rcgen::{CertificateParams, KeyPair, SanType};
-    use std::sync::Arc;
-
-    /// The API of a smoother whose engine has stopped.
-    fn api(metrics: &Metrics) -> Api {
-        let (engine, _) = channel();
-        let (requests, forwarder) = (metrics.requests("stats_requests"), Forwarder::default());
-        let (outbox, id) = (Outbox::new(1), SmootherId(0));
-        let nobody = Base::parse("http://127.0.0.1:9").unwrap();
-        let aggregator = PartyClient::over(links::aggregator(nobody, None).unwrap());
-        let relayed = Relayed::default();
-        let (quorum, smoothers) = (3, 4);
-        Api { engine, outbox, aggregator, relayed, forwarder, id, quorum, smoothers, requests }
-    }
-
-    async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
-        let request = Request::builder().method(method).uri(path).body(Body::from("no message"));
-        let answer = TowerToHyperService::new(router.clone()).call(request.unwrap()).await;
-        answer.unwrap().status()
-    }
-
-    /// The peer routes as a party with this certificate name reaches them; `None` has no certificate.
-    fn reached_by(metrics: &Metrics, name: Option<&str>) -> Router {
-        let certificate = name.map(|name| {
-            let mut params = CertificateParams::new([]).unwrap();
-            params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
-            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-            Arc::from(certificate.der().as_ref())
-        });
-        let address = "127.0.0.1:1".parse().unwrap();
-        peers(api(metrics)).layer(Extension(Peer { address, certificate }))
-    }
-
-    /// Until an aggregate ends, nobody may learn its number of samples, not even from metrics:
-    /// neither by answers, nor by failures, nor by how many clients ask for definitions.
-    #[tokio::test]
-    async fn requests_are_counted_only_of_the_aggregator() {
-        let metrics = Metrics::new();
-        let router = clients(api(&metrics));
-        let peer = reached_by(&metrics, Some("alpheus://smoother/eve"));
-        let aggregator = reached_by(&metrics, Some("alpheus://aggregator/eve"));
-        let before = values(&metrics);
-        for path in ["slots", "deposits", "certificates", "definitions", "definitions/propose"] {
-            assert!(ask(&router, "POST", &format!("/v1/{path}")).await.is_client_error());
-        }
-        assert!(ask(&router, "GET", "/v1/definitions/0/0").await.is_success());
-        let name = "00".repeat(32);
-        // The engine has stopped, so this fails.
-        assert!(ask(&router, "GET", &format!("/v1/ends/{name}")).await.is_server_error());
-        for path in ["outbox/1/0".into(), format!("sealed-uploads/{name}/0")] {
-            ask(&peer, "GET", &format!("/v1/{path}")).await;
-        }
-        assert_eq!(values(&metrics), before);
-        ask(&aggregator, "GET", "/v1/outcomes").await;
-        assert!(values(&metrics).contains("request=\"outcomes\""));
-    }
-
-    /// Everything that is exported, but for the time since the start.
-    fn values(metrics: &Metrics) -> String {
-        let text = metrics.text();
-        let lines = text.lines().filter(|line| !line.starts_with("alpheus_uptime_seconds"));
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    /// Routes that reveal the time of deposits, or open a sum, are for smoothers. Deposits and
-    /// outcomes are for the aggregator.
-    #[tokio::test]
-    async fn peer_routes_reject_other_roles() {
-        let name = "00".repeat(32);
-        let of = |path: &str| path.replace("NAME", &name);
-        let of_smoothers =
-            ["outbox/1/0", "certificates/NAME/0", "ready-statements/NAME", "sealed-uploads/NAME/0"]
-                .map(of);
-        let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
-        let posted = [format!("check/{name}"), format!("disclosed/{name}"), "close".into()];
-        let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
-        let [mut smoothers, mut aggregator]: [Vec<_>; 2] =
-            [gets(&of_smoothers), gets(&of_aggregator)];
-        aggregator.extend(posted.into_iter().map(|path| ("POST", path)));
-        smoothers.push(("POST", "deposits".into()));
-        let (one, two) = ("alpheus://smoother/eve", "alpheus://aggregator/eve");
-        for (routes, who) in [(&smoothers, one), (&aggregator, two)] {
-            for (method, path) in routes {
-                for other in [Some(one), Some(two), Some("alpheus://registrar/eve"), None] {
-                    let reached = reached_by(&Metrics::new(), other);
-                    let status = ask(&reached, method, &format!("/v1/{path}")).await;
-                    let shut = [StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&status);
-                    assert_eq!(shut, other != Some(who), "{path} by {other:?}: {status}");
-                }
-            }
-        }
-    }
-}
+mod tests;

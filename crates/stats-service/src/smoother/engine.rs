@@ -353,7 +353,8 @@ impl Engine {
             known.insert(agreed.name(), agreed.clone());
             Step::new(vec![KeyStore::definition(&agreed.name(), &signed)], (agreed, signed))
         });
-        batch.add(step, |(agreed, signed), outbox| outbox.define(agreed.name(), &signed));
+        let now = self.clock.now();
+        batch.add(step, move |(agreed, signed), outbox| outbox.define(agreed.name(), &signed, now));
         Ok(())
     }
 

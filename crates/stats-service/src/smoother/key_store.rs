@@ -154,7 +154,7 @@ impl KeyStore {
                 let signed = value(&record)?;
                 let agreed = AgreedDefinition::open(&signed, &self.pinned)
                     .map_err(|_| DamagedKeyStoreError)?;
-                outbox.define(agreed.name(), &signed);
+                outbox.define(agreed.name(), &signed, Timestamp(0));
             }
             _ => return Err(DamagedKeyStoreError),
         }

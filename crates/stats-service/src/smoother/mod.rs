@@ -23,6 +23,7 @@ pub mod shards;
 use crate::card::VerifiedCard;
 use crate::keys;
 use crate::links;
+use crate::membership::{Members, stated};
 use crate::parties::{Parties, PartyClient};
 use crate::role::{RoleArgs, RoleContext};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
@@ -112,7 +113,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (id, outbox) = (engine.smoother.id(), engine.outbox.clone());
     let (handle, calls) = channel();
     let requests = globals.metrics.requests("stats_requests");
-    let parties = parties(&card, &identity, id)?;
+    let signing = keys::signing(&keys.join(keys::SIGNING))?;
+    let stated = stated(&card.pinned, identity.name(), &signing);
+    let parties = parties(&card, (&identity, &stated), id)?;
     let (forwarder, queues) = Forwarder::new(parties.keys().copied());
     let (smoothers, quorum) = (card.smoothers.len(), card.pinned.quorum());
     let aggregator = Parties::new(&card)?.aggregator;
@@ -125,6 +128,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         id,
         quorum,
         smoothers,
+        members: Members::new(&card.pinned),
         requests,
     };
     let part = globals.health.part("smoother");
@@ -153,13 +157,14 @@ fn listeners(identity: &IdentityFolder, at: [SocketAddr; 2], api: Api) -> Vec<Li
 
 fn parties(
     card: &VerifiedCard,
-    identity: &IdentityFolder,
+    (identity, stated): (&IdentityFolder, &Arc<str>),
     own: SmootherId,
 ) -> Result<BTreeMap<SmootherId, PartyClient>, Failure> {
     let others = (0..).map(SmootherId).zip(&card.smoothers).filter(|(id, _)| *id != own);
     others
         .map(|(id, (_, peers))| {
-            Ok((id, PartyClient::over(links::smoother_peer(peers.clone(), identity)?)))
+            let link = links::smoother_peer(peers.clone(), identity)?;
+            Ok((id, PartyClient::of_member(link, Arc::clone(stated))))
         })
         .collect()
 }
@@ -193,7 +198,7 @@ fn restore(
     clock: Clock,
 ) -> Result<Engine, Failure> {
     let mut rng = entropy::rng()?;
-    let outbox = Outbox::new(rng.next_u64());
+    let outbox = Outbox::new(rng.next_u64(), clock.now());
     let signing = || keys::signing(&folder.join(keys::SIGNING));
     let key = signing()?.verifying_key();
     let id = own_id(card, &key)?;

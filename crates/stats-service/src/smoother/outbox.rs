@@ -1,7 +1,7 @@
 //! A smoother's messages to its peers. Peers fetch them in order, so a peer that missed some can
 //! catch up. The outbox is rebuilt at each start.
 
-use crate::parties::DefinitionsPage;
+use crate::parties::{DefinitionsPage, PAGE_DEFINITIONS};
 use alpheus_accountable_statistics::definition::Definition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::KeyMessage;
@@ -12,6 +12,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -93,9 +94,9 @@ struct State {
     /// The next index at past times, for pruning.
     marks: VecDeque<(Timestamp, usize)>,
     keys: Vec<Endorsed<Card>>,
-    /// With the order in which they were learnt.
-    definitions: BTreeMap<Digest, (u64, Endorsed<Definition>)>,
-    learnt: u64,
+    /// With the time at which this process has learnt them, which does not go back.
+    definitions: BTreeMap<Digest, (Timestamp, Endorsed<Definition>)>,
+    learnt: Timestamp,
     outcomes: BTreeMap<Digest, Signed<Outcome>>,
 }
 
@@ -121,9 +122,10 @@ impl State {
 }
 
 impl Outbox {
-    /// An empty outbox for this start.
+    /// An empty outbox for this start. Definitions are never older than the start: clients that
+    /// have not heard of the last ones before it hear of all again.
     #[must_use]
-    pub fn new(boot: u64) -> Self {
+    pub fn new(boot: u64, start: Timestamp) -> Self {
         let state = State {
             boot,
             said: BTreeMap::new(),
@@ -132,7 +134,7 @@ impl Outbox {
             marks: VecDeque::new(),
             keys: Vec::new(),
             definitions: BTreeMap::new(),
-            learnt: 0,
+            learnt: start,
             outcomes: BTreeMap::new(),
         };
         Self { state: Arc::new(RwLock::new(state)), news: watch::Sender::new(0) }
@@ -175,13 +177,13 @@ impl Outbox {
         self.news.send_replace(state.next);
     }
 
-    /// Adds a definition, once.
-    pub fn define(&self, name: Digest, signed: &Endorsed<Definition>) {
+    /// Adds a definition that this process has learnt now, once.
+    pub fn define(&self, name: Digest, signed: &Endorsed<Definition>, now: Timestamp) {
         let mut state = self.write();
         if !state.definitions.contains_key(&name) {
-            let number = state.learnt;
-            state.learnt += 1;
-            state.definitions.insert(name, (number, signed.clone()));
+            let learnt = state.learnt.max(now);
+            state.learnt = learnt;
+            state.definitions.insert(name, (learnt, signed.clone()));
             state.add(PeerMessage::Definition(Box::new(signed.clone())));
             self.news.send_replace(state.next);
         }
@@ -256,14 +258,18 @@ impl Outbox {
         self.read().definitions.values().map(|(_, signed)| signed.clone()).collect()
     }
 
-    /// The definitions in use that were learnt from a number on, and the next number.
+    /// The definitions in use that were learnt at a time or later, those whose names come after one:
+    /// a page of them.
     #[must_use]
-    pub fn definitions_from(&self, boot: u64, from: u64) -> DefinitionsPage {
+    pub fn definitions_since(&self, since: Timestamp, after: Option<&Digest>) -> DefinitionsPage {
         let state = self.read();
-        let from = if boot == state.boot { from } else { 0 };
-        let new = state.definitions.values().filter(|(number, _)| *number >= from);
-        let definitions = new.map(|(_, signed)| signed.clone()).collect();
-        DefinitionsPage { boot: state.boot, next: state.learnt, definitions }
+        let later =
+            (after.map_or(Bound::Unbounded, |name| Bound::Excluded(*name)), Bound::Unbounded);
+        let new = state.definitions.range(later).filter(|(_, (learnt, _))| *learnt >= since);
+        let page = new.take(PAGE_DEFINITIONS);
+        DefinitionsPage {
+            definitions: page.map(|(name, (_, signed))| (*name, signed.clone())).collect(),
+        }
     }
 
     /// The certified keys.
@@ -312,7 +318,7 @@ mod tests {
 
     #[test]
     fn old_messages_are_pruned_and_newer_ones_stay_available() {
-        let outbox = Outbox::new(7);
+        let outbox = Outbox::new(7, Timestamp(0));
         (0..600).for_each(|attempt| outbox.say(word(attempt)));
         let first = outbox.page(7, 0);
         assert_eq!((first.messages.len(), first.next), (512, 512));
@@ -331,7 +337,7 @@ mod tests {
     /// Long messages make short pages, which a peer accepts, and a receipt is listed once.
     #[test]
     fn pages_are_short_and_receipts_are_listed_once() {
-        let outbox = Outbox::new(7);
+        let outbox = Outbox::new(7, Timestamp(0));
         let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let content = Content::Dealing(vec![7; 900_000]);
         let long = KeyMessage { epoch: KeyEpoch(1), attempt: 0, by: SmootherId(0), content };
@@ -365,7 +371,7 @@ mod tests {
     /// An aggregator can send its closing as often as it likes.
     #[test]
     fn what_an_aggregator_causes_is_listed_once() {
-        let outbox = Outbox::new(7);
+        let outbox = Outbox::new(7, Timestamp(0));
         let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let (aggregate, digest) = (Digest([1; 32]), Digest([2; 32]));
         let ready = Signed::new(
@@ -378,7 +384,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_waits_for_the_next_message_only() {
-        let outbox = Outbox::new(7);
+        let outbox = Outbox::new(7, Timestamp(0));
         outbox.say(word(1));
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
@@ -395,5 +401,33 @@ mod tests {
         let began = Instant::now();
         outbox.wait(7, 2).await;
         assert!(began.elapsed() >= NEWS, "there is none");
+    }
+
+    /// Clients ask by a time of their own, which they share with others. A definition that was learnt
+    /// before a start counts as learnt at the start.
+    #[test]
+    fn definitions_come_by_the_time_they_were_learnt_in_pages_by_name() {
+        let outbox = Outbox::new(7, Timestamp(1_000));
+        let name = |number: u8| Digest([number; 32]);
+        let names = |since: u64, after: Option<&Digest>| -> Vec<Digest> {
+            let page = outbox.definitions_since(Timestamp(since), after).definitions;
+            page.into_iter().map(|(name, _)| name).collect()
+        };
+        outbox.define(name(3), &Endorsed::default(), Timestamp(0));
+        outbox.define(name(2), &Endorsed::default(), Timestamp(2_000));
+        outbox.define(name(1), &Endorsed::default(), Timestamp(1_500));
+        assert_eq!(names(0, None), [name(1), name(2), name(3)]);
+        assert_eq!(names(1_001, None), [name(1), name(2)], "a clock that goes back hides nothing");
+        assert_eq!(names(2_001, None), []);
+        assert_eq!(names(0, Some(&name(1))), [name(2), name(3)]);
+        let many = (0..PAGE_DEFINITIONS + 9).map(|number| {
+            let mut name = [255; 32];
+            name[..8].copy_from_slice(&(number as u64).to_be_bytes());
+            Digest(name)
+        });
+        many.for_each(|name| outbox.define(name, &Endorsed::default(), Timestamp(9_000)));
+        let first = names(9_000, None);
+        assert_eq!(first.len(), PAGE_DEFINITIONS);
+        assert_eq!(names(9_000, first.last()).len(), 9);
     }
 }

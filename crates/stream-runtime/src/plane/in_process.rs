@@ -9,7 +9,6 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::tick::ingest::{AuthenticityError, Ingest};
-use alpheus_encrypted_stream::tick::opening::OpeningView;
 use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
@@ -137,25 +136,13 @@ impl InProcess {
             self.since += bytes;
             for (place, refusal) in refused.drain(..) {
                 if let Some(record) = records.get(place) {
-                    self.note_refused(stream_of(record), &record.value, &refusal);
+                    self.refused.note(stream_of(record), &record.value, refusal.name());
                     self.refuse(record, &refusal, counters, dead)?;
                 }
                 if dead.bytes() >= MAX_DEAD_BYTES {
                     self.keep_dead(std::mem::take(dead))?;
                 }
             }
-        }
-    }
-
-    /// Notes a refused frame for its device, unless it opens a session that is open. Anyone can write
-    /// down an opening, with a certificate of nobody, and the device would give up the session that
-    /// it names.
-    fn note_refused(&self, stream: StreamId, frame: &[u8], refusal: &IngestError) {
-        let is_open = |opening: OpeningView<'_>| {
-            self.transformer.opening(&stream, opening.head.session).is_some()
-        };
-        if !OpeningView::parse(frame).is_ok_and(is_open) {
-            self.refused.note(stream, frame, refusal.name());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Commits of the service: records, result rows and messages to the engine, together.
 
+use super::proof_queue::ProofQueue;
 use super::{Outgoing, Service, ServiceError};
 use crate::receipts::NewReceipt;
 use crate::results::Row;
@@ -104,6 +105,7 @@ impl Service {
         self.counters.in_progress = self.in_progress();
         self.counters.asked_last = self.asked_last();
         self.counters.watermark = Some(self.watermark());
+        self.counters.proofs = self.proofs.as_ref().map(ProofQueue::counts).unwrap_or_default();
         self.watch.show(&self.counters);
         let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };
         let outputs = step.commit(&mut beside)?;

@@ -449,6 +449,7 @@ impl Service {
             unopened: Vec::new(),
             opening_set: None,
             faults: Vec::new(),
+            silent: Vec::new(),
         };
         self.counters.row(self.epochs.callers.get(id)?.terms(), &outcome, None)
     }

@@ -25,6 +25,7 @@ use alpheus_encrypted_stream::certificate::Party;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::fence;
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
@@ -98,7 +99,7 @@ struct HostArgs {
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// The fence, which records how far the ledgers have come. Keep it out of backups. By
-    /// default in the state folder
+    /// default beside the state folder, named like it and ending in `.fence`
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The slot file, which makes erasure possible: a key without its slot is gone. Back it
@@ -154,21 +155,19 @@ impl HostArgs {
     }
 
     fn fence(&self, settings: &Settings) -> Result<ControllerFences, Failure> {
-        ControllerFences::hold(&beside(settings, self.fence.as_ref(), "fence")?)
-            .blame(Category::Input)
+        let path = match &self.fence {
+            Some(path) => path.clone(),
+            None => fence::move_out_of(&Settings::needed(&settings.state, "state")?),
+        };
+        ControllerFences::hold(&path).blame(Category::Input)
     }
 
     fn slots(&self, settings: &Settings) -> Result<SlotFile, Failure> {
-        let path = beside(settings, self.slots.as_ref(), "slots")?;
+        let path = match &self.slots {
+            Some(path) => path.clone(),
+            None => Settings::needed(&settings.state, "state")?.join("slots"),
+        };
         Ok(SlotFile::open(&path).map_err(KeyStoreError::from)?)
-    }
-}
-
-/// The file that a flag names, or the default one in the state folder.
-fn beside(settings: &Settings, given: Option<&PathBuf>, name: &str) -> Result<PathBuf, Failure> {
-    match given {
-        Some(path) => Ok(path.clone()),
-        None => Ok(Settings::needed(&settings.state, "state")?.join(name)),
     }
 }
 
@@ -281,8 +280,8 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         schema: schema.clone(),
         rng: entropy::rng()?,
     };
-    let keeper = LogKeeper::new(settings.part::<LogSettings>()?.limits());
-    keeper.register(&globals.metrics);
+    let mut keeper = LogKeeper::new(settings.part::<LogSettings>()?.limits());
+    keeper.register(&globals.metrics, &globals.health);
     let guard = Guard::open(parts, layout, clock::now()).map_err(failed)?.keeping_logs(keeper);
     let guard = Arc::new(Mutex::new(guard));
     let trigger = Trigger::new();

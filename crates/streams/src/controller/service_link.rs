@@ -145,7 +145,7 @@ impl Exchange {
             self.part.set(State::Ready);
         }
         self.send_notices()?;
-        self.guard()?.tend_logs(clock::now())?;
+        self.guard()?.tend_logs(clock::now(), clock::steady())?;
         self.guard()?.count_unconfirmed();
         let batch = self.guard()?.outgoing_batch();
         let wait = if batch.messages.is_empty() && !busy { WAIT } else { Duration::ZERO };

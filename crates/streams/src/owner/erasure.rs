@@ -3,8 +3,10 @@
 use super::identity::OwnerIdentity;
 use super::{DeviceFile, Owner, StreamArgs};
 use crate::deployment::{self, from_hex};
-use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use crate::wire::ControllerView;
+use alpheus_crypto::hybrid::HybridPublic;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{Certificate, Recipient, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -12,7 +14,7 @@ use alpheus_node::files::{Readers, write_new};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, host_named};
 use alpheus_policy::ids::StreamId;
-use data_encoding::HEXLOWER;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,13 +73,13 @@ impl Erased {
     /// If none has.
     pub fn of(
         signed: Option<Signed<Erasure>>,
-        known: &[Verified<Certificate>],
+        known: &[Recipient],
         owner: &OwnerIdentity,
         stream: &StreamId,
     ) -> Result<Erased, Failure> {
         let wrong = "the controller did not sign that it has erased the stream";
         let signed = signed.ok_or(wrong).blame(Category::Check)?;
-        let opened = known.iter().find_map(|certificate| {
+        let opened = known.iter().map(Recipient::certificate).find_map(|certificate| {
             let from = (&fingerprint(certificate), &certificate.party.verifying);
             let said = Erasure::open(&signed, from, stream).ok()?.into_inner();
             (said.owner == owner.certified.id()).then(|| (said, certificate.clone().into_inner()))
@@ -113,14 +115,14 @@ impl Erased {
 /// # Errors
 /// If one of them is not.
 pub fn certified(
-    known: &[String],
+    known: &[ControllerView],
     identity: &IdentityFolder,
     peer: Option<Name>,
-) -> Result<Vec<Verified<Certificate>>, Failure> {
+) -> Result<Vec<Recipient>, Failure> {
     let deployment = deployment::of(identity)?;
-    let check = |text: &String| {
+    let check = |known: &ControllerView| {
         let what = "the controller sent something that is not a certificate";
-        let certificate = from_hex(text).ok_or(what).blame(Category::Check)?;
+        let certificate = from_hex(&known.certificate).ok_or(what).blame(Category::Check)?;
         let certificate = deployment.controller(&certificate).blame(Category::Check)?;
         if identity.revoked().is_some_and(|revoked| revoked.has(&certificate.digest())) {
             return Err(CertificateError::Revoked).blame(Category::Check);
@@ -129,7 +131,10 @@ pub fn certified(
             let what = "the controller presented a certificate of another host";
             return Err(what).blame(Category::Check);
         }
-        Ok(certificate)
+        let what = "the controller sent something that is not a hybrid key";
+        let key = HEXLOWER_PERMISSIVE.decode(known.key.as_bytes()).ok();
+        let key = key.and_then(|bytes| HybridPublic::try_from(bytes).ok());
+        Recipient::new(certificate, key.ok_or(what).blame(Category::Check)?).blame(Category::Check)
     };
     known.iter().map(check).collect()
 }

@@ -12,14 +12,14 @@ pub mod log;
 pub use device::DeviceFile;
 
 use crate::ca;
-use crate::deployment::OWNER_SEED;
+use crate::deployment::{self, OWNER_SEED};
 use crate::links;
 use crate::revocations::open_identity;
-use crate::wire::Handover;
+use crate::wire::{ControllerView, Handover};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
-use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use alpheus_encrypted_stream::certificate::{Recipient, fingerprint};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
@@ -265,11 +265,8 @@ impl Owner {
     }
 
     /// The controllers of that host, as the authority certified them.
-    fn controllers(
-        &self,
-        identity: &IdentityFolder,
-    ) -> Result<Vec<Verified<Certificate>>, Failure> {
-        let known: Vec<String> = self.client.get_json("/v1/controllers", Duration::ZERO)?;
+    fn controllers(&self, identity: &IdentityFolder) -> Result<Vec<Recipient>, Failure> {
+        let known: Vec<ControllerView> = self.client.get_json("/v1/controllers", Duration::ZERO)?;
         erasure::certified(&known, identity, self.client.peer())
     }
 
@@ -327,9 +324,9 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     rng.fill_bytes(&mut id);
     let stream = StreamId(id);
     let annotation = owner.choice(&add.wish, &schema, stream, true)?;
-    let certificate = owner.controllers(&identity)?.into_iter().next();
-    let certificate =
-        certificate.ok_or("the controller presented no certificate").blame(Category::Check)?;
+    let controller = owner.controllers(&identity)?.into_iter().next();
+    let controller =
+        controller.ok_or("the controller presented no certificate").blame(Category::Check)?;
     let OwnerIdentity { key, certified } = &owner.identity;
     let purpose = Purpose { stream, schema: schema.id(), owner: certified.id() };
     // The device's file comes first: a stream without its key can never be sent.
@@ -337,12 +334,14 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let placement = Placement {
         stream,
         version: 1,
-        controller: fingerprint(&certificate),
+        controller: fingerprint(controller.certificate()),
         producer: add.producer.clone(),
         moved: None,
     };
+    let authority = deployment::of(&identity)?.authority().to_owned();
+    let sealed = purpose.seal(&authority, &controller, &master, &mut rng);
     let handover = Handover {
-        sealed: purpose.seal(&certificate, &master, &mut rng).blame(Category::Check)?,
+        sealed: sealed.blame(Category::Check)?,
         annotation,
         owner: certified.certificate().clone(),
         placement: Signed::new(&placement, key),

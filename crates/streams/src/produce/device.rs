@@ -1,5 +1,6 @@
 //! A device's key, store and service: what it needs before it can send anything.
 
+use super::clock_steps::ClockSteps;
 use super::lines::Line;
 use super::live::{LiveDevice, Pace, Summary};
 use super::outbox::Outbox;
@@ -18,7 +19,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::expiry::watch_certificate;
-use alpheus_node::service::health::Part;
+use alpheus_node::service::health::{Note, Part};
 use alpheus_node::service::metrics::Metrics;
 use alpheus_node::service::shutdown::Shutdown;
 use alpheus_node::settings::{Settings, path_flag};
@@ -67,6 +68,7 @@ pub struct Device {
     store: Arc<dyn Store>,
     metrics: Metrics,
     part: Part,
+    clock: Note,
     poll: Duration,
     whole: Option<Span>,
     progress: Option<Progress>,
@@ -111,6 +113,7 @@ impl Device {
         let store = globals.open_store(&settings)?;
         let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
         let (metrics, part) = (globals.metrics.clone(), globals.health.part("service"));
+        let clock = globals.health.note("clock");
         Ok(Device {
             schema,
             encoder,
@@ -120,6 +123,7 @@ impl Device {
             store,
             metrics,
             part,
+            clock,
             poll: settings::poll(&settings)?,
             whole: None,
             progress: None,
@@ -190,6 +194,7 @@ impl Device {
             reached,
             pace,
             refused,
+            steps: ClockSteps::new(&self.metrics, self.clock),
             whole: self.whole,
             last_event: None,
             progress: self.progress,

@@ -1,5 +1,6 @@
 //! A running device: it encrypts lines as events, and makes borders between them.
 
+use super::clock_steps::{ClockStep, ClockSteps, wait_for};
 use super::lines::Line;
 use super::outbox::{Outbox, Record};
 use super::progress::Progress;
@@ -71,6 +72,8 @@ pub(super) struct LiveDevice {
     pub(super) progress: Option<Progress>,
     /// Sessions that the service does not take.
     pub(super) refused: RefusedSessions,
+    /// What it says of its clock.
+    pub(super) steps: ClockSteps,
     /// The request to stop.
     pub(super) stop: Shutdown,
     /// Lines with records whose events no border has followed yet: they may be lost.
@@ -109,6 +112,7 @@ impl LiveDevice {
             if self.refused.take(session.number()) {
                 session = self.reopen(session, &mut frames)?;
             }
+            session = self.follow_clock(session, &mut frames)?;
             let Some(online) = self.skip_silence(session, next.as_ref(), &mut frames)? else {
                 return Ok(summary);
             };
@@ -224,15 +228,58 @@ impl LiveDevice {
         session: StreamSession,
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<StreamSession, Failure> {
-        self.reached = session.reached();
-        let (producer, lost) = session.abandon();
-        tracing::warn!(lost, "the service does not take this session; opening a new one");
+        tracing::warn!(
+            lost = session.unclosed(),
+            "the service does not take this session; opening a new one"
+        );
         std::thread::sleep(Backoff::new(REOPENING).jittered(&mut self.rng));
+        self.renew(session, frames)
+    }
+
+    /// Drops the session and opens another at the next tick of the clock. What records hold of the
+    /// open tick is sent again.
+    fn renew(
+        &mut self,
+        session: StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamSession, Failure> {
+        self.reached = session.reached();
+        let (producer, _) = session.abandon();
         let mut session = self.open(producer, None, frames)?;
         for line in std::mem::take(&mut self.unsettled) {
             self.event(&mut session, line, frames)?;
         }
         Ok(session)
+    }
+
+    /// Where the clock has left the session, another opens: after a step back the running one could
+    /// send nothing until the clock has caught up, and after years ahead it would send years of
+    /// borders.
+    fn follow_clock(
+        &mut self,
+        mut session: StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamSession, Failure> {
+        let Some(step) = self.clock_step(&session) else { return Ok(session) };
+        self.steps.say(step);
+        if matches!(step, ClockStep::Ahead(_)) {
+            // What was open when the machine fell asleep is complete.
+            let border = session.next_border();
+            let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+            session.advance(border, rng, &mut sink).blame(Category::Input)?;
+            self.settle();
+        }
+        self.renew(session, frames)
+    }
+
+    /// How the clock has left the session, if it has. With times in the lines it does not count.
+    pub(super) fn clock_step(&self, session: &StreamSession) -> Option<ClockStep> {
+        if self.has_times() {
+            return None;
+        }
+        let tick = self.schema.tick;
+        let border = Timestamp(session.next_border().0.saturating_sub(tick.0));
+        ClockStep::since(border, clock::now(), tick, session.has_frame_per_event())
     }
 
     /// The first line; none if the input ends, the process is to stop, or none is waited for.
@@ -257,7 +304,7 @@ impl LiveDevice {
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
         let asleep = to.0.saturating_sub(session.next_border().0) / self.schema.tick.0 >= ASLEEP;
-        if asleep && !self.has_times() {
+        if asleep && !self.has_times() && !session.has_frame_per_event() {
             // The process did not run, so nothing happened here.
             let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
             session.sleep_until(to, rng, &mut sink).blame(Category::Input)?;
@@ -366,17 +413,6 @@ pub fn time_of_line(
 fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
     let at = if wanted > last { wanted } else { last.plus(Span(1)) };
     if at.0.is_multiple_of(tick.0) { at.plus(Span(1)) } else { at }
-}
-
-/// Waits until the time `at`.
-pub fn wait_for(at: Timestamp) {
-    loop {
-        let left = clock::until(at);
-        if left.is_zero() {
-            return;
-        }
-        std::thread::sleep(left);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `alpheus produce`: one stream's device as a process. It reads lines, encrypts
 //! each as an event and delivers the frames to the service, whatever connections fail.
 //!
+//! - [`clock_steps`]: what a device makes of a clock that is set,
 //! - [`device`]: a device's key, store and service,
 //! - [`lines`]: CSV or JSON lines as cells of the schema,
 //! - [`live`]: the running device, which encrypts lines and makes borders,
@@ -15,6 +16,7 @@
 //! last border are lost, which others notice and count. Only those that a record of the
 //! store holds are sent again.
 
+mod clock_steps;
 pub mod device;
 pub mod lines;
 pub mod live;

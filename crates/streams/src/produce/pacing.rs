@@ -1,8 +1,9 @@
 //! How a device keeps to the times of its lines: it waits for them, is online for whole windows, and
 //! goes offline in long silences.
 
+use super::clock_steps::wait_for;
 use super::lines::Line;
-use super::live::{GATHER, LiveDevice, Pace, wait_for};
+use super::live::{GATHER, LiveDevice, Pace};
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -152,7 +153,9 @@ impl LiveDevice {
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<StreamProducer, Failure> {
         let mut at = self.end_of(&session);
-        while clock::now() < at && !self.is_over() {
+        // A clock that was set back would hold it up.
+        let is_left = |device: &Self, own: &_| device.clock_step(own).is_some();
+        while clock::now() < at && !self.is_over() && !is_left(self, &session) {
             match self.whole {
                 Some(_) => self.pass(&mut session, Timestamp(at.0 - 1), frames)?,
                 None => std::thread::sleep(clock::until(at).clamp(SHORT, GATHER)),
@@ -162,7 +165,7 @@ impl LiveDevice {
             at = session.next_border();
         }
         // A sender that has given up says why.
-        if !self.outbox.is_closed() {
+        if !self.outbox.is_closed() && !is_left(self, &session) {
             wait_for(at);
         }
         self.borders(&mut session, Timestamp(at.0 - 1), frames)?;

@@ -1,5 +1,9 @@
 //! Rows of verified and bounded queries, checked against the receipts of their windows.
 
+mod pages;
+
+pub use pages::{QueryReceipts, ReceiptPage, all_receipts};
+
 use super::lists::SeenLists;
 use super::paths::path_of;
 use super::sealed::PlanAnswer;
@@ -18,13 +22,10 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::receipts::{ReadReceipt, ReceiptPart, ReceiptParts};
 use alpheus_stream_runtime::results::{Sealed, columns, has_opened};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +75,9 @@ pub enum RefusedRowError {
         "the file has no schema, so the plan cannot be compared with what you asked for: write it again with `--save`"
     )]
     NoSchema,
+    /// Its check broke off.
+    #[error("the check of the row broke off, which is a bug of this program")]
+    Broken,
     /// Nobody can compute what its members must have proven.
     #[error(
         "the row is bounded, and the schema of its plan is not known, so its proofs cannot be checked"
@@ -94,15 +98,6 @@ pub enum RefusedRowError {
     /// By epochs: another list of members has signed another row of the same window.
     #[error("the service had this window signed twice, by two lists of controllers")]
     SecondList,
-}
-
-/// A page of parts of receipts.
-#[derive(Serialize, Deserialize)]
-pub struct ReceiptPage {
-    /// The parts, each in hexadecimal digits.
-    pub parts: Vec<String>,
-    /// Pass this as `after` to continue.
-    pub next: u64,
 }
 
 /// A plan whose certificates were checked, as it was announced.
@@ -189,6 +184,7 @@ pub fn check(
     if number("population") != Some(u64::from(signed.population())) {
         return Err(ReceiptError::OtherRow.into());
     }
+    check_left_out(row, &signed)?;
     signed.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
     check_names(row, plan)?;
     let same = is_in_group(row, plan)
@@ -205,6 +201,16 @@ pub fn check(
     if same { Ok(signed.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
 }
 
+/// Checks what a bounded row says of members that are not in it. Who signed shows how many they are; how many
+/// of them were refused is the service's word.
+fn check_left_out(row: &Map<String, Value>, signed: &SignedRow) -> Result<(), RefusedRowError> {
+    let Some(left_out) = signed.left_out().map(u64::from) else { return Ok(()) };
+    let number = |name: &str| row.get(name).and_then(Value::as_u64);
+    let refused = number("members_refused").ok_or(RefusedRowError::Malformed)?;
+    let same = number("members_left_out") == Some(left_out) && refused <= left_out;
+    if same { Ok(()) } else { Err(ReceiptError::OtherRow.into()) }
+}
+
 /// Whether a row has the values of its plan's group.
 #[must_use]
 pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
@@ -214,8 +220,7 @@ pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
     plan.group.iter().all(same)
 }
 
-/// All that a reader checks of a row with a result: as [`check`], that nobody who signed it is revoked, and
-/// that no other list has signed its window.
+/// All that a reader checks of a row with a result: as [`check`] and [`check_signed_once`].
 ///
 /// # Errors
 /// [`RefusedRowError`].
@@ -224,11 +229,45 @@ pub fn check_all(
     query: &str,
     of: PlanOfRows<'_>,
     (window, receipt): (Window, &WindowReceipt),
-    (revoked, lists): (Option<&Revoked>, &mut SeenLists),
+    seen: (Option<&Revoked>, &mut SeenLists),
 ) -> Result<String, RefusedRowError> {
     let holds = check(row, query, of, (window, receipt))?;
-    check_signers(of.announced, receipt, revoked)?;
-    lists.take(of.announced).map(|()| holds)
+    check_signed_once(of.announced, receipt, seen).map(|()| holds)
+}
+
+/// The same with the proofs checked on a thread that may be busy: they take seconds where there are many
+/// owners, and other work goes on.
+pub(super) async fn check_apart(
+    row: &Map<String, Value>,
+    query: &str,
+    (announced, schema): (&Arc<AnnouncedPlan>, Option<Arc<Schema>>),
+    (window, receipt): (Window, Arc<WindowReceipt>),
+) -> Result<String, RefusedRowError> {
+    let (row, query, announced) = (row.clone(), query.to_owned(), Arc::clone(announced));
+    let check = move || {
+        let of = PlanOfRows { announced: &announced, schema: schema.as_deref() };
+        check(&row, &query, of, (window, &receipt))
+    };
+    apart(check).await.unwrap_or(Err(RefusedRowError::Broken))
+}
+
+/// What a long computation comes to, unless it breaks off. The threads of the runtime are free meanwhile.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+/// Checks of a row that holds that nobody who signed it is revoked, and that no other list has signed its
+/// window.
+///
+/// # Errors
+/// [`RefusedRowError`].
+pub(super) fn check_signed_once(
+    announced: &AnnouncedPlan,
+    receipt: &WindowReceipt,
+    (revoked, lists): (Option<&Revoked>, &mut SeenLists),
+) -> Result<(), RefusedRowError> {
+    check_signers(announced, receipt, revoked)?;
+    lists.take(announced)
 }
 
 /// Checks that nobody who signed a row that holds has a certificate that is revoked by now: anyone
@@ -303,8 +342,10 @@ fn stated_names(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let sealed = plan.sealed_to.map(|_| "sealed");
     // With a job. Those that are verified have none.
     let unreported = (!plan.integrity.is_verified()).then_some("streams_without_report");
+    let bounded = plan.integrity.is_bounded();
+    let without = bounded.then_some(["members_left_out", "members_refused"]).into_iter().flatten();
     let always = AFTER.into_iter().chain(["integrity", "plan"]);
-    let beside = totals.into_iter().chain(noise).chain(sealed).chain(unreported);
+    let beside = totals.into_iter().chain(noise).chain(sealed).chain(unreported).chain(without);
     BEFORE.into_iter().chain(always).chain(beside)
 }
 
@@ -327,7 +368,9 @@ pub fn in_order(mut row: Map<String, Value>, announced: &AnnouncedPlan) -> Map<S
     let plan = announced.plan();
     let group = plan.group.iter().map(|(name, _)| name.as_str());
     let items = plan.select.items.iter().map(|item| item.alias.as_str());
-    let rest = ["windows", "noise", "mostly_noise", "integrity", "sealed"].into_iter();
+    let without = ["members_left_out", "members_refused"];
+    let rest =
+        ["windows", "noise", "mostly_noise", "integrity", "sealed"].into_iter().chain(without);
     let names = BEFORE.into_iter().chain(group).chain(items).chain(AFTER).chain(rest);
     names.filter_map(|name| row.remove_entry(name)).collect()
 }
@@ -360,116 +403,6 @@ fn has_columns(row: &Map<String, Value>, announced: &AnnouncedPlan, words: &[u64
     expected.len() == plan.select.items.len() && expected.into_iter().map(read).eq(items.map(Some))
 }
 
-/// The receipts of one query at a service, read in pages as rows need them. Both come in the same
-/// order.
-#[derive(Default)]
-pub struct QueryReceipts {
-    next: u64,
-    parts: ReceiptParts,
-    known: HashMap<(PlanId, u64), (Window, Result<WindowReceipt, ReceiptFormatError>)>,
-    /// The earliest window of which the service has a receipt, once all were read.
-    oldest: Option<u64>,
-    earliest: Option<u64>,
-    /// By epochs: whose rows were shown.
-    pub(super) lists: SeenLists,
-}
-
-/// Receipts that are held until their rows come. Beyond it they are read again.
-const HELD: usize = 16_384;
-
-impl QueryReceipts {
-    /// Takes the receipt of a row. Reads on until it is there, and once more from the beginning if
-    /// the row was read before.
-    ///
-    /// # Errors
-    /// [`RequestError`] if the service does not answer.
-    pub async fn take(
-        &mut self,
-        client: &HttpClient,
-        query: &str,
-        row: (PlanId, u64),
-    ) -> Result<Result<(Window, WindowReceipt), RefusedRowError>, RequestError> {
-        let mut from_start = self.next == 0;
-        if self.oldest.is_some_and(|oldest| row.1 < oldest) {
-            return Ok(Err(RefusedRowError::NoReceipt));
-        }
-        loop {
-            if let Some((window, receipt)) = self.known.remove(&row) {
-                return Ok(receipt.map(|receipt| (window, receipt)).map_err(RefusedRowError::from));
-            }
-            let Some(page) = next_page(client, query, self.next).await? else {
-                self.oldest = self.earliest;
-                if from_start {
-                    return Ok(Err(RefusedRowError::NoReceipt));
-                }
-                let lists = std::mem::take(&mut self.lists);
-                *self = Self { oldest: self.oldest, lists, ..Self::default() };
-                from_start = true;
-                continue;
-            };
-            self.next = page.next;
-            page.parts.iter().for_each(|part| self.note(part));
-        }
-    }
-
-    fn note(&mut self, part: &str) {
-        let Some((plan, window, receipt)) = read_part(part).and_then(|part| self.parts.take(part))
-        else {
-            return;
-        };
-        let start = window.start.0 / 1000;
-        self.earliest = Some(self.earliest.map_or(start, |earliest| earliest.min(start)));
-        if self.known.len() >= HELD {
-            self.known.clear();
-        }
-        self.known.insert((plan, start), (window, receipt));
-    }
-}
-
-/// The parts of receipts after a place; none at the end.
-async fn next_page(
-    client: &HttpClient,
-    query: &str,
-    after: u64,
-) -> Result<Option<ReceiptPage>, RequestError> {
-    let path = path_of(query, &format!("receipts?after={after}"));
-    let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
-    Ok(Some(page).filter(|page| !page.parts.is_empty() && page.next > after))
-}
-
-fn read_part(digits: &str) -> Option<ReceiptPart> {
-    let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
-    postcard::from_bytes(&bytes).ok()
-}
-
-/// All receipts of a query at a service, and the plans that they are of. Those by epochs have their
-/// plans in them.
-///
-/// # Errors
-/// [`RequestError`] if the service does not answer.
-pub async fn all_receipts(
-    client: &HttpClient,
-    query: &str,
-) -> Result<(Vec<ReadReceipt>, HashMap<PlanId, String>), RequestError> {
-    let (mut receipts, mut plans) = (Vec::new(), HashMap::new());
-    let (mut parts, mut next) = (ReceiptParts::default(), 0);
-    while let Some(page) = next_page(client, query, next).await? {
-        let read = page.parts.iter().filter_map(|part| read_part(part));
-        receipts.extend(read.filter_map(|part| parts.take(part)));
-        next = page.next;
-    }
-    for (plan, _, receipt) in &receipts {
-        let is_listed = receipt.as_ref().is_ok_and(|receipt| receipt.listing().is_some());
-        if !is_listed
-            && !plans.contains_key(plan)
-            && let Some(announced) = announcement(client, query, *plan).await?
-        {
-            plans.insert(*plan, announced);
-        }
-    }
-    Ok((receipts, plans))
-}
-
 /// A plan of a query as the service announced it, in hexadecimal digits; none if it does not keep it.
 ///
 /// # Errors
@@ -493,4 +426,27 @@ pub fn window_of(announced: &AnnouncedPlan, start: u64) -> Option<Window> {
     let plan = announced.plan();
     let first = start.checked_mul(1000)?.div_ceil(plan.window.0).checked_mul(plan.window.0)?;
     (first / 1000 == start).then(|| plan.window_at(Timestamp(first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// A check that waits for other work of the same thread would wait for ever if it kept that thread.
+    #[tokio::test(flavor = "current_thread")]
+    async fn other_work_goes_on_during_a_check() {
+        let (end, ended) = channel();
+        let check = apart(move || ended.recv_timeout(Duration::from_secs(60)).is_ok());
+        let (checked, ()) = tokio::join!(check, async move {
+            assert!(end.send(()).is_ok(), "the check has given up");
+        });
+        assert_eq!(checked, Some(true));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_check_that_breaks_off_is_no_result() {
+        assert_eq!(apart(|| assert!(std::hint::black_box(false))).await, None);
+    }
 }

@@ -5,8 +5,9 @@ mod unseal;
 use super::asked::{self, AskedVerified};
 use super::paths::path_of;
 use super::receipts::{
-    PlanOfRows, QueryReceipts, RefusedRowError, announcement, check_all, check_without_result,
-    has_result, in_order, is_closed, is_in_every_row, listed_plan, open_plan, stated,
+    QueryReceipts, RefusedRowError, announcement, check_apart, check_signed_once,
+    check_without_result, has_result, in_order, is_closed, is_in_every_row, listed_plan, open_plan,
+    stated,
 };
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -321,9 +322,10 @@ impl Opener {
         row: &Map<String, Value>,
         of: (PlanId, u64),
     ) -> Result<Checked, RequestError> {
-        let mut receipts = self.receipts.lock().await;
-        let receipts = receipts.entry(name.to_owned()).or_default();
-        let taken = receipts.take(client, name, of).await?;
+        let taken = {
+            let mut receipts = self.receipts.lock().await;
+            receipts.entry(name.to_owned()).or_default().take(client, name, of).await?
+        };
         let listed = taken.as_ref().ok().and_then(|(_, own)| listed_plan(own, &self.deployment));
         // By epochs a window's plan is in its receipt. No other window has it.
         let plan = match listed {
@@ -339,9 +341,16 @@ impl Opener {
         };
         Ok(match (plan, taken) {
             (Ok(plan), Ok((window, receipt))) => {
-                let seen = (self.revoked.as_ref(), &mut receipts.lists);
-                let of = PlanOfRows { announced: &plan, schema: schema.as_deref() };
-                let checked = check_all(row, name, of, (window, &receipt), seen);
+                let receipt = Arc::new(receipt);
+                let signed = (window, Arc::clone(&receipt));
+                let checked = check_apart(row, name, (&plan, schema), signed).await;
+                // Rows of other queries are read meanwhile.
+                let mut receipts = self.receipts.lock().await;
+                let lists = &mut receipts.entry(name.to_owned()).or_default().lists;
+                let seen = (self.revoked.as_ref(), lists);
+                let checked = checked
+                    .and_then(|holds| check_signed_once(&plan, &receipt, seen).map(|()| holds));
+                drop(receipts);
                 (Some(plan), checked)
             }
             (Ok(plan), Err(refused)) => (Some(plan), Err(refused)),

@@ -2,6 +2,7 @@
 
 use super::sessions::{MAX_SESSIONS, Missing};
 use super::*;
+use alpheus_crypto::hybrid::HybridSealed;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -9,7 +10,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Party, Role as IdentityRole, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::frame::Link;
-use alpheus_encrypted_stream::grant::Grant;
+use alpheus_encrypted_stream::grant::{Days, Grant, HandedDays};
 use alpheus_encrypted_stream::keys::DAY;
 
 /// Frames of a session at these hours: the first opens it, if it may.
@@ -98,8 +99,13 @@ fn malformed_frames_are_counted() {
     let schema = "name: T\nstreamAttributes:\n  - {name: x, type: integer}\n";
     let Ok(schema) = Schema::from_yaml(schema) else { unreachable!() };
     let Ok(layout) = Layout::of(&schema) else { unreachable!() };
-    let what = (StreamId([1; 16]), schema.id(), layout.words);
-    let Ok(keys) = RawReader::new(&consumer, what, &[]) else { unreachable!() };
+    let granted = GrantedStream {
+        stream: StreamId([1; 16]),
+        schema: schema.id(),
+        owner: OwnerId([4; 32]),
+        controller: ControllerId([5; 32]),
+    };
+    let Ok(keys) = RawReader::new(&consumer, (&granted, layout.words), &[]) else { unreachable!() };
     let mut events = Events::new(keys, &schema, &layout);
     for bytes in [&[][..], &[0xff], &[0x11; 9]] {
         assert_eq!(events.row(bytes), Ok(None));
@@ -116,11 +122,18 @@ fn a_grant_must_be_signed_by_the_expected_owner() {
     let signed = Signed::new(&grant, &key(1));
     let authority = key(9);
     let deployment = deployment(&authority, key(8).verifying_key());
+    let keys = || HandedDays {
+        days: Days { first: 1, last: 1 },
+        sealed: HybridSealed::try_from(vec![0; 1152])
+            .unwrap_or_else(|error| unreachable!("{error}")),
+    };
     let given = |owner: &SigningKey, role| KeysResponse {
         signed: signed.clone(),
         owner: Party::signing(role, "ada", owner.verifying_key())
             .certify(Subject([1; 16]), &authority),
-        keys: Vec::new(),
+        controller: Party::signing(role, "ada", owner.verifying_key())
+            .certify(Subject([2; 16]), &authority),
+        keys: keys(),
     };
     let own = given(&key(1), IdentityRole::Owner);
     let Ok(ada) = deployment.owner(&own.owner) else { unreachable!() };
@@ -129,7 +142,8 @@ fn a_grant_must_be_signed_by_the_expected_owner() {
     let check = |given: &_, whose| check_of(given, (stream, reader), whose);
     assert!(check(&own, Some(whose)).is_ok());
     assert!(check(&own, None).is_ok());
-    let said = |result: Result<(), GrantMismatchError>| result.err().map(|error| error.to_string());
+    let said =
+        |result: Result<OwnerId, GrantMismatchError>| result.err().map(|error| error.to_string());
     for (refused, part) in [
         (check(&given(&key(2), IdentityRole::Owner), None), "not signed by the owner"),
         (check(&given(&key(1), IdentityRole::Device), None), "invalid certificate of its owner"),

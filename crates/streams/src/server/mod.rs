@@ -193,7 +193,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = globals.open_store(&settings)?;
     let devices = DeviceTimes::default();
     let clock = (ServiceClock::new(SKEW, devices.clone()), globals.health.note("clock"));
-    let asked_last = globals.health.note("controllers");
     let revocations = Revocations::open(&identity, deployment::of(&identity)?.authority())?;
     let revoked = revocations.revoked();
     revocations.watch().map_err(ServiceError::from)?;
@@ -202,7 +201,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         &schema,
         (kind, store.clone()),
         &windows,
-        (clock, revocations, asked_last),
+        (clock, revocations, globals.health.note("controllers")),
     )?;
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest_keys::server_check(&identity, &schema)?);
@@ -212,6 +211,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let topics = engine.manager.service.topics().clone();
     engine.lost.register(&globals.metrics, &globals.health);
     handle.register(&globals.metrics);
+    engine.outboxes.register(&globals.metrics);
     let intake = intake((store.clone(), topics.clone()), &schema, &settings)?;
     let api_state = Api {
         engine: handle,

@@ -1,11 +1,13 @@
 //! Objects in an object store, S3 or compatible, by the crate `object_store`.
 
-use super::{Storage, StorageError};
+use super::{Storage, StorageError, Stored};
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig};
+use object_store::{
+    Error, ListResult, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig,
+};
 use rustls::crypto::ring;
 use std::fmt;
 use std::ops::Range;
@@ -75,6 +77,12 @@ impl Bucket {
         Ok(Self { store, prefix, handle, _runtime: RuntimeGuard(Some(runtime)) })
     }
 
+    /// What lies in a folder.
+    fn listed(&self, folder: &Path) -> Result<ListResult, StorageError> {
+        let listed = self.store.list_with_delimiter(Some(folder));
+        self.handle.block_on(listed).map_err(failed(folder.as_ref()))
+    }
+
     fn path(&self, name: &str) -> Path {
         name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
     }
@@ -87,13 +95,13 @@ fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 }
 
 impl Storage for Bucket {
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError> {
         let (path, payload) = (self.path(name), PutPayload::from(bytes.to_vec()));
         let put = self.store.put_opts(&path, payload, PutMode::Create.into());
         match self.handle.block_on(put) {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(Stored::New),
             Err(Error::AlreadyExists { .. }) => {
-                Ok(self.get(name)?.is_some_and(|there| there == bytes))
+                Ok(Stored::existing(self.get(name)?.is_some_and(|there| there == bytes)))
             }
             Err(error) => Err(failed(name)(error)),
         }
@@ -137,10 +145,18 @@ impl Storage for Bucket {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
-        let path = self.path(folder);
-        let listed = self.handle.block_on(self.store.list_with_delimiter(Some(&path)));
-        let objects = listed.map_err(failed(folder))?.objects.into_iter();
+        let objects = self.listed(&self.path(folder))?.objects.into_iter();
         Ok(objects.filter_map(|object| object.location.filename().map(str::to_owned)).collect())
+    }
+
+    fn folders(&self) -> Result<Vec<String>, StorageError> {
+        let folders = self.listed(&self.prefix)?.common_prefixes.into_iter();
+        Ok(folders.filter_map(|folder| folder.filename().map(str::to_owned)).collect())
+    }
+
+    fn sizes(&self, folder: &str) -> Result<Vec<u64>, StorageError> {
+        let objects = self.listed(&self.path(folder))?.objects;
+        Ok(objects.into_iter().map(|object| object.size).collect())
     }
 
     fn remove(&self, name: &str) -> Result<(), StorageError> {

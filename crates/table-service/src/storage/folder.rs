@@ -1,6 +1,6 @@
 //! Objects as files. A file gets its name once it is complete.
 
-use super::{Storage, StorageError};
+use super::{Storage, StorageError, Stored};
 use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -34,6 +34,20 @@ impl Folder {
             }
         }
         Ok(Self { root: root.to_owned() })
+    }
+
+    /// Something of each entry of a folder. A missing folder is empty.
+    fn entries<T>(
+        &self,
+        folder: &str,
+        of: impl Fn(&fs::DirEntry) -> io::Result<T>,
+    ) -> Result<Vec<T>, StorageError> {
+        let path = self.root.join(folder);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(at(&path))?,
+        };
+        entries.map(|entry| of(&entry?)).collect::<io::Result<_>>().map_err(at(&path))
     }
 
     fn ranges(
@@ -78,7 +92,7 @@ fn sync(folder: &Path) -> Result<(), StorageError> {
 }
 
 impl Storage for Folder {
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError> {
         let path = self.root.join(name);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
@@ -87,10 +101,10 @@ impl Storage for Folder {
         let mut file = file.map_err(at(&self.root))?;
         file.write_all(bytes).map_err(at(&path))?;
         file.as_file().sync_all().map_err(at(&path))?;
-        let same = match file.persist_noclobber(&path) {
-            Ok(_) => true,
+        let stored = match file.persist_noclobber(&path) {
+            Ok(_) => Stored::New,
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                fs::read(&path).map_err(at(&path))? == bytes
+                Stored::existing(fs::read(&path).map_err(at(&path))? == bytes)
             }
             Err(error) => return Err(at(&path)(error.error)),
         };
@@ -98,7 +112,7 @@ impl Storage for Folder {
         // must be durable.
         sync(folder)?;
         sync(&self.root)?;
-        Ok(same)
+        Ok(stored)
     }
 
     fn get(&self, name: &str) -> Result<Option<Bytes>, StorageError> {
@@ -118,14 +132,25 @@ impl Storage for Folder {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
-        let path = self.root.join(folder);
-        let entries = match fs::read_dir(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(at(&path))?,
+        let names = self.entries(folder, |entry| Ok(entry.file_name().into_string().ok()))?;
+        Ok(names.into_iter().flatten().collect())
+    }
+
+    fn folders(&self) -> Result<Vec<String>, StorageError> {
+        let folder = |entry: &fs::DirEntry| {
+            let name = entry.file_name().into_string().ok();
+            Ok(name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())))
         };
-        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().into_string().ok());
-        let names: io::Result<Vec<Option<String>>> = entries.map(name).collect();
-        Ok(names.map_err(at(&path))?.into_iter().flatten().collect())
+        Ok(self.entries("", folder)?.into_iter().flatten().collect())
+    }
+
+    fn sizes(&self, folder: &str) -> Result<Vec<u64>, StorageError> {
+        let size = |entry: &fs::DirEntry| match entry.metadata() {
+            // It was deleted meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+            about => Ok(about?.len()),
+        };
+        self.entries(folder, size)
     }
 
     fn remove(&self, name: &str) -> Result<(), StorageError> {
@@ -153,7 +178,7 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
         let storage = Folder::open(folder.path()).unwrap();
         assert_eq!((old.exists(), young.exists()), (false, true));
-        assert!(storage.put("a/b", b"x").unwrap());
+        assert_eq!(storage.put("a/b", b"x").unwrap(), Stored::New);
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 2, "the young one and the folder");
     }

@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// Storage of objects with names `folder/name`, of letters, digits and dashes.
 pub trait Storage: Debug + Send + Sync {
     /// Stores an object. Once this returns, no crash undoes it. An existing object of the same
-    /// name stays; the result is false if its bytes differ.
+    /// name stays.
     ///
     /// # Errors
     /// [`StorageError`].
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError>;
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError>;
 
     /// An object; `None` if it does not exist.
     ///
@@ -47,11 +47,41 @@ pub trait Storage: Debug + Send + Sync {
     /// [`StorageError`].
     fn list(&self, folder: &str) -> Result<Vec<String>, StorageError>;
 
+    /// The names of all folders, in any order.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    fn folders(&self) -> Result<Vec<String>, StorageError>;
+
+    /// The sizes of the objects in a folder, in any order.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    fn sizes(&self, folder: &str) -> Result<Vec<u64>, StorageError>;
+
     /// Deletes an object, if it exists.
     ///
     /// # Errors
     /// [`StorageError`].
     fn remove(&self, name: &str) -> Result<(), StorageError>;
+}
+
+/// What became of an object that was to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is stored now.
+    New,
+    /// It was there.
+    Same,
+    /// There is another of its name, which stays.
+    Other,
+}
+
+impl Stored {
+    /// For an object that was there.
+    fn existing(same: bool) -> Self {
+        if same { Self::Same } else { Self::Other }
+    }
 }
 
 /// Why objects cannot be stored or read.

@@ -6,7 +6,7 @@ import { count, each, list, number, people, plural, range, roughly, sentence, zo
 
 const DRAWN = 60; // windows on a chart
 const KEPT = 20_000; // rows for export
-const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity"]);
+const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity", "members_left_out", "members_refused"]);
 
 export async function begin(main) {
   const [trouble, tabs, body] = [make("div"), make("div", { class: "row", role: "group", "aria-label": "Queries" }), make("div")];

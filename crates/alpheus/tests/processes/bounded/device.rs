@@ -78,7 +78,7 @@ fn send(running: &Running, house: &str, upload: Upload) {
 
 #[test]
 fn absurd_values_cost_their_own_owner_the_window() {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = Running::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     // The first window begins at an anchor, every four seconds.

@@ -51,17 +51,29 @@ fn names_one(row: &Value, begins: &str, why: &str) -> bool {
     status.starts_with(begins) && named.len() == 1 && named.iter().all(is_named)
 }
 
+fn honest(row: &Value) -> bool {
+    opened(row, 3) && row["integrity"] == BOUNDED
+}
+
+fn truth(row: &Value) {
+    assert_eq!((text(row, "sum_reading"), row["count_reading"].as_u64()), ("12", Some(6)));
+}
+
+fn begun(row: &Value) -> u64 {
+    row["window_start"].as_u64().unwrap()
+}
+
+fn after(last: u64) -> impl Fn(&Value) -> bool + Copy {
+    move |row| honest(row) && begun(row) > last
+}
+
 #[test]
 fn a_controller_that_lies_is_named_and_moves_no_row() {
     let (mut running, liar, _trigger) = with_liar();
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();
-    let honest = |row: &Value| opened(row, 3) && row["integrity"] == BOUNDED;
     let first = row_that(&running, "honest row", honest);
-    let truth = |row: &Value| {
-        assert_eq!((text(row, "sum_reading"), row["count_reading"].as_u64()), ("12", Some(6)));
-    };
     truth(&first);
     // Its share is a thousand more than it has committed to.
     liar.tell(Some(Lie::Share));
@@ -76,23 +88,36 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
     row_that(&running, "row that names it again", |row| names_one(row, "", unproven));
     // The service's log has its id, and no other controller's.
     let (id, log) = (id_of_liar(&running), running.service.log());
-    let named = |line: &&str| line.contains("what a controller signed of a bounded window");
+    let named = |line: &&str| line.contains("is named: what it signed of a bounded window");
     let lines: Vec<&str> = log.lines().filter(named).collect();
     assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(&id)), "{id}: {lines:#?}");
+    // It lies, and says nothing when it is asked. That loses windows too, and proves nothing.
+    liar.tell(Some(Lie::Silence));
+    let silent = "is not named, but it did not state its edges in time";
+    let is_silent = |row: &Value| {
+        let status = text(row, "status");
+        status.starts_with(begins) && status.ends_with(silent) && !names_one(row, begins, lied)
+    };
+    let row = row_that(&running, "row that says who was silent", is_silent);
+    let log = running.service.log();
+    let lines = log.lines().filter(|line| line.contains(&id) && line.contains("proves nothing"));
+    assert!(lines.count() > 0, "{id}: {log}");
     // Once it is honest again, rows are the truth again.
     liar.tell(None);
-    let begun = |row: &Value| row["window_start"].as_u64().unwrap();
-    let after = |last: u64| move |row: &Value| honest(row) && begun(row) > last;
     let row = row_that(&running, "honest row after the lies", after(begun(&row)));
     truth(&row);
-    // Crashes of the service and of a controller's host cost windows, and no more.
+    crashes(&mut running, begun(&row));
+}
+
+/// Crashes of the service and of a controller's host cost windows, and no more.
+fn crashes(running: &mut Running, last: u64) {
     let api = running.server.trim_start_matches("https://").to_owned();
     running.service.kill();
     let (address, host) = &mut running.hosts[0];
     host.kill();
     *host = running.place.controller(HOUSES[0], address, &running.server);
     running.service = running.place.server(&api);
-    truth(&row_that(&running, "honest row after a crash", after(begun(&row) + 10_000)));
+    truth(&row_that(running, "honest row after a crash", after(last + 10_000)));
     let rows = running.place.rows_of(&running.server, "Loads");
     rows.iter().filter(|row| opened(row, 3)).for_each(truth);
 }

@@ -3,6 +3,7 @@
 use super::deployment::{HOUSES, Running};
 use super::{Process, bash};
 use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Running {
@@ -18,7 +19,7 @@ impl Running {
                  done",
                 house + 1
             );
-            self.piped_meter(house, &readings, "--time-column at")
+            self.piped_meter(house, &format!("{readings} |"), "--time-column at")
         };
         (0..HOUSES.len()).map(meter).collect()
     }
@@ -44,17 +45,31 @@ impl Running {
 
     /// A house's meter that says its number as it comes, on the clock.
     pub(crate) fn live_meter(&self, house: usize) -> Process {
+        self.live_meter_under(house, "")
+    }
+
+    /// The same under what sets its clock, by the file `device.clock`.
+    pub(crate) fn live_meter_by_clock(&self, house: usize, library: &Path) -> Process {
+        let faked = format!(
+            "env LD_PRELOAD={} FAKETIME_TIMESTAMP_FILE={} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1",
+            library.display(),
+            self.place.path("device.clock").display()
+        );
+        self.live_meter_under(house, &faked)
+    }
+
+    fn live_meter_under(&self, house: usize, wrapper: &str) -> Process {
         let reading = house + 1;
         let readings =
             format!("while echo '{{\"reading\": {reading}, \"alarms\": 1}}'; do sleep 0.4; done");
-        self.piped_meter(house, &readings, "")
+        self.piped_meter(house, &format!("{readings} | {wrapper}"), "")
     }
 
-    /// A house's meter that sends what a script prints.
+    /// A house's meter that sends what a script prints. It ends with a pipe into the program.
     fn piped_meter(&self, house: usize, readings: &str, flags: &str) -> Process {
         let (name, folder) = (HOUSES[house], self.place.path(""));
         let script = format!(
-            "{readings} | alpheus produce --identity pki/meter-{name} --device {name}.device \
+            "{readings} alpheus produce --identity pki/meter-{name} --device {name}.device \
              --state run/meter-{name} --schema schema.yaml --server {} --input - {flags}",
             self.server
         );

@@ -81,7 +81,7 @@ pub(crate) const ROUNDS: &[Round] = &[
         fault: "lost-ledger",
         inject: |clinic| {
             clinic.running.hosts[2].1.kill();
-            fs::remove_file(clinic.running.place.path("run/host-c/fence")).unwrap();
+            fs::remove_file(clinic.running.place.path("run/host-c.fence")).unwrap();
             clinic.start_host(2);
         },
         heal: |clinic| {

@@ -12,7 +12,7 @@ use alpheus_streams::wire::Notice;
 fn erase(house: &mut House, person: &Person, second: u64) -> Erasure {
     let asked = Town::withdrawal(person, true);
     let signed = house.guard().withdraw(at(second), &person.name, &asked).unwrap().unwrap();
-    let key = house.certificate.party.verifying;
+    let key = house.recipient.certificate().party.verifying;
     Erasure::open(&signed, (&house.id, &key), &person.stream).unwrap().into_inner()
 }
 

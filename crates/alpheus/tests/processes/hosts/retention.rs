@@ -8,6 +8,7 @@ use alpheus_stream_runtime::results::{KeptResults, Row};
 use alpheus_streams::controller::guard::LogKeeper;
 use alpheus_streams::server::retention::Retention;
 use alpheus_time::Span;
+use std::time::Duration;
 
 /// Events that the log still holds, and where they start.
 fn held(hall: &Hall) -> (u64, u64) {
@@ -135,7 +136,7 @@ fn tended(town: &mut Town, house: &mut House, limits: (Span, u64), second: u64) 
     house.guard = None;
     let guard = town.wake(house, at(second)).unwrap();
     house.guard = Some(guard.keeping_logs(LogKeeper::new(limits)));
-    house.guard().tend_logs(at(second)).unwrap();
+    house.guard().tend_logs(at(second), Duration::ZERO).unwrap();
 }
 
 #[test]
@@ -171,4 +172,29 @@ fn logs_of_owners_keep_lines_up_to_an_age_and_a_size_and_what_a_restart_needs() 
     assert!(!few.is_empty() && few.len() < many, "{few:?}");
     tended(&mut town, &mut first, (Span::seconds(1), large), 20);
     assert_eq!(log(&mut first, &alice), []);
+}
+
+/// A host's clock that is set years ahead would delete all that its owners may read.
+#[test]
+fn lines_outlive_a_clock_that_is_set_far_ahead() {
+    let mut town = Town::new();
+    let (mut hall, [mut first, mut second], [mut alice, _]) = town.two_houses();
+    sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 6);
+    let all = log(&mut first, &alice);
+    let limits = (Span::seconds(400 * 86_400), 1 << 30);
+    let years = 800 * 86_400;
+    // The clock is wrong at the first start that knows of this: the log itself knows better.
+    tended(&mut town, &mut first, limits, 7 + years);
+    assert_eq!(log(&mut first, &alice), all);
+    tended(&mut town, &mut first, limits, 7);
+    assert_eq!(log(&mut first, &alice), all);
+    // It is set while the host runs, and the host starts again under it.
+    let hour = Duration::from_secs(3600);
+    first.guard().tend_logs(at(3607 + years), hour).unwrap();
+    assert_eq!(log(&mut first, &alice), all);
+    tended(&mut town, &mut first, limits, 3608 + years);
+    assert_eq!(log(&mut first, &alice), all);
+    // It has shown so for a day.
+    first.guard().tend_logs(at(3608 + years + 86_400), 24 * hour).unwrap();
+    assert!(log(&mut first, &alice).len() < all.len());
 }

@@ -7,7 +7,7 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{
-    Certificate, Deployment, Party, Role, Subject, fingerprint,
+    Certificate, Deployment, Party, Recipient, Role, Subject, fingerprint,
 };
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
@@ -90,7 +90,7 @@ pub(crate) struct House {
     pub(crate) name: String,
     pub(crate) disk: Machine,
     pub(crate) id: ControllerId,
-    pub(crate) certificate: Certificate,
+    pub(crate) recipient: Recipient,
     pub(crate) guard: Option<Guard>,
 }
 
@@ -210,7 +210,8 @@ impl Town {
         );
         let secrets = keys.unwrap().new_identity(name, &mut self.rng).unwrap();
         let signed = secrets.request(name).certify(Subject([0; 16]), &self.authority);
-        let certificate = self.deployment.controller(&signed).unwrap().into_inner();
+        let key = secrets.hybrid().clone();
+        let recipient = Recipient::new(self.deployment.controller(&signed).unwrap(), key).unwrap();
         let identity = secrets.certified(&signed, &self.deployment).unwrap();
         let mut fence = ControllerFences::load(&self.folder.path().join(name)).unwrap();
         let own = (name, &signed);
@@ -218,7 +219,7 @@ impl Town {
             .unwrap();
         drop(store);
         let id = fingerprint(&self.deployment.controller(&signed).unwrap());
-        let mut house = House { name: name.to_owned(), disk, id, certificate, guard: None };
+        let mut house = House { name: name.to_owned(), disk, id, recipient, guard: None };
         house.guard = Some(self.wake(&house, EPOCH).unwrap());
         house
     }
@@ -302,8 +303,9 @@ impl Town {
         let owner = person.identity.certified.id();
         let purpose = Purpose { stream: person.stream, schema: self.schema.id(), owner };
         let master = MasterSecret::new(Secret::from_bytes(person.secret));
+        let authority = self.deployment.authority();
         Handover {
-            sealed: purpose.seal(&house.certificate, &master, &mut self.rng).unwrap(),
+            sealed: purpose.seal(authority, &house.recipient, &master, &mut self.rng).unwrap(),
             annotation: self.annotation(person, 1, self.policy()),
             owner: person.certificate(),
             placement: self.placement(person, 1, house.id, &format!("device-of-{}", person.name)),

@@ -2,7 +2,7 @@
 
 use crate::table::crashes::sum;
 use crate::table::recover::said;
-use crate::table::world::{SCHEMA, World, cars};
+use crate::table::world::{SCHEMA, Storage, World, cars, total};
 use alpheus_table_service::state::TableState;
 use alpheus_verifiable_table::label::{Column, Kind};
 use alpheus_verifiable_table::messages::{MAX_REQUEST_BLOCKS, Request, Run, Weights};
@@ -91,4 +91,26 @@ fn a_very_wide_table_is_copied_and_its_ranges_are_summed() {
     );
     assert_eq!(sum(&world), (0..16_384).map(cars).sum::<u64>().to_string());
     assert_eq!(said(&world, "verify").0, Some(0));
+}
+
+/// An owner at its limit is refused with the numbers; nothing of its file is lost, and once there is
+/// room it goes on. Blocks that are there already need none.
+#[test]
+fn an_owner_stores_no_more_than_the_server_allows() {
+    let quota = |bytes: u64| vec![("ALPHEUS_TABLE__QUOTA_BYTES", bytes.to_string())];
+    let storage = Storage { state: "tables".to_owned(), environment: quota(700_000) };
+    let mut world = World::over(SCHEMA, storage);
+    world.write_rows("first.csv", 0, 8192);
+    world.done("append first.csv");
+    world.write_rows("second.csv", 8192, 10 * 8192);
+    let (code, full) = said(&world, "append second.csv");
+    assert!(code == Some(3) && full.contains("of 700000 bytes here"), "{code:?}: {full}");
+    assert!(full.contains("table.quota-bytes"), "{full}");
+    let (_, again) = said(&world, "append second.csv");
+    assert!(again.contains("of 700000 bytes here"), "{again}");
+    world.server.kill();
+    world.storage.environment = quota(100_000_000);
+    world.restart_server();
+    world.done("append second.csv");
+    assert_eq!(sum(&world), total(11 * 8192));
 }

@@ -34,7 +34,7 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
     pub(crate) server: Process,
     pub(crate) url: String,
-    storage: Storage,
+    pub(crate) storage: Storage,
 }
 
 /// Where the server keeps blocks, and what its environment says of that.
@@ -100,7 +100,7 @@ impl World {
     ) -> (Trigger, String) {
         let identity = IdentityFolder::open(&self.path("pki/service"), Role::Server).unwrap();
         let tables = Tables::open(&self.path("tables")).unwrap();
-        serving::serve(&identity.tls(), layered(router(Api::new(tables))))
+        serving::serve(&identity.tls(), layered(router(Api::new(tables, u64::MAX))))
     }
 
     /// Starts a command that stores more blocks than so many, and kills it after those. Its server

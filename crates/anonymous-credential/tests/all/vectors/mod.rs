@@ -22,36 +22,13 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_test_support::vectors::ScriptedRng;
 use alpheus_time::{Span, Timestamp};
 use json::{array, bad, bytes, cases, from_hex, number, small, text};
-use rand_core::{TryCryptoRng, TryRng};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 type Ledger = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// The script's randomness, which must be used up exactly.
-struct ScriptedRng(Vec<u8>);
-
-impl TryRng for ScriptedRng {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        out.copy_from_slice(&self.0.drain(..out.len()).collect::<Vec<u8>>());
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for ScriptedRng {}
 
 fn scripted<T>(case: &Value, field: &str, run: impl FnOnce(&mut ScriptedRng) -> T) -> T {
     let mut rng = ScriptedRng(bytes(case, field));

@@ -24,9 +24,10 @@ fn placement(evil: &Evil, at: Timestamp) -> Signed<Placement> {
 /// The first stream leaves the first controller for the second one.
 fn leave(evil: &mut Evil, placement: &Signed<Placement>, now: Timestamp) -> Signed<HandedOver> {
     let stream = evil.world.plan.streams[0].stream;
-    let (owner, to) = (owner(stream), evil.world.seats[1].1.clone());
+    let (owner, certificate) = (owner(stream), evil.world.seats[1].1.clone());
+    let to = (&certificate, evil.controllers[1].hybrid().clone());
     let rng = &mut evil.world.rng;
-    let step = evil.controllers[0].move_away(placement, &owner, &to, now, rng).unwrap();
+    let step = evil.controllers[0].move_away(placement, &owner, to, now, rng).unwrap();
     let handed = step.commit(&mut evil.store).unwrap().pop().unwrap();
     evil.controllers[0].note_fenced();
     handed

@@ -163,26 +163,30 @@ impl Net {
 
     /// All controllers crash and are restored from the store.
     pub fn restore_controllers(&mut self, now: Timestamp, with_fence: bool) {
+        (0..self.world.setup.controllers)
+            .for_each(|at| self.restore_controller(at, now, with_fence));
+    }
+
+    /// One controller crashes and is restored from the store.
+    pub fn restore_controller(&mut self, position: u32, now: Timestamp, with_fence: bool) {
         let world = &self.world;
         let host = HostRecords::read(self.store.values(Scope::Host), &world.deployment).unwrap();
-        for position in 0..world.setup.controllers {
-            let old = &self.controllers[position as usize];
-            let (id, fence) = (old.id(), old.fence());
-            let (mut controller, step) = Controller::restore(
-                world.identity(position),
-                world.deployment.clone(),
-                world.held(position),
-                &host,
-                self.store.values(Scope::Controller(id)),
-                now,
-                start(with_fence.then_some(fence)),
-            )
-            .unwrap();
-            step.commit(&mut self.store).unwrap();
-            controller.note_fenced();
-            controller.draw_keys_from(other_keys());
-            self.controllers[position as usize] = controller;
-        }
+        let old = &self.controllers[position as usize];
+        let (id, fence) = (old.id(), old.fence());
+        let (mut controller, step) = Controller::restore(
+            world.identity(position),
+            world.deployment.clone(),
+            world.held(position),
+            &host,
+            self.store.values(Scope::Controller(id)),
+            now,
+            start(with_fence.then_some(fence)),
+        )
+        .unwrap();
+        step.commit(&mut self.store).unwrap();
+        controller.note_fenced();
+        controller.draw_keys_from(other_keys());
+        self.controllers[position as usize] = controller;
     }
 
     /// The service crashes and is restored from its store.
@@ -200,6 +204,23 @@ impl Net {
     pub fn timeout(&mut self, now: Timestamp) {
         let step = self.coordinator.poll(now, &self.world);
         self.run(now, step);
+    }
+
+    /// What a controller may have said at another time reaches the service again, from anyone.
+    pub fn replay(&mut self, now: Timestamp, (from, said): &(u32, ControllerMessage)) {
+        let message = self.coordinator.verify(said, *from).unwrap();
+        if let Ok(step) = self.coordinator.handle(&message, now, &self.world) {
+            self.run(now, step);
+        }
+    }
+
+    /// A request of the service, which it may not be asked by its own rules, reaches a controller.
+    pub fn ask(&mut self, now: Timestamp, to: u32, request: &ServiceMessage) {
+        let heard = self.inbox.open(request).unwrap();
+        let step = self.controllers[to as usize].handle(&heard, now);
+        let said = step.commit(&mut self.store).unwrap();
+        self.controllers[to as usize].note_fenced();
+        self.heard.extend(said.into_iter().map(|answer| (to, answer)));
     }
 
     pub fn run(&mut self, now: Timestamp, step: Step<Vec<Output>>) {
@@ -244,7 +265,7 @@ impl Net {
                     queue.extend((0..self.world.setup.controllers).map(|to| (to, message.clone())));
                 }
                 Output::Answered { .. } => {}
-                Output::Outcome(outcome) => self.outcomes.push(outcome),
+                Output::Outcome(outcome) => self.outcomes.push(*outcome),
                 Output::ToAdder(given) => {
                     self.adder
                         .iter_mut()

@@ -1,6 +1,8 @@
 //! What a malicious service may announce, and why it is refused.
 
 use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -212,9 +214,19 @@ fn one_certificate_is_one_owner() {
     let agreement = Some(AgreementPublic([9; 32]));
     let more = Party { agreement, ..party(1) }.certify(Subject([1; 16]), &world.authority);
     assert_eq!(opened(&more).err(), Some(CertificateError::KeysOfRole));
-    let fewer = Party { role: Role::Controller, ..party(1) };
-    let fewer = fewer.certify(Subject([1; 16]), &world.authority);
-    assert_eq!(world.deployment.controller(&fewer).err(), Some(CertificateError::KeysOfRole));
+    let as_controller = |party| {
+        let party = Party { role: Role::Controller, ..party };
+        world.deployment.controller(&party.certify(Subject([1; 16]), &world.authority)).err()
+    };
+    let hybrid = Some(Digest([3; 32]));
+    let fewer = as_controller(Party { hybrid, ..party(1) });
+    assert_eq!(fewer, Some(CertificateError::KeysOfRole));
+    // As before there were hybrid keys: what is sealed would rest on X25519 alone.
+    let sealing = Some(SealingPublic([9; 32]));
+    let classical = as_controller(Party { agreement, sealing, ..party(1) });
+    assert_eq!(classical, Some(CertificateError::NoHybrid));
+    let both = as_controller(Party { agreement, sealing, hybrid, ..party(1) });
+    assert_eq!(both, Some(CertificateError::KeysOfRole));
     // The id is bound to the deployment: elsewhere the same subject is somebody else.
     let elsewhere = Party::signing(Role::Service, "service", key(102).verifying_key());
     let elsewhere = elsewhere.certify(SUBJECT, &key(77));

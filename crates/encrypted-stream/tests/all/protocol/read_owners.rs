@@ -38,8 +38,14 @@ fn grant_to(net: &mut Net, to: &Signed<Certificate>, days: Option<Days>, now: Ti
 /// The reader fetches the keys of all granted days that are over.
 fn fetch(net: &mut Net, now: Timestamp) {
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
-    let handed = net.controllers[0].hand_out(&stream_id(0), &sealed::id(), now, &mut rng);
-    assert_eq!(handed.unwrap().commit(&mut net.store).unwrap().len(), 1);
+    let handed = net.controllers[0].hand_out(
+        &stream_id(0),
+        (&sealed::id(), &sealed::hybrid()),
+        now,
+        &mut rng,
+    );
+    let Days { first, last } = handed.unwrap().commit(&mut net.store).unwrap().days;
+    assert_eq!(first, last);
 }
 
 fn days(first: u64, last: u64) -> Option<Days> {

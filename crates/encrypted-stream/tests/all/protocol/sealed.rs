@@ -3,6 +3,7 @@
 
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Party, consumer_id};
@@ -39,6 +40,11 @@ pub fn certificate() -> Signed<Certificate> {
 /// One that the same consumer had before.
 pub fn earlier_certificate() -> Signed<Certificate> {
     secrets(76).request("tests").certify(SUBJECT, &key(101))
+}
+
+/// The key that it names.
+pub fn hybrid() -> HybridPublic {
+    secrets(77).hybrid().clone()
 }
 
 /// Its id.

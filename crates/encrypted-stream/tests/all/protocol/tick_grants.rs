@@ -1,7 +1,7 @@
 //! Raw access to a stream with one frame a tick: ticks of the granted days, and of no other.
 
 use alpheus_encrypted_stream::error::RawReadError;
-use alpheus_encrypted_stream::grant::{HandedDay, RawReader};
+use alpheus_encrypted_stream::grant::{HandedDays, RawReader};
 use alpheus_encrypted_stream::producer::{EventVector, Start, TickProducer, TickSession};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_time::Timestamp;
@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::devices;
 use crate::protocol::evil::Evil;
-use crate::protocol::grants::{DAY, FIRST, days, fetch, reader, say};
+use crate::protocol::grants::{self, DAY, FIRST, days, fetch, reader, say};
 use crate::protocol::world::{Setup, master, stream_id};
 
 /// Microseconds after the start of a day number.
@@ -73,10 +73,8 @@ fn read(evil: &Evil, keys: &RawReader, frames: &[Vec<u8>]) -> (Vec<u64>, usize) 
     (sums, without)
 }
 
-fn opened(evil: &Evil, seed: u8, keys: &[HandedDay]) -> RawReader {
-    let (schema, words) = (evil.world.schema.id(), evil.world.layout.words);
-    let (reader, _) = reader(evil, seed, "doctor");
-    RawReader::new(&reader, (stream_id(0), schema, words), keys).unwrap()
+fn opened(evil: &Evil, seed: u8, keys: &HandedDays) -> RawReader {
+    grants::opened(evil, &reader(evil, seed, "doctor").0, 0, keys).unwrap()
 }
 
 #[test]

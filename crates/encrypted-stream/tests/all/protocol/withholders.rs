@@ -130,6 +130,7 @@ fn no_strategy_ruins_more_than_a_few_of_a_hundred_windows() {
                     unopened: unopened.copied().collect(),
                     opening_set: Some(RosterSet::full(3)),
                     faults: vec![],
+                    silent: vec![],
                 };
                 withholders.note(&world.plan, &outcome);
             }
@@ -163,6 +164,7 @@ fn ruined_days(hour: u64, patient: u64) -> (u64, u64) {
                 unopened: world.plan.roster[1..].iter().take(usize::from(lacks)).copied().collect(),
                 opening_set: (!lacks).then(|| RosterSet::full(3)),
                 faults: vec![],
+                silent: vec![],
             };
             withholders.note(&world.plan, &outcome);
         }
@@ -181,6 +183,7 @@ fn who_uses_up_the_sets_of_a_day_is_left_out_of_the_first_windows_of_days() {
 }
 
 const OPENED: Opened = Opened {
+    left_out: 0,
     outputs: Vec::new(),
     sealed: None,
     population: 0,

@@ -114,6 +114,12 @@ fn an_opening_needs_a_known_device_and_a_known_ingest_key() {
     assert_eq!(unknown, refused(AuthenticityError::UnknownDevice));
     let unknown = open(|secrets| secrets.ingest = Digest([9; 32]));
     assert_eq!(unknown, refused(AuthenticityError::UnknownIngestKey));
+    // A device that hears of an unknown key opens another session, so that needs the device's signature.
+    let forged = open(|secrets| {
+        secrets.ingest = Digest([9; 32]);
+        secrets.device = SigningKey::from_seed(&Secret::from_bytes([77; 32]));
+    });
+    assert_eq!(forged, refused(AuthenticityError::BadSignature));
     let other = open(|secrets| {
         secrets.ingest_key = SealingKey::from_seed(&Secret::from_bytes([2; 32])).public();
     });

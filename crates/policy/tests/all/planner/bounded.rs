@@ -72,6 +72,8 @@ fn a_bounded_query_explains_bounds_and_costs() {
         // Two sides of the count and two of the relation, of 32 bits.
         "about 9 ms at its controller, 0.17 ms at each controller that checks them, and 704 bytes",
         "for 12 owners they take 9 kB per window",
+        "One that lied and answers is named",
+        "One that does not answer is not named, since that proves nothing",
         "verified: each row is signed by up to 12 controllers, each of which could change it by its owners' bounds",
     ] {
         assert!(said.contains(part), "{part}: {said}");

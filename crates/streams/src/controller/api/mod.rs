@@ -3,7 +3,7 @@
 //!
 //! | request | does |
 //! | --- | --- |
-//! | `GET /v1/controllers` | the certificates to seal secrets for |
+//! | `GET /v1/controllers` | the certificates and keys to seal secrets for |
 //! | `GET /v1/schema` | the schema of the streams here |
 //! | `POST /v1/streams` | hands over a stream, with the first choice |
 //! | `GET /v1/streams` | the owner's streams |
@@ -17,7 +17,10 @@
 
 use super::guard::{Guard, GuardError};
 use crate::deployment::to_hex;
-use crate::wire::{Choice, GrantRequest, Handover, KeysRequest, StreamView, WithdrawalRequest};
+use crate::wire::{
+    Choice, ControllerView, GrantRequest, Handover, KeysRequest, StreamView, WithdrawalRequest,
+};
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_encrypted_stream::error::GrantError;
 use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_node::clock;
@@ -34,6 +37,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use data_encoding::HEXLOWER;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Maximum body of a request: one choice.
@@ -99,8 +103,12 @@ impl From<GuardError> for ApiError {
     }
 }
 
-async fn controllers(State(api): State<Api>) -> Result<Json<Vec<String>>, ApiError> {
-    Ok(Json(api.act(|guard| Ok(guard.certificates().iter().map(to_hex).collect())).await?))
+async fn controllers(State(api): State<Api>) -> Result<Json<Vec<ControllerView>>, ApiError> {
+    let view = |(certificate, key): &(_, HybridPublic)| ControllerView {
+        certificate: to_hex(certificate),
+        key: HEXLOWER.encode(key.as_bytes()),
+    };
+    Ok(Json(api.act(move |guard| Ok(guard.recipients().iter().map(view).collect())).await?))
 }
 
 async fn schema_of(State(api): State<Api>) -> Json<Schema> {

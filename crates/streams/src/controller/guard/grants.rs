@@ -42,7 +42,7 @@ impl Guard {
         reader_name: &str,
         asked: &KeysRequest,
     ) -> Result<KeysResponse, GuardError> {
-        let KeysRequest { stream, certificate } = asked;
+        let KeysRequest { stream, certificate, key } = asked;
         let certified = self.deployment.consumer(certificate);
         let certified = certified.map_err(|_| GrantError::Certificate)?;
         if self.revoked.has(&certificate.digest()) {
@@ -57,11 +57,14 @@ impl Guard {
         let controller = known.controller;
         let rng = &mut self.rng;
         let acted = self.host.answer_of(&controller, Batch::new(), |controller| {
-            controller.hand_out(stream, &reader, now, rng)
+            controller.hand_out(stream, (&reader, key), now, rng)
         });
         let keys = acted.ok_or(GuardError::OtherController)???;
         let own = self.host.controller(&controller).and_then(|own| own.grant_for(stream, &reader));
         let (signed, owner) = own.ok_or(GrantError::NotGranted)?;
-        Ok(KeysResponse { signed: signed.clone(), owner: owner.certificate().clone(), keys })
+        let (signed, owner) = (signed.clone(), owner.certificate().clone());
+        let known = self.certificates.get(&controller);
+        let controller = known.ok_or(GuardError::OtherController)?.clone();
+        Ok(KeysResponse { signed, owner, controller, keys })
     }
 }

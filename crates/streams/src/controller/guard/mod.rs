@@ -2,6 +2,7 @@
 //! [`owners`]: the requests of owners. [`log_keeper`]: how much of their logs is kept.
 
 mod grants;
+mod log_clock;
 mod log_keeper;
 mod owners;
 mod view;
@@ -13,6 +14,7 @@ use crate::controller::keystore::{KeyStore, KeyStoreError, StreamKey};
 use crate::controller::notices::Notices;
 use crate::controller::outgoing::{Outgoing, OutgoingBatch};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
@@ -237,7 +239,7 @@ impl Guard {
             controllers.push((controller, step));
         }
         let known = controllers.iter().flat_map(|(own, _)| own.known_plans().copied()).collect();
-        self.host.delete(host.forget_lists(&known))?;
+        self.host.delete(host.forget_plans(&known))?;
         self.host.take(controllers)?;
         self.finish_erasures(now, destroyed)
     }
@@ -283,6 +285,14 @@ impl Guard {
     #[must_use]
     pub fn certificates(&self) -> Vec<Signed<Certificate>> {
         self.certificates.values().cloned().collect()
+    }
+
+    /// The controllers' certificates, each with the key that it names.
+    #[must_use]
+    pub fn recipients(&self) -> Vec<(Signed<Certificate>, HybridPublic)> {
+        let key = |id| self.host.controller(id).map(|own| own.hybrid().clone());
+        let each = self.certificates.iter();
+        each.filter_map(|(id, certificate)| Some((certificate.clone(), key(id)?))).collect()
     }
 
     /// Tells the controllers which certificates are revoked, if that has changed. What they said

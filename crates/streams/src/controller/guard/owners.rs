@@ -3,7 +3,7 @@
 use super::{Guard, GuardError, GuardedStream};
 use crate::controller::keystore::StreamKey;
 use crate::wire::{Choice, Handover, Notice, Registration, WithdrawalRequest};
-use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::hybrid::HybridSealed;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, CertifiedOwner};
@@ -105,7 +105,7 @@ impl Guard {
     fn opened(
         &self,
         controller: &ControllerId,
-        sealed: &Sealed,
+        sealed: &HybridSealed,
         purpose: &Purpose,
     ) -> Result<MasterSecret, GuardError> {
         let controller = self.host.controller(controller);

@@ -153,8 +153,15 @@ fn is_of(row: &Row, sum: &SealedSum, announced: &AnnouncedPlan) -> Result<(), Re
 }
 
 /// What a row has beside its columns and its group.
-const BESIDE: [&str; 5] =
-    ["windows", "noise", "mostly_noise", "streams_without_report", "integrity"];
+const BESIDE: [&str; 7] = [
+    "windows",
+    "noise",
+    "mostly_noise",
+    "streams_without_report",
+    "integrity",
+    "members_left_out",
+    "members_refused",
+];
 
 /// Takes its columns from a row. Without a note nobody knows which names are its group's; those with a
 /// value that `may_be_group` stay then.

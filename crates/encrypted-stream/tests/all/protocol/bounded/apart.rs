@@ -3,7 +3,7 @@
 use alpheus_bounded_influence::check::FaultError;
 use alpheus_crypto::group::PublicScalar;
 use alpheus_encrypted_stream::coordinator::MemberFaultError;
-use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
+use alpheus_encrypted_stream::error::{MessageError, ReleaseError, UncheckedProofsError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_time::{Span, Timestamp};
 
@@ -44,11 +44,14 @@ fn windows_wait_for_checks_and_open() {
         net.sent.iter().filter(set).count()
     };
     assert_eq!((sets(&net), net.outcomes.len()), (0, 0), "contributions are not checked yet");
-    // However long it takes, there is one check, and the window does not fail.
-    net.timeout(later(3600));
-    assert_eq!(check(&mut net, later(3600)), 1);
+    // Longer than it waits for tokens, there is one check, and the window does not fail. Nothing is due
+    // that would keep the service busy meanwhile.
+    net.timeout(later(500));
+    assert!(net.coordinator.deadline() > Some(later(500)));
+    assert_eq!(check(&mut net, later(500)), 1);
     assert_eq!((sets(&net), net.outcomes.len()), (5, 0), "openings are not checked yet");
-    assert_eq!(check(&mut net, later(3600)), 1);
+    net.timeout(later(1_000));
+    assert_eq!(check(&mut net, later(1_000)), 1);
     assert_eq!(opened(&net).1, truth(0..5, 0));
     assert!(net.coordinator.take_checks().is_empty() && net.dropped.is_empty());
 }
@@ -121,4 +124,70 @@ fn a_check_of_a_plan_that_has_ended_is_for_nothing() {
         net.run(later(2), step);
     }
     assert_eq!(net.outcomes.len(), 1);
+}
+
+/// A check that does not end costs its window a result, and names nobody. What it finds later is for nothing.
+#[test]
+fn a_check_that_does_not_end_fails_its_window_with_a_reason() {
+    for openings in [false, true] {
+        let mut net = apart(five());
+        net.close(0);
+        let begun = if openings { check(&mut net, later(100)).min(1) as u64 * 100 } else { 0 };
+        let checks = net.coordinator.take_checks();
+        assert!(checks[0].is_wanted() && checks[0].proofs() == 5);
+        net.timeout(later(begun + 599));
+        assert!(net.outcomes.is_empty());
+        net.timeout(later(begun + 600));
+        let late = ReleaseError::Unchecked(UncheckedProofsError::Late);
+        assert_eq!(last(&net).result, Err(late), "openings: {openings}");
+        assert!(named(&net).is_empty() && last(&net).unopened.is_empty());
+        assert!(!checks[0].is_wanted(), "nobody needs to do it any more");
+        for check in checks {
+            let step = net.coordinator.handle_checked(later(900), check.run(), &net.world);
+            net.run(later(900), step);
+        }
+        assert_eq!(net.outcomes.len(), 1);
+        opens_next(net);
+    }
+}
+
+/// The window after this one opens with all.
+fn opens_next(mut net: Net) {
+    net.close(1);
+    assert_eq!((check(&mut net, after(1)), check(&mut net, after(1))), (1, 1));
+    assert_eq!(opened(&net).1, truth(0..5, 1));
+}
+
+/// A check that is not done, or breaks off, costs its window a result, with the reason.
+#[test]
+fn a_check_that_is_not_done_fails_its_window_with_the_reason() {
+    for why in [UncheckedProofsError::QueueFull, UncheckedProofsError::Broken] {
+        for openings in [false, true] {
+            let mut net = apart(five());
+            net.close(0);
+            if openings {
+                assert_eq!(check(&mut net, later(1)), 1);
+            }
+            let checks = net.coordinator.take_checks();
+            let step =
+                net.coordinator.handle_checked(later(2), checks[0].unchecked(why), &net.world);
+            net.run(later(2), step);
+            assert_eq!(last(&net).result, Err(ReleaseError::Unchecked(why)));
+            assert!(named(&net).is_empty() && last(&net).unopened.is_empty());
+            opens_next(net);
+        }
+    }
+}
+
+/// What became of a check of before a restart says nothing of the same window.
+#[test]
+fn a_check_that_was_not_asked_for_changes_nothing() {
+    let mut net = apart(five());
+    net.close(0);
+    let first = net.coordinator.take_checks();
+    net.restart_service(later(1));
+    let old = first[0].unchecked(UncheckedProofsError::Broken);
+    let step = net.coordinator.handle_checked(later(2), old, &net.world);
+    net.run(later(2), step);
+    assert_eq!(opened(&net).1, truth(0..5, 0));
 }

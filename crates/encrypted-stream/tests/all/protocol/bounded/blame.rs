@@ -6,12 +6,12 @@ use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::coordinator::MemberFaultError;
-use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
+use alpheus_encrypted_stream::coordinator::{MemberFaultError, UnstatedEdgesError};
+use alpheus_encrypted_stream::error::{MessageError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement, ServiceMessage};
 use alpheus_time::Span;
 
-use super::{both, five, last, liar, lies_in_contribution, named, net, opened, truth};
+use super::{both, five, last, liar, lies_in_contribution, named, net, opened, silent, truth};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Lies, Net};
 use crate::protocol::world::{Setup, after};
@@ -121,9 +121,28 @@ fn who_does_not_state_its_edges_is_left_out() {
     net.timeout(after(0).plus(Span::seconds(1)));
     net.timeout(after(0).plus(Span::seconds(3)));
     assert_eq!(last(&net).result, Err(ReleaseError::NotTheRow));
-    assert_eq!(named(&net), [(LIAR, MemberFaultError::Silent)]);
+    assert_eq!((named(&net), silent(&net)), (vec![], vec![(LIAR, UnstatedEdgesError::NoAnswer)]));
+    assert_eq!(last(&net).unopened, [net.world.plan.roster[LIAR as usize]]);
     net.close(1);
     assert_eq!(opened(&net).1, truth([0, 1, 3, 4], 1));
+}
+
+/// An honest member that was restarted cannot state its edges any more. It says so, it is not waited for,
+/// and it is named nowhere; the liar is.
+#[test]
+fn a_restarted_member_is_silent_and_not_named() {
+    let mut net = net(five());
+    net.lies = skewed(&net);
+    net.lost = |to, message| to == 4 && matches!(message, ServiceMessage::EdgeRequest(_));
+    net.close(0);
+    assert!(net.outcomes.is_empty(), "the fifth is waited for");
+    net.restore_controller(4, after(0).plus(Span::seconds(1)), true);
+    net.lost = |_, _| false;
+    net.timeout(after(0).plus(Span::seconds(1)));
+    assert_eq!(last(&net).result, Err(ReleaseError::NotTheRow));
+    assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Unbalanced))]);
+    let gone = UnstatedEdgesError::Refused(WindowRefusalError::KeysGone);
+    assert_eq!(silent(&net), [(4, gone)]);
 }
 
 #[test]

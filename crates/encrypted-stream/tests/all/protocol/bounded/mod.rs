@@ -14,7 +14,9 @@ use std::cell::RefCell;
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::checker_of;
-use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, Outcome};
+use alpheus_encrypted_stream::coordinator::{
+    MemberFaultError, Opened, Outcome, UnstatedEdgesError,
+};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
 use alpheus_encrypted_stream::producer::EventVector;
@@ -173,6 +175,12 @@ pub fn opened(net: &Net) -> (&Opened, Vec<i128>) {
 pub fn named(net: &Net) -> Vec<(u32, MemberFaultError)> {
     let position = |id| net.world.announced.position(id).unwrap();
     last(net).faults.iter().map(|(id, why)| (position(id), *why)).collect()
+}
+
+/// Who has not stated its edges in the last window, and why.
+pub fn silent(net: &Net) -> Vec<(u32, UnstatedEdgesError)> {
+    let position = |id| net.world.announced.position(id).unwrap();
+    last(net).silent.iter().map(|(id, why)| (position(id), *why)).collect()
 }
 
 /// A member that changes what it sends, and signs that.

@@ -2,11 +2,13 @@
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, EdgeRequest, EdgeStatement, ServiceMessage, Strike,
 };
+use alpheus_policy::ids::StreamId;
 
-use super::{values, world};
+use super::{Reading, values, world};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::world::{Setup, after};
@@ -154,4 +156,49 @@ fn a_member_whose_edges_are_all_struck_gives_nothing() {
     let draft = evil.gather_at(1);
     let message = with_strikes(&evil, &draft, 0, strikes);
     assert_eq!(evil.ask(0, after(9), &message), Err(WindowRefusalError::NoNeighbours));
+}
+
+/// What the owners' log of a controller says of windows out of bounds: their streams.
+fn said_out_of_bounds(evil: &Evil, p: usize) -> Vec<Vec<StreamId>> {
+    let values = evil.store.values(Scope::Controller(evil.controllers[p].id()));
+    let line = |value| match StampedRecord::read(value).unwrap().record {
+        Record::Log(LogLine { streams, event: LogEvent::OutOfBounds { .. }, .. }) => Some(streams),
+        _ => None,
+    };
+    values.into_iter().filter_map(line).collect()
+}
+
+/// A presence says that an owner is out of bounds, and a later one of the same window that it is not: then its
+/// log must not go on saying it. The same if the controller was restarted in between.
+#[test]
+fn a_line_that_is_no_longer_true_is_taken_back() {
+    for restarts in [false, true] {
+        let setup = Setup { streams_each: 2, one_owner: true, ..Setup::new(3) };
+        let sent = |stream, number| match stream {
+            1 => vec![Reading::Value(1); 7],
+            _ => values(stream, number),
+        };
+        let mut evil = Evil::unannounced_in(world(setup, sent));
+        evil.accept();
+        let own = evil.streams(0);
+        let both: Vec<StreamId> = own
+            .iter()
+            .map(|stream| evil.world.plan.streams[stream.position as usize].stream)
+            .collect();
+        assert_eq!(evil.presence(0, own.clone()).1.owners, 0, "all of its events are too many");
+        assert_eq!(said_out_of_bounds(&evil, 0), std::slice::from_ref(&both));
+        if restarts {
+            evil.start_again(after(0));
+        }
+        let fitting = evil.presence(0, own[..1].to_vec()).1;
+        assert_eq!((fitting.owners, fitting.excluded.len()), (1, 0));
+        assert!(said_out_of_bounds(&evil, 0).is_empty(), "restarts: {restarts}");
+        // The other stream alone is out of bounds, which is another line.
+        assert_eq!(evil.presence(0, own[1..].to_vec()).1.owners, 0);
+        assert_eq!(said_out_of_bounds(&evil, 0), [both[1..].to_vec()]);
+        // What the ledger holds now is what a restart finds.
+        evil.start_again(after(0));
+        assert_eq!(evil.presence(0, own).1.owners, 0);
+        assert_eq!(said_out_of_bounds(&evil, 0), [both]);
+    }
 }

@@ -223,7 +223,7 @@ impl Epochs {
                         ((0..all).collect(), message)
                     }
                     Output::Outcome(ended) => {
-                        *outcome = Some(ended);
+                        *outcome = Some(*ended);
                         continue;
                     }
                     Output::Answered { .. } | Output::ToAdder(_) => continue,

@@ -3,7 +3,7 @@
 
 use alpheus_encrypted_stream::annotation::{Moved, Placement};
 use alpheus_encrypted_stream::controller::Luggage;
-use alpheus_encrypted_stream::error::MoveError;
+use alpheus_encrypted_stream::error::{CertificateError, MoveError};
 use alpheus_encrypted_stream::handover::{HandedOver, Purpose};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -43,10 +43,11 @@ impl Epochs {
         placement: &Signed<Placement>,
         now: Timestamp,
     ) -> Result<Signed<HandedOver>, MoveError> {
-        let to = self.world.seats[to].1.clone();
+        let (certificate, key) = (self.world.seats[to].1.clone(), self.controllers[to].hybrid());
+        let to = (&certificate, key.clone());
         let (owner, mut rng) =
             (owner(self.moving()), ChaCha20Rng::from_seed([version(placement); 32]));
-        let step = self.controllers[from].move_away(placement, &owner, &to, now, &mut rng)?;
+        let step = self.controllers[from].move_away(placement, &owner, to, now, &mut rng)?;
         let handed = step.commit(&mut self.store).unwrap().pop().unwrap();
         self.controllers[from].note_fenced();
         Ok(handed)
@@ -222,10 +223,17 @@ fn what_is_handed_over_holds_for_one_move_and_one_controller() {
     // A placement that another owner signs moves nothing.
     let stranger = certified(&owner_key(epochs.all.streams[0].stream));
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
-    let to = epochs.world.seats[1].1.clone();
+    let certificate = epochs.world.seats[1].1.clone();
+    let to = (&certificate, epochs.controllers[1].hybrid().clone());
     let moved =
-        epochs.controllers[2].move_away(&placement, &stranger, &to, Timestamp(EPOCH), &mut rng);
+        epochs.controllers[2].move_away(&placement, &stranger, to, Timestamp(EPOCH), &mut rng);
     assert_eq!(moved.map(drop).err(), Some(MoveError::NotTheOwners));
+    // Nothing is sealed for a key that the next controller's certificate does not name.
+    let other = (&certificate, epochs.controllers[3].hybrid().clone());
+    let mine = owner(epochs.moving());
+    let moved =
+        epochs.controllers[2].move_away(&placement, &mine, other, Timestamp(EPOCH), &mut rng);
+    assert_eq!(moved.map(drop).err(), Some(CertificateError::OtherHybrid.into()));
     epochs.arrive((2, 1), &placement, &handed, Timestamp(EPOCH)).unwrap();
 }
 

@@ -194,9 +194,9 @@ fn lists_that_no_controller_knows_are_deleted_at_the_start_of_their_host() {
     let known: BTreeSet<PlanId> =
         epochs.controllers.iter().flat_map(|own| own.known_plans().copied()).collect();
     assert_eq!(known.len(), 1);
-    let gone = host(&epochs).forget_lists(&known);
+    let gone = host(&epochs).forget_plans(&known);
     assert_eq!(gone.len(), 2);
     Step::new(gone, ()).commit(&mut epochs.store).unwrap();
-    assert_eq!(host(&epochs).forget_lists(&known).len(), 0);
+    assert_eq!(host(&epochs).forget_plans(&known).len(), 0);
     assert!(known.iter().all(|plan| host(&epochs).plan(plan).is_some()));
 }

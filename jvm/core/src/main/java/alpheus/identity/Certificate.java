@@ -21,11 +21,11 @@ import java.util.Optional;
  *
  * @param role the party's role
  * @param verifying verifies its messages
- * @param sealing secrets are sealed for this key, if it receives any
+ * @param sealing keys of sessions are sealed for this key, if it receives any
  * @param digest identifies the certificate, 32 bytes
  */
 public record Certificate(Role role, VerifyingKey verifying, Optional<SealingPublic> sealing, byte[] digest) {
-    private static final String LABEL = "alpheus/certificate/v1";
+    private static final String LABEL = "alpheus/certificate/v2";
     private static final String PROBE = "alpheus/certificate/probe/v1";
     private static final int KEY = 32;
     private static final int ID = 16;
@@ -50,9 +50,9 @@ public record Certificate(Role role, VerifyingKey verifying, Optional<SealingPub
             return this == CONTROLLER || this == CONSUMER;
         }
 
-        /** Whether secrets are sealed for it. */
+        /** Whether keys of sessions are sealed for it. */
         boolean unseals() {
-            return agrees() || this == INGEST;
+            return this == INGEST;
         }
     }
 
@@ -100,9 +100,17 @@ public record Certificate(Role role, VerifyingKey verifying, Optional<SealingPub
             }
             Optional<SealingPublic> sealing =
                     in.some() ? Optional.of(new SealingPublic(in.raw(KEY))) : Optional.empty();
+            // The digest of the hybrid key for master secrets, which are not sealed here.
+            boolean isHybrid = in.some();
+            if (isHybrid) {
+                in.raw(KEY);
+            }
             Certificate read = new Certificate(
                     Role.values()[(int) role], verifying, sealing, LabelledHash.of(LABEL, content));
-            if (read.role.agrees() != agrees || read.role.unseals() != sealing.isPresent()) {
+            boolean hasKeys = read.role.agrees() == agrees
+                    && read.role.agrees() == isHybrid
+                    && read.role.unseals() == sealing.isPresent();
+            if (!hasKeys) {
                 throw new CertificateException(Fault.KEYS);
             }
             expect(in.isAtEnd());

@@ -25,8 +25,8 @@ public final class ProducerException extends AlpheusException {
         /** The event is of a later tick than the open one. */
         TICK_OVER("%d µs is after the end of the open tick, %d µs; call `advance` first"),
         /** So far ahead that the clock has probably jumped. */
-        JUMPED_AHEAD("%d ticks passed without an event, over the limit of %d: open a new session if the clock "
-                + "jumped, `advance` if the stream was silent"),
+        JUMPED_AHEAD("%d ticks passed at once, over the limit of %d: the clock jumped, or the device slept for very "
+                + "long; open a new session, or call `advance` in parts if the stream was silent"),
         /** The number of words is out of range. */
         WORDS("an event of %d words cannot be encrypted; it must have 1 to " + StreamKeys.MAX_WORDS),
         /** The tick is out of range. */

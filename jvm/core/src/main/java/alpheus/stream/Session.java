@@ -134,11 +134,13 @@ public final class Session {
      * Passes the borders of all ticks up to and including a time to the sink.
      *
      * @param now the producer's clock
-     * @throws ProducerException if no further border would fit; the session can then still close
+     * @throws ProducerException if no further border would fit, or if there would be too many, since the clock
+     *     has jumped; the session can then still close
      */
     public void advance(long now) throws ProducerException {
         needsRunning();
         roomAfter(now);
+        silenceUntil(now);
         bordersUntil(now);
     }
 

@@ -83,13 +83,13 @@ final class Ingest {
         if (signer == null) {
             throw new RefusedException(Refusal.UNKNOWN_DEVICE);
         }
-        SealingKey ingest = ingestKey(opening);
+        // Before the ingest key: a device that hears of an unknown one opens another session.
         try {
             opening.verify(context, signer);
         } catch (CryptoException forged) {
             throw new RefusedException(Refusal.BAD_SIGNATURE);
         }
-        if (!unseal(opening, ingest, context).verifies(bytes)) {
+        if (!unseal(opening, ingestKey(opening), context).verifies(bytes)) {
             throw new RefusedException(Refusal.BAD_MAC);
         }
     }

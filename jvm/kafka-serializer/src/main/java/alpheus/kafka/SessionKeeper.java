@@ -194,6 +194,9 @@ final class SessionKeeper {
     private void reopen() throws AlpheusException {
         if (broken == encryptor.generation()) {
             encryptor.giveUp();
+        } else if (encryptor.isAheadOfClock()) {
+            LOG.warn("the clock went back: the session ends, and another opens at the next tick of the clock");
+            encryptor.giveUp();
         }
         handOver(encryptor.open());
     }

@@ -23,6 +23,9 @@ import java.util.random.RandomGenerator;
  * process must not be copied and run twice. The caller must hold a lock. The class sends nothing itself.
  */
 final class StreamEncryptor implements AutoCloseable {
+    /** A clock that goes back further was set. */
+    private static final long STEPPED_BACK = 1_000_000;
+
     private final Schema schema;
     private final Encoder encoder;
     private final Row row;
@@ -213,6 +216,19 @@ final class StreamEncryptor implements AutoCloseable {
         long at = Math.min(said(millis), clock.now() + skew);
         boolean more = at >= session.nextBorder() + EventSessions.PIECE * schema.tick();
         return more && !hasJumped(at) ? piece(at) : List.of();
+    }
+
+    /**
+     * Whether the clock was set back behind the session's last border, or behind its opening by more than a
+     * tick. Until the clock had caught up, the session could send nothing.
+     */
+    boolean isAheadOfClock() {
+        if (session == null) {
+            return false;
+        }
+        long border = session.nextBorder() - schema.tick();
+        long early = begun ? 0 : schema.tick();
+        return clock.now() + early + STEPPED_BACK < border;
     }
 
     private boolean hasJumped(long until) {

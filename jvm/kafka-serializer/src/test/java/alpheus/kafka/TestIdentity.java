@@ -83,11 +83,12 @@ final class TestIdentity {
         content.write(0);
         content.write(sealing == null ? 0 : 1);
         content.writeBytes(sealing == null ? new byte[0] : sealing);
+        content.write(0);
         ByteArrayOutputStream signed = new ByteArrayOutputStream();
         number(signed, content.size());
         signed.writeBytes(content.toByteArray());
         SigningKey key = new SigningKey(SecretBytes.takeOver(seed(authority)));
-        signed.writeBytes(key.sign("alpheus/certificate/v1", content.toByteArray()));
+        signed.writeBytes(key.sign("alpheus/certificate/v2", content.toByteArray()));
         return HEX.formatHex(signed.toByteArray());
     }
 

@@ -285,6 +285,27 @@ class TickProducerTest {
         assertEquals(40, sent().sum()[0]);
     }
 
+    /** A session that is ahead of the clock could send nothing until the clock has caught up. */
+    @Test
+    void aClockThatIsSetForwardAndBackOpensOtherSessions() throws Exception {
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(1));
+            at(producer, NOON + 3600_000_000L);
+            producer.send(record(2));
+            at(producer, NOON + 10_000_000);
+            producer.send(record(4));
+            at(producer, NOON + 12_000_000);
+            producer.send(record(4));
+            assertEquals(2, producer.counters().get(Count.SESSIONS));
+            assertEquals(1, producer.counters().get(Count.LOST), "of the open tick");
+        }
+        TickReader sent = sent();
+        assertEquals(2, sent.openings.size());
+        assertNotEquals(
+                sent.openings.get(0).claim().session(), sent.openings.get(1).claim().session());
+        assertEquals(10 + 40 + 40, sent.sum()[0]);
+    }
+
     /** Copies of a running process part at midnight: the number is drawn afresh. */
     @Test
     void aSessionEndsWithItsDay() throws Exception {

@@ -45,7 +45,7 @@ pub struct Entry {
 
 /// Every part of a contract, with a verdict or none yet.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct Inventory {
     parts: Vec<Part>,
     places: HashMap<String, usize>,
     names: HashMap<String, String>,
@@ -61,13 +61,13 @@ struct Part {
     otherwise: String,
 }
 
-impl Ledger {
+impl Inventory {
     /// All parts of a contract, in its order, without verdicts.
     #[must_use]
-    pub fn of(root: &Tree) -> Ledger {
-        let mut ledger = Ledger::default();
-        ledger.list(&Cursor::root(root), &mut Vec::new(), false);
-        ledger
+    pub fn of(root: &Tree) -> Inventory {
+        let mut inventory = Inventory::default();
+        inventory.list(&Cursor::root(root), &mut Vec::new(), false);
+        inventory
     }
 
     fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, is_whole: bool) {
@@ -144,7 +144,7 @@ impl Ledger {
     /// several places, and is not carried in one of them, is not carried.
     #[must_use]
     pub fn close(self) -> (Vec<Entry>, Vec<Entry>) {
-        let Ledger { parts, names, .. } = self;
+        let Inventory { parts, names, .. } = self;
         let (mut carried, mut left) = (Vec::new(), Vec::new());
         for part in parts {
             let judged = !part.carried.is_empty() || !part.left.is_empty();
@@ -191,16 +191,16 @@ mod tests {
     #[test]
     fn every_leaf_is_in_exactly_one_list() {
         let tree = Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\n").unwrap();
-        let mut ledger = Ledger::of(&tree);
-        ledger.carry("a.b", "kept");
-        ledger.leave("a.c[1]", "a thing with parts");
-        ledger.carry("a.c[0]", "kept here");
-        ledger.leave("a.c[0]", "but not there");
-        ledger.carry("a.nowhere", "ignored");
-        ledger.name("a.c", "inner".into());
-        ledger.name("a", "outer".into());
-        ledger.leave_rest("a.c[1]", "rest");
-        let (carried, left) = ledger.close();
+        let mut inventory = Inventory::of(&tree);
+        inventory.carry("a.b", "kept");
+        inventory.leave("a.c[1]", "a thing with parts");
+        inventory.carry("a.c[0]", "kept here");
+        inventory.leave("a.c[0]", "but not there");
+        inventory.carry("a.nowhere", "ignored");
+        inventory.name("a.c", "inner".into());
+        inventory.name("a", "outer".into());
+        inventory.leave_rest("a.c[1]", "rest");
+        let (carried, left) = inventory.close();
         let paths = |list: &[Entry]| list.iter().map(|e| e.path.clone()).collect::<Vec<_>>();
         assert_eq!(paths(&carried), ["a.b"]);
         assert_eq!(paths(&left), ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"]);

@@ -1,0 +1,75 @@
+//! What the service says of a query counts against it: if it calls a query bounded, rows that nobody has
+//! proven are refused.
+
+use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::serving::serve;
+use alpheus_node::network::client::HttpClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_streams::links;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::{Json, Router};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A service that calls every query bounded. It serves as long as it is kept.
+fn start_boaster(running: &Running) -> (Trigger, String) {
+    let folder = |name: &str| running.place.path(&format!("pki/{name}"));
+    let analyst = IdentityFolder::open(&folder("analyst"), Role::Consumer).unwrap();
+    let server = links::service(&running.server, &analyst).unwrap().http().clone();
+    let tls = IdentityFolder::open(&folder("service"), Role::Server).unwrap().tls();
+    serve(&tls, Router::new().fallback(pass).with_state(server))
+}
+
+/// Passes a request on, and boasts.
+async fn pass(
+    State(server): State<HttpClient>,
+    uri: Uri,
+    body: Bytes,
+) -> Result<Json<Value>, StatusCode> {
+    let path = uri.path_and_query().map_or("/", |all| all.as_str());
+    let answer = match serde_json::from_slice::<Value>(&body) {
+        Ok(statement) => server.post_json::<Value>(path, &statement).await,
+        Err(_) => server.get_json::<Value>(path, Duration::from_secs(5)).await,
+    };
+    let mut answer = answer.map_err(|_| StatusCode::NOT_FOUND)?;
+    if uri.path() == "/v1/queries" {
+        let all = answer.as_array_mut().into_iter().flatten();
+        all.for_each(|query| query["bounded"] = true.into());
+    }
+    Ok(Json(answer))
+}
+
+/// The first row with data, as a program without a key reads it, and whether it was checked.
+fn first_opened(running: &Running, server: &str) -> Option<(Value, Value)> {
+    let reach = ["query", "--server", server, "--identity", "pki/analyst", "--released"];
+    let said = running.place.done(&reach);
+    let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let all: Vec<Value> = lines.collect();
+    let query = all.iter().find(|line| line["query"]["name"] == "Readings")?["query"].clone();
+    let opened = |line: &&Value| line["row"]["row"]["population"].as_u64() == Some(3);
+    Some((query, all.iter().find(opened)?["row"].clone()))
+}
+
+#[test]
+fn a_service_that_calls_a_query_bounded_must_prove_it() {
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let verified = format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')");
+    let asked = running.place.ask(&running.server, &verified);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let devices = running.feed();
+    let (query, row) = until("a verified row", || first_opened(&running, &running.server));
+    drop(devices);
+    assert!(query["verified"] == true && query["bounded"] == false, "{query}");
+    assert_eq!((&row["checked"], &row["row"]["status"]), (&true.into(), &"ok".into()), "{row}");
+    let (_trigger, boaster) = start_boaster(&running);
+    let (query, boasted) = first_opened(&running, &boaster).unwrap();
+    assert_eq!(query["bounded"], true);
+    let why = "refused: the service says that the query is bounded, and the row's plan is not";
+    assert_eq!((&boasted["checked"], &boasted["row"]["status"]), (&false.into(), &why.into()));
+    assert!(boasted["row"]["sum_reading"].is_null(), "{boasted}");
+    assert_eq!(boasted["row"]["window_start"], row["row"]["window_start"]);
+}
