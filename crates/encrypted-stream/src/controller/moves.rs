@@ -28,6 +28,9 @@ use crate::messages::ControllerMessage;
 
 type OwnerStep = Step<Vec<ControllerMessage>>;
 
+/// By which placement a stream left, and what was handed over.
+pub type Departed = (Signed<Placement>, Signed<HandedOver>);
+
 /// What a stream's next controller gets besides its key.
 pub enum Luggage {
     /// From the controller before, which has signed it.
@@ -410,6 +413,29 @@ impl Controller {
         let tenure = &self.streams.get(stream)?.tenure;
         let placement = tenure.placement.as_ref().filter(|_| tenure.is_over())?;
         Some((placement, placement.dangerous_unverified()?.controller))
+    }
+
+    /// By which placement a stream left, and what was handed over then. Asked again, it is the same, with
+    /// its record.
+    ///
+    /// # Errors
+    /// [`MoveError::MovedAway`] if nothing was handed over here, [`MoveError::NotHeld`] if the stream did not
+    /// leave.
+    pub fn departed(
+        &mut self,
+        stream: &StreamId,
+        now: Timestamp,
+    ) -> Result<Step<Departed>, MoveError> {
+        let state = self.streams.get(stream).filter(|state| state.tenure.is_over());
+        let Tenure { placement, handed, .. } = &state.ok_or(MoveError::NotHeld)?.tenure;
+        let left = placement.clone().zip(handed.clone()).ok_or(MoveError::MovedAway)?;
+        Ok(Step::new(self.move_records(now.max(self.clock), stream, None), left))
+    }
+
+    /// The placement by which a stream came from another controller, or left for one, whichever was last.
+    #[must_use]
+    pub fn last_move(&self, stream: &StreamId) -> Option<&Signed<Placement>> {
+        self.streams.get(stream)?.tenure.placement.as_ref()
     }
 
     /// The version of the last placement of a stream that is known here.
