@@ -23,6 +23,9 @@ pub fn stream_bodies(data: &[u8]) {
     written_again::<streams::Post>(data);
     written_again::<streams::Handover>(data);
     written_again::<streams::Choice>(data);
+    written_again::<streams::MoveRequest>(data);
+    written_again::<streams::MoveReply>(data);
+    written_again::<streams::Arrival>(data);
     written_again::<streams::WithdrawalRequest>(data);
     written_again::<streams::GrantRequest>(data);
     written_again::<streams::KeysRequest>(data);

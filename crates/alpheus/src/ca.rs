@@ -250,7 +250,7 @@ fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
 /// What names a certificate in the list.
 fn certificate_digests(path: &Path) -> Result<Vec<Digest>, Failure> {
     let text = read_text(path)?;
-    if let Some(certificate) = deployment::from_hex(&text) {
+    if let Some(certificate) = deployment::from_hex::<protocol::Certificate>(&text) {
         return Ok(vec![certificate.digest()]);
     }
     Ok(tls_digests(&pki::read_certificate(path)?, path)?.to_vec())

@@ -190,6 +190,10 @@ pub const GRANT: &str = "alpheus/grant/v1";
 pub const GRANT_DAYS: &str = "alpheus/grant/days/v2";
 /// Derives the noise of one window's running totals from the noise secret (HKDF).
 pub const NOISE_SEED: &str = "alpheus/noise/seed/v1";
+/// A controller hands a stream over to another one (signature).
+pub const HANDED_OVER: &str = "alpheus/handed-over/v1";
+/// Seals a stream's master secret, and what its owner was charged, for the next controller (hybrid HPKE).
+pub const CARRIED: &str = "alpheus/carried/v1";
 /// Seals a stream's master secret for its controller (hybrid HPKE).
 pub const MASTER: &str = "alpheus/master/v2";
 /// H, the second base of the group (hash to element).

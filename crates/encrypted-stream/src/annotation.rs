@@ -7,7 +7,10 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
@@ -49,16 +52,77 @@ impl Message for Annotation {
 
 /// Which controller guards an owner's stream, and which device sends it. An annotation is
 /// public. Without a placement, anyone who has it could claim to guard the stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The stream.
     pub stream: StreamId,
-    /// Counts the owner's placements of the stream. A later one replaces an earlier one.
+    /// Counts the owner's placements of the stream, from 1. A later one replaces an earlier one.
     pub version: u32,
     /// The controller that guards it.
     pub controller: ControllerId,
     /// The name on the certificate of the device that sends it.
     pub producer: String,
+    /// If another controller guarded it before.
+    pub moved: Option<Moved>,
+}
+
+/// The border between two controllers of a stream. The one before answers no window that ends after
+/// it, the next one none that begins before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// The controller before.
+    pub from: ControllerId,
+    /// The border.
+    pub at: Timestamp,
+    /// The controller before is lost for good, so nothing is handed over.
+    pub lost: bool,
+}
+
+const PLACEMENT_FIELDS: [&str; 5] = ["stream", "version", "controller", "producer", "moved"];
+
+/// A first placement has no more than its four fields, without a mark that no move follows.
+impl Serialize for Placement {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let length = 4 + usize::from(self.moved.is_some());
+        let mut fields = to.serialize_struct("Placement", length)?;
+        fields.serialize_field("stream", &self.stream)?;
+        fields.serialize_field("version", &self.version)?;
+        fields.serialize_field("controller", &self.controller)?;
+        fields.serialize_field("producer", &self.producer)?;
+        if let Some(moved) = &self.moved {
+            fields.serialize_field("moved", moved)?;
+        }
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Placement {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Placement;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a placement")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Placement, A::Error> {
+                let short = |length| A::Error::invalid_length(length, &"a placement");
+                Ok(Placement {
+                    stream: seq.next_element()?.ok_or_else(|| short(0))?,
+                    version: seq.next_element()?.ok_or_else(|| short(1))?,
+                    controller: seq.next_element()?.ok_or_else(|| short(2))?,
+                    producer: seq.next_element()?.ok_or_else(|| short(3))?,
+                    // A message must be the canonical form of what is read, so damaged ends
+                    // do not pass for an end.
+                    moved: seq.next_element().unwrap_or(None),
+                })
+            }
+        }
+
+        from.deserialize_struct("Placement", &PLACEMENT_FIELDS, Fields)
+    }
 }
 
 impl Message for Placement {

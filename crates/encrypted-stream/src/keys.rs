@@ -122,6 +122,11 @@ impl StreamKeys {
         Self { master, stream, schema, border: MacKey::new(&border), cached }
     }
 
+    /// Their source, for the stream's next controller.
+    pub(crate) fn master(&self) -> MasterSecret {
+        MasterSecret(self.master.duplicate())
+    }
+
     /// The stream of these keys.
     #[must_use]
     pub fn stream(&self) -> StreamId {

@@ -1,5 +1,6 @@
-//! Calendar dates in text: `2026-11-21`, UTC.
+//! Calendar dates and times in text: `2026-11-21` and `2026-11-21T06:00`, UTC.
 
+use alpheus_time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
 use time::{Date, Month};
@@ -50,6 +51,34 @@ pub fn day_text(day: i64) -> String {
     date.map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
+/// Reads a time in UTC, or in Unix milliseconds.
+///
+/// # Errors
+/// If the text is neither.
+pub fn moment(text: &str) -> Result<Timestamp, &'static str> {
+    const FORM: &str = "give a time as 2012-03-01, 2012-03-01T06:00, or in Unix milliseconds";
+    if let Ok(milliseconds) = text.parse::<u64>() {
+        return milliseconds.checked_mul(1000).map(Timestamp).ok_or(FORM);
+    }
+    let (day, clock) = text.trim_end_matches('Z').split_once('T').unwrap_or((text, "0:0"));
+    let parts = |text: &str, between: char| -> Option<Vec<u8>> {
+        text.split(between).map(|part| part.parse().ok()).collect()
+    };
+    let read = || {
+        let (year, rest) = day.split_once('-')?;
+        let [month, day]: [u8; 2] = parts(rest, '-')?.try_into().ok()?;
+        let clock = parts(clock, ':')?;
+        let (hour, minute) = (*clock.first()?, *clock.get(1)?);
+        let second = clock.get(2).copied().unwrap_or(0);
+        let month = Month::try_from(month).ok()?;
+        let date = Date::from_calendar_date(year.parse().ok()?, month, day).ok()?;
+        let at = date.with_hms(hour, minute, second).ok()?.assume_utc();
+        let seconds = u64::try_from(at.unix_timestamp()).ok()?;
+        (clock.len() <= 3).then_some(Timestamp(seconds.checked_mul(1_000_000)?))
+    };
+    read().ok_or(FORM)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +97,18 @@ mod tests {
             ("1969-12-31", "before 1970"),
         ] {
             assert!(wrong.parse::<Day>().unwrap_err().contains(says), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_parsed_and_invalid_ones_rejected() {
+        let seconds = |text| moment(text).map(|time| time.0 / 1_000_000);
+        assert_eq!(seconds("2012-03-01"), Ok(1_330_560_000));
+        assert_eq!(seconds("2012-03-01T06:00"), Ok(1_330_581_600));
+        assert_eq!(seconds("2012-03-01T06:00:05Z"), Ok(1_330_581_605));
+        assert_eq!(moment("1330581600000"), moment("2012-03-01T06:00"));
+        for bad in ["", "2012-13-01", "2012-02-30", "2012-03-01T24:00", "06:00", "-5"] {
+            assert!(moment(bad).is_err(), "{bad}");
         }
     }
 }

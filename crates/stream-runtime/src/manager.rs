@@ -10,6 +10,7 @@ use super::storage::{KEPT, PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed};
+use alpheus_encrypted_stream::annotation::Moved;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
@@ -164,9 +165,10 @@ impl Manager {
     }
 
     /// Registers a stream as its owner placed it, or a new choice. By epochs it may take part from
-    /// the next one on.
-    pub fn put_stream(&mut self, known: CatalogStream) {
-        self.service.place(&known);
+    /// the next one on, and if its owner has `moved` it, at the controller of each window. A fixed roster
+    /// keeps the controllers that it began with.
+    pub fn put_stream(&mut self, known: CatalogStream, moved: Option<Moved>) {
+        self.service.place(&known, moved);
         self.catalog.put_stream(known);
     }
 

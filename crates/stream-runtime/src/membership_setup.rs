@@ -110,7 +110,7 @@ impl Embedded {
             policy,
         };
         let signed = Signed::new(&annotation, &owner_key);
-        self.manager.put_stream(annotation.into_catalog(seat.identity.id()));
+        self.manager.put_stream(annotation.into_catalog(seat.identity.id()), None);
         let (schema, layout, master) =
             (self.schema.clone(), layout.clone(), self.root.master(&member.key));
         seat.streams.push((

@@ -78,7 +78,7 @@ impl Embedded {
             policy: known.policy.clone(),
         };
         self.annotate(clock, member, owner, &annotation)?;
-        self.manager.put_stream(known);
+        self.manager.put_stream(known, None);
         Ok(())
     }
 

@@ -53,7 +53,8 @@ pub fn renewed(
     check_request(request, name)?;
     let key = authority_key(&Folder::existing(folder))?;
     let known = deployment::from_hex(&read_text(before)?);
-    let known = known.and_then(|signed| signed.open(&key.verifying_key()).ok());
+    let known =
+        known.and_then(|signed: Signed<Certificate>| signed.open(&key.verifying_key()).ok());
     let known = known.ok_or("not a certificate of this authority").blame_input(before)?;
     if (known.party.role, known.party.name.as_str()) != (request.role, name) {
         return Err("the certificate is for another role or name than the request")

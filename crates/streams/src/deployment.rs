@@ -135,13 +135,13 @@ impl DeploymentFile {
 
 /// A signed certificate as text.
 #[must_use]
-pub fn to_hex(certificate: &Signed<Certificate>) -> String {
-    HEXLOWER.encode(&postcard::to_allocvec(certificate).unwrap_or_default())
+pub fn to_hex<T>(signed: &Signed<T>) -> String {
+    HEXLOWER.encode(&postcard::to_allocvec(signed).unwrap_or_default())
 }
 
 /// Reads such a text back.
 #[must_use]
-pub fn from_hex(text: &str) -> Option<Signed<Certificate>> {
+pub fn from_hex<T>(text: &str) -> Option<Signed<T>> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok()?;
     postcard::from_bytes(&bytes).ok()
 }

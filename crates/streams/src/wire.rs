@@ -6,6 +6,10 @@
 //! Frames are ciphertext. Messages are signed and carry what
 //! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
 
+mod moves;
+
+pub use moves::{Arrival, ArrivingKey, Departure, MoveReply, MoveRequest};
+
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
@@ -14,7 +18,7 @@ use alpheus_encrypted_stream::frame::DATA_HEAD;
 use alpheus_encrypted_stream::grant::{Days, Grant, HandedDays};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::columns::Column;
-use alpheus_policy::ids::{ConsumerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_stream_runtime::controller_host::{FromController, ToController};
 use alpheus_stream_runtime::refused::RefusedFrame;
 use alpheus_time::{Span, Timestamp};
@@ -198,7 +202,7 @@ pub struct Post {
 }
 
 /// A stream, as its owner signed it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
     /// The owner's choice.
     pub annotation: Signed<Annotation>,
@@ -273,6 +277,11 @@ pub struct GrantRequest {
 pub struct StreamView {
     /// The name on the certificate of the device that sends it.
     pub device: String,
+    /// The controller here that guards it, or did.
+    pub controller: ControllerId,
+    /// The owner's last placement of it that is known here, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
     /// Consent is withdrawn for good.
     pub revoked: bool,
     /// The key is destroyed.
@@ -387,6 +396,8 @@ pub enum NoticeReply {
         /// The reason, for people.
         why: String,
     },
+    /// The owner has placed the stream at another controller since. This is what stands.
+    Moved(Box<Registration>),
 }
 
 /// The service knows a host's controllers.

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
-    use alpheus_policy::ids::OwnerId;
+    use alpheus_policy::ids::{ControllerId, OwnerId};
     use alpheus_streams::wire::SignedChoice;
     use alpheus_time::Timestamp;
 
@@ -267,6 +267,8 @@ streamPolicyOptions:
         let known = |choices: Vec<SignedChoice>| {
             let view = StreamView {
                 device: "meter".to_owned(),
+                controller: ControllerId([2; 32]),
+                placement: None,
                 revoked: false,
                 erased: false,
                 copied: false,

@@ -229,9 +229,9 @@ impl Log {
             }
             LogEvent::Revoked => json!({ "kind": "revoked" }),
             LogEvent::Erased => json!({ "kind": "erased" }),
-            LogEvent::Cloned { border } => {
-                json!({ "kind": "copied", "window": edges(tick_before(*border, &self.schema)) })
-            }
+            LogEvent::Cloned { border } => copied(tick_before(*border, &self.schema)),
+            LogEvent::MovedAway { at } => moved("moved-away", *at, false),
+            LogEvent::MovedHere { at, lost } => moved("moved-here", *at, *lost),
         }
     }
 
@@ -278,6 +278,16 @@ fn small(plan: &PlanId, window: Window) -> Value {
 /// A window that the owner's own values keep it out of.
 fn out_of_bounds(plan: &PlanId, name: &str, window: Window) -> Value {
     json!({ "kind": "out-of-bounds", "plan": plan, "query": name, "window": edges(window) })
+}
+
+/// The device has a copy.
+fn copied(tick: Window) -> Value {
+    json!({ "kind": "copied", "window": edges(tick) })
+}
+
+/// A stream that its owner has moved between controllers.
+fn moved(kind: &str, border: Timestamp, lost: bool) -> Value {
+    json!({ "kind": kind, "border": milliseconds(border), "lost": lost })
 }
 
 /// Windows that the service did not ask the controller about.

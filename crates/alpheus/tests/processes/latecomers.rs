@@ -16,18 +16,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Windows of the query, in milliseconds.
-const WINDOW: u64 = 2_000;
+pub(crate) const WINDOW: u64 = 2_000;
 
-struct Street {
-    place: Site,
-    clock: Arc<PacedClock>,
+pub(crate) struct Street {
+    pub(crate) place: Site,
+    pub(crate) clock: Arc<PacedClock>,
     api: String,
-    server: String,
+    pub(crate) server: String,
     service: Process,
-    hosts: BTreeMap<&'static str, Process>,
-    addresses: BTreeMap<&'static str, String>,
+    pub(crate) hosts: BTreeMap<&'static str, Process>,
+    pub(crate) addresses: BTreeMap<&'static str, String>,
     devices: Vec<Process>,
-    readings: Vec<Readings>,
+    pub(crate) readings: Vec<Readings>,
     over: Arc<AtomicBool>,
 }
 
@@ -39,7 +39,7 @@ impl Drop for Street {
 
 impl Street {
     /// With this line in the schema.
-    fn new(frames: &str) -> Street {
+    pub(crate) fn new(frames: &str) -> Street {
         let (place, api) = (Site::paced(frames), free());
         let clock = Arc::new(PacedClock::start(&place.path("clock")));
         let service = place.server(&api);
@@ -50,7 +50,7 @@ impl Street {
         Street { place, clock, api, server, service, hosts, addresses, devices, readings, over }
     }
 
-    fn wake(&mut self, house: &'static str) {
+    pub(crate) fn wake(&mut self, house: &'static str) {
         let own = self.addresses.entry(house).or_insert_with(free).clone();
         let host = self.place.controller(house, &own, &self.server);
         self.clock.watch(&host, self.place.health(&format!("run/host-{house}")));
@@ -58,7 +58,7 @@ impl Street {
     }
 
     /// An owner with a stream comes to a new host, and then a meter that is read by the clock.
-    fn come(&mut self, house: &'static str) {
+    pub(crate) fn come(&mut self, house: &'static str) {
         self.wake(house);
         self.place.add_stream(house, &self.addresses[house]);
         let streams = self.readings.len() + 1;
@@ -85,12 +85,12 @@ impl Street {
         self.clock.watch(&self.service, self.place.health("run/service"));
     }
 
-    fn rows(&self) -> Vec<Value> {
+    pub(crate) fn rows(&self) -> Vec<Value> {
         self.place.rows(&self.server)
     }
 
     /// What some of the houses have read in a window.
-    fn truth(&self, start: u64, houses: &BTreeSet<usize>) -> u64 {
+    pub(crate) fn truth(&self, start: u64, houses: &BTreeSet<usize>) -> u64 {
         let window = start..start + WINDOW;
         let of = |house: &usize| {
             let readings = self.readings[*house].lock().unwrap();
@@ -100,7 +100,7 @@ impl Street {
     }
 
     /// Waits for a window after this one over these houses; when it begins.
-    fn window_after(&self, start: u64, houses: &[usize]) -> u64 {
+    pub(crate) fn window_after(&self, start: u64, houses: &[usize]) -> u64 {
         let houses: BTreeSet<usize> = houses.iter().copied().collect();
         until(&format!("window over {houses:?} after {start}"), || {
             let found = |row: &Value| {

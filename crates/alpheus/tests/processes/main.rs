@@ -42,6 +42,7 @@ mod kafka;
 mod kill;
 mod latecomers;
 mod midnight;
+mod moves;
 mod names;
 mod noise;
 mod old_ledger;

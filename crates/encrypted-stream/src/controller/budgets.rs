@@ -92,6 +92,18 @@ impl Books {
         self.spent.charge_record(owner, attribute, plan, part)
     }
 
+    /// Everything that an owner was charged, with what windows in progress will cost.
+    pub(super) fn carried(&self, owner: OwnerId) -> Vec<BudgetRecord> {
+        self.promised.carried(owner)
+    }
+
+    /// Forgets an owner's accounts, and returns what they held.
+    pub(super) fn forget_owner(&mut self, owner: OwnerId) -> Vec<BudgetRecord> {
+        let gone = self.spent.carried(owner);
+        [&mut self.spent, &mut self.promised].into_iter().for_each(|own| own.forget_owner(owner));
+        gone
+    }
+
     /// What has been charged, by owner and attribute.
     pub(super) fn accounts(&self) -> &Accounts {
         &self.spent

@@ -84,6 +84,11 @@ impl Copies {
         self.0.iter().any(|copy| copy.session == session)
     }
 
+    /// All of them.
+    pub(super) fn known(&self) -> impl Iterator<Item = &DeviceCopy> {
+        self.0.iter()
+    }
+
     /// Applies a record of the ledger.
     pub(super) fn remember(&mut self, copy: DeviceCopy) {
         self.0.retain(|known| known.session != copy.session);

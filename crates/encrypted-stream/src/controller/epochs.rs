@@ -350,7 +350,7 @@ fn consents(
     now: Timestamp,
 ) -> bool {
     let waits = !state.is_confirmed_for(window) || !state.copies.is_without_any_in(window);
-    if state.revoked.is_some() || state.is_barred || waits {
+    if state.revoked.is_some() || state.is_barred || waits || !state.is_here(window) {
         return false;
     }
     let current = state.current().filter(|taken| now < taken.annotation.valid_to);

@@ -255,6 +255,7 @@ impl Controller {
         }
         let days = granted.days.filter(|_| !granted.stopped).ok_or(GrantError::NotGranted)?;
         let days = days.over_by(now).ok_or(GrantError::NotOver)?;
+        let days = state.tenure.days(days).ok_or(GrantError::NotHeld)?;
         state.check_day_edges(days)?;
         if granted.hybrid != key.digest() {
             return Err(GrantError::OtherHybrid);

@@ -25,6 +25,7 @@
 //! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
 //! | [`endings`] | the end of windows and of plans |
 //! | [`copies`] | what is known of copied devices |
+//! | [`moves`], [`tenure`] | streams that come from another controller, or leave for one |
 //! | [`restless`] | owners who change their choices too often |
 //! | [`revoked`] | certificates that the authority has revoked |
 //! | [`restore`] | restart from a ledger |
@@ -44,6 +45,7 @@ mod epochs;
 mod generations;
 mod grants;
 mod list_sizes;
+mod moves;
 mod openings;
 mod owners;
 mod owners_view;
@@ -59,11 +61,13 @@ mod segments;
 mod sessions;
 mod sets;
 mod stream_state;
+mod tenure;
 mod tokens;
 mod totals;
 mod verified;
 
 pub use identity::{Identity, IdentitySecrets};
+pub use moves::{CarriedRecords, Departed, Luggage};
 pub use owners_view::{StatedGrant, StreamHolds};
 pub use restore::HostRecords;
 pub use stream_state::HeldStream;

@@ -136,6 +136,9 @@ impl Controller {
     fn check_held(&self, plan: &Plan, planned: &PlannedStream) -> Result<(), PlanRefusalError> {
         let stream = planned.stream;
         let state = self.streams.get(&stream).ok_or(PlanRefusalError::NotHeld { stream })?;
+        if state.tenure.ends_by(plan.from) {
+            return Err(PlanRefusalError::NotHeld { stream });
+        }
         if state.owner != planned.owner {
             return Err(PlanRefusalError::WrongOwner { stream });
         }

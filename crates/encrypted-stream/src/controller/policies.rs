@@ -52,6 +52,9 @@ pub(super) fn allow(
     if state.revoked.is_some() {
         return Err(ExclusionError::Revoked);
     }
+    if !state.is_here(window) {
+        return Err(ExclusionError::Moved);
+    }
     if state.is_barred || joined.is_barred {
         return Err(ExclusionError::CertificateRevoked);
     }

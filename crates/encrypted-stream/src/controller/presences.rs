@@ -227,6 +227,8 @@ impl Controller {
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
         state.check_waiting(summons.window, examined.restless.contains(&planned.owner))?;
         joined.check_free(stream.position, summons.window)?;
+        // Its owner's accounts have left with it.
+        state.tenure.check_noise(joined.plan().privacy.is_some())?;
         let needed = joined.needed_blocks(&state.layout);
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));

@@ -9,7 +9,6 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::copies::DeviceCopy;
 use super::identity::Identity;
 use super::plan_state::WindowState;
 use super::sessions::Session;
@@ -321,6 +320,7 @@ impl Controller {
                 self.remember(stream, StreamRecord::Session(session));
             }
             copied @ Record::Cloned { .. } => self.take_copy(&copied),
+            moved @ Record::Moved { .. } => self.take_moved(moved).ok_or(bad)?,
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
@@ -362,15 +362,9 @@ impl Controller {
         Some(())
     }
 
-    fn take_copy(&mut self, record: &Record) {
-        if let Record::Cloned { stream, session, confirmed } = *record {
-            self.remember(stream, StreamRecord::Copy(DeviceCopy { session, confirmed }));
-        }
-    }
-
     /// Applies a record to a stream that is held now, or keeps it until the stream is
     /// handed over.
-    fn remember(&mut self, stream: StreamId, remembered: StreamRecord) {
+    pub(super) fn remember(&mut self, stream: StreamId, remembered: StreamRecord) {
         match self.streams.get_mut(&stream) {
             Some(state) => state.remember(remembered),
             None => self.pending_records.entry(stream).or_default().push(remembered),

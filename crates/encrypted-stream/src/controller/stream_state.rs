@@ -14,6 +14,7 @@ use alpheus_time::{Timestamp, Window};
 
 use super::copies::{Copies, DeviceCopy};
 use super::sessions::{Session, Sessions};
+use super::tenure::Tenure;
 use crate::annotation::Annotation;
 use crate::error::{AnnotationError, ExclusionError, GrantError};
 use crate::grant::Days;
@@ -65,6 +66,8 @@ pub(super) struct StreamState {
     /// Proofs that its device has copies.
     pub(super) copies: Copies,
     pub(super) sessions: Sessions,
+    /// When this controller guards it.
+    pub(super) tenure: Tenure,
 }
 
 /// A ledger record about a stream.
@@ -78,6 +81,8 @@ pub(super) enum StreamRecord {
     Session(Session),
     /// Its device has a copy.
     Copy(DeviceCopy),
+    /// When this controller guards it.
+    Tenure(Box<Tenure>),
 }
 
 impl StreamRecord {
@@ -94,7 +99,10 @@ impl StreamRecord {
     pub(super) fn choice(&self) -> Option<&Annotation> {
         match self {
             StreamRecord::Annotation(choice, ..) => Some(&choice.0),
-            StreamRecord::Revoked(_) | StreamRecord::Session(_) | StreamRecord::Copy(_) => None,
+            StreamRecord::Revoked(_)
+            | StreamRecord::Session(_)
+            | StreamRecord::Copy(_)
+            | StreamRecord::Tenure(_) => None,
         }
     }
 }
@@ -114,7 +122,7 @@ pub(super) fn sets_per_day(
                 choices.push((*since, choice));
             }
             StreamRecord::Revoked(at) => revoked = Some(*at),
-            StreamRecord::Session(_) | StreamRecord::Copy(_) => {}
+            StreamRecord::Session(_) | StreamRecord::Copy(_) | StreamRecord::Tenure(_) => {}
         }
     }
     choices.sort_by_key(|(_, choice)| choice.version);
@@ -168,6 +176,7 @@ impl StreamState {
             is_barred,
             copies,
             sessions,
+            tenure: Tenure::default(),
         }
     }
 
@@ -274,6 +283,7 @@ impl StreamState {
             StreamRecord::Revoked(at) => self.revoked = Some(at),
             StreamRecord::Session(session) => self.sessions.remember(session),
             StreamRecord::Copy(copy) => self.copies.remember(copy),
+            StreamRecord::Tenure(tenure) => self.tenure = *tenure,
         }
     }
 

@@ -410,6 +410,12 @@ impl Caller {
         self.poll(now)
     }
 
+    /// The window that controllers are called for.
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        self.calling.as_ref().map(|calling| calling.window)
+    }
+
     /// When [`Caller::poll`] is next needed.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {

@@ -80,4 +80,8 @@ pub enum ExclusionError {
     /// In a bounded plan: its owner's window is beyond what schema and plan allow one owner.
     #[error("its owner's window is beyond the bounds of one owner; the device needs a look")]
     OutOfBounds,
+    /// Its owner has moved it to another controller, or from one, and the window is not this
+    /// controller's.
+    #[error("its owner has moved it to another controller")]
+    Moved,
 }

@@ -144,4 +144,16 @@ pub enum LogEvent {
         /// The window.
         window: Window,
     },
+    /// The owner has moved the stream to another controller.
+    MovedAway {
+        /// The border: no window that ends later is answered here.
+        at: Timestamp,
+    },
+    /// The owner has moved the stream here.
+    MovedHere {
+        /// The border: no window that begins before is answered here.
+        at: Timestamp,
+        /// The controller before is lost, so budgets count as spent until then.
+        lost: bool,
+    },
 }

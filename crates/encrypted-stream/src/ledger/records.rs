@@ -14,10 +14,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, GroupLists, LogLine, Scope, SpentToken};
-use crate::annotation::Annotation;
+use crate::annotation::{Annotation, Placement};
 use crate::certificate::Certificate;
 use crate::error::RestoreError;
 use crate::grant::{Days, Grant};
+use crate::handover::HandedOver;
 use crate::messages::{
     Announcement, Attendance, BoundedOpening, Contribution, Listing, Membership, Opening, shared,
 };
@@ -273,6 +274,19 @@ pub enum Record {
         /// The time.
         until: Timestamp,
     },
+    /// A stream came from another controller, or left for one.
+    Moved {
+        /// The stream.
+        stream: StreamId,
+        /// No window that begins before is answered.
+        from: Timestamp,
+        /// No window that ends later is answered.
+        until: Timestamp,
+        /// The owner's last placement.
+        placement: Signed<Placement>,
+        /// What is handed over, for repeated requests, if it left.
+        handed: Option<Signed<HandedOver>>,
+    },
 }
 
 /// A record with the ledger's sequence number and clock at the time of writing.
@@ -338,6 +352,7 @@ mod kind {
     pub(super) const SETS: u8 = 23;
     pub(super) const EPOCHS: u8 = 24;
     pub(super) const FORGOTTEN: u8 = 25;
+    pub(super) const MOVED: u8 = 26;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -429,6 +444,7 @@ impl Record {
             Record::Announcement { plan, .. } => Record::announcement_key(*plan),
             Record::Listing { plan, .. } => Record::listing_key(*plan),
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
+            Record::Moved { stream, .. } => key(own, kind::MOVED, &[&stream.0]),
             Record::Sets { schema, attribute, day, .. } => {
                 let subject = [&schema.0[..], &attribute.to_be_bytes(), &day.to_be_bytes()];
                 key(own, kind::SETS, &subject)

@@ -18,6 +18,7 @@ mod masks;
 mod neighbour_masks;
 mod noise;
 mod pads;
+mod placement_vectors;
 mod producer;
 mod protocol;
 mod receipt_vectors;

@@ -20,17 +20,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The accounts of one controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accounts(BTreeMap<(OwnerId, u16), Account>);
+pub struct Accounts(pub(super) BTreeMap<(OwnerId, u16), Account>);
 
 /// The charges to one attribute of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Releases that may still be refunded or share time with another.
-    live: BTreeMap<(Window, PlanId), (Cost, Slack)>,
+    pub(super) live: BTreeMap<(Window, PlanId), (Cost, Slack)>,
     /// Releases that ended by this time are no longer live.
-    forgotten: Option<Timestamp>,
+    pub(super) forgotten: Option<Timestamp>,
     /// Their total cost.
-    base: PrivacyLoss,
+    pub(super) base: PrivacyLoss,
 }
 
 impl Accounts {

@@ -9,6 +9,7 @@ mod amount;
 mod assumed;
 mod budget_error;
 mod calibrate;
+mod carried;
 mod convert;
 mod expected_error;
 mod fit;

@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::plan::count::AnyPlan;
 use crate::row::{COLUMNS, Row, cells};
 use crate::units::ResultInUnits;
+use alpheus_input::calendar::moment;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::write_output;
 use alpheus_node::globals::Globals;
@@ -150,31 +151,6 @@ fn lost(rows: &[Row], samples: &Samples) -> u64 {
     lost
 }
 
-/// Parses a time in UTC, or in Unix milliseconds.
-fn moment(text: &str) -> Result<Timestamp, &'static str> {
-    const FORM: &str = "give a time as 2012-03-01, 2012-03-01T06:00, or in Unix milliseconds";
-    if let Ok(milliseconds) = text.parse::<u64>() {
-        return milliseconds.checked_mul(1000).map(Timestamp).ok_or(FORM);
-    }
-    let (day, clock) = text.trim_end_matches('Z').split_once('T').unwrap_or((text, "0:0"));
-    let parts = |text: &str, between: char| -> Option<Vec<u8>> {
-        text.split(between).map(|part| part.parse().ok()).collect()
-    };
-    let read = || {
-        let (year, rest) = day.split_once('-')?;
-        let [month, day]: [u8; 2] = parts(rest, '-')?.try_into().ok()?;
-        let clock = parts(clock, ':')?;
-        let (hour, minute) = (*clock.first()?, *clock.get(1)?);
-        let second = clock.get(2).copied().unwrap_or(0);
-        let month = time::Month::try_from(month).ok()?;
-        let date = time::Date::from_calendar_date(year.parse().ok()?, month, day).ok()?;
-        let at = date.with_hms(hour, minute, second).ok()?.assume_utc();
-        let seconds = u64::try_from(at.unix_timestamp()).ok()?;
-        (clock.len() <= 3).then_some(Timestamp(seconds.checked_mul(1_000_000)?))
-    };
-    read().ok_or(FORM)
-}
-
 fn size(args: &Args, every: Span, samples: &Samples) -> Size {
     let first = samples.starts.first().map_or(0, |start| start.0);
     let last = samples.starts.last().map_or(0, |start| start.0);
@@ -203,21 +179,4 @@ fn csv(rows: &[Row], plan: &Plan) -> String {
     let lines = rows.iter().map(|row| ResultInUnits::new(row, plan).cells());
     let lines: Vec<String> = std::iter::once(COLUMNS.to_owned()).chain(lines).collect();
     lines.join("\n") + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_parsed_and_invalid_ones_rejected() {
-        let seconds = |text| moment(text).map(|time| time.0 / 1_000_000);
-        assert_eq!(seconds("2012-03-01"), Ok(1_330_560_000));
-        assert_eq!(seconds("2012-03-01T06:00"), Ok(1_330_581_600));
-        assert_eq!(seconds("2012-03-01T06:00:05Z"), Ok(1_330_581_605));
-        assert_eq!(moment("1330581600000"), moment("2012-03-01T06:00"));
-        for bad in ["", "2012-13-01", "2012-02-30", "2012-03-01T24:00", "06:00", "-5"] {
-            assert!(moment(bad).is_err(), "{bad}");
-        }
-    }
 }

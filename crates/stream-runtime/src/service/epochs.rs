@@ -9,6 +9,7 @@ use crate::controller_host::FromController;
 use crate::planning::preference;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::Moved;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::coordinator::{DaySets, Outcome, Output, WindowReport, Withholders};
@@ -33,13 +34,27 @@ const PRESENCES: Span = Span::seconds(10);
 #[derive(Default)]
 pub(super) struct Epochs {
     callers: BTreeMap<PlanId, Caller>,
-    /// The owner and the controller of each stream.
-    placed: HashMap<StreamId, (OwnerId, ControllerId)>,
+    placed: HashMap<StreamId, Place>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
     /// Who has ruined windows, by terms: each epoch has another coordinator.
     withholders: BTreeMap<PlanId, Withholders>,
     /// Which sets of owners the days have had, by the plan of the call.
     sets: BTreeMap<PlanId, DaySets>,
+}
+
+/// Where an owner has placed a stream.
+struct Place {
+    owner: OwnerId,
+    controller: ControllerId,
+    moved: Option<Moved>,
+}
+
+impl Place {
+    /// Who guards it in a window. One across the border of a move is nobody's, and nobody attends it.
+    fn at(&self, window: Window) -> ControllerId {
+        let before = self.moved.filter(|moved| window.start < moved.at);
+        before.map_or(self.controller, |moved| moved.from)
+    }
 }
 
 /// The epoch of a plan that follows from a list.
@@ -84,16 +99,17 @@ impl Epochs {
         self.callers.values().flat_map(Caller::last_members).copied()
     }
 
-    /// The certificates of the controllers of these streams, without those that are left out.
+    /// The certificates of the controllers of these streams in a window, without those that are left out.
     fn called(
         &self,
+        window: Window,
         online: &[StreamId],
         left_out: &BTreeSet<ControllerId>,
     ) -> Vec<Signed<Certificate>> {
         let placed = online.iter().filter_map(|stream| self.placed.get(stream));
-        let controllers: BTreeSet<&ControllerId> = placed.map(|(_, at)| at).collect();
-        let called = controllers.into_iter().filter(|id| !left_out.contains(*id));
-        called.filter_map(|id| self.certificates.get(id).cloned()).collect()
+        let controllers: BTreeSet<ControllerId> = placed.map(|place| place.at(window)).collect();
+        let called = controllers.into_iter().filter(|id| !left_out.contains(id));
+        called.filter_map(|id| self.certificates.get(&id).cloned()).collect()
     }
 
     fn verify(
@@ -103,7 +119,9 @@ impl Epochs {
         let caller = self.callers.get(plan).ok_or(MessageError::OtherPlan)?;
         let answer = match message {
             ControllerMessage::Attendance(signed) => {
-                let guards = |stream: &StreamId| self.placed.get(stream).copied();
+                let window = caller.window().ok_or(MessageError::Late)?;
+                let at = |place: &Place| (place.owner, place.at(window));
+                let guards = |stream: &StreamId| self.placed.get(stream).map(at);
                 Answer::Attends(caller.verify(*from, signed, guards)?)
             }
             ControllerMessage::WindowRefusal(signed) => {
@@ -188,8 +206,9 @@ impl Service {
     }
 
     /// A stream, as its owner has placed it. It may take part from the next epoch on.
-    pub fn place(&mut self, known: &CatalogStream) {
-        self.epochs.placed.insert(known.stream, (known.owner, known.controller));
+    pub fn place(&mut self, known: &CatalogStream, moved: Option<Moved>) {
+        let (owner, controller) = (known.owner, known.controller);
+        self.epochs.placed.insert(known.stream, Place { owner, controller, moved });
         let Some(transformer) = self.plane.epochs_mut() else { return };
         let open = self.epochs.callers.iter();
         for (id, _) in open.filter(|(_, caller)| known.may_join(caller.terms())) {
@@ -269,7 +288,7 @@ impl Service {
                 // It was fixed before a restart, and its coordinator waits for the sums.
                 EpochProgress::Listed => self.adopt_waiting(now, id, window)?,
                 EpochProgress::Open => {
-                    let called = self.epochs.called(&online, &self.owing(now, id));
+                    let called = self.epochs.called(window, &online, &self.owing(now, id));
                     let known = self.epochs.withholders.get(id);
                     let last = known.map(|own| own.left_out(window.start)).unwrap_or_default();
                     let caller = self.epochs.callers.get_mut(id)?;

@@ -48,6 +48,20 @@ impl Notices {
         Ok(batch.put(&self.space, key_of(stream), value)?)
     }
 
+    /// Removes a stream's notice in a batch; call [`Notices::gone`] once that is durable.
+    ///
+    /// # Errors
+    /// [`GuardError`]; none in practice.
+    pub fn unstage(&self, stream: &StreamId, batch: &mut Batch) -> Result<(), GuardError> {
+        Ok(batch.delete(&self.space, key_of(stream))?)
+    }
+
+    /// A stream has no notice any more.
+    pub fn gone(&mut self, stream: &StreamId) {
+        self.pending.remove(stream);
+        self.refused.remove(stream);
+    }
+
     /// A stream has a new notice.
     pub fn changed(&mut self, stream: &StreamId) {
         self.pending.insert(*stream);

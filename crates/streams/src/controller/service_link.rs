@@ -3,13 +3,14 @@
 //! gets the same answer.
 
 use super::guard::{Guard, GuardError};
-use crate::wire::{Introduction, Mail, MailCursor, NoticeReply, Post, Welcome};
+use crate::wire::{Introduction, Mail, MailCursor, Notice, NoticeReply, Post, Welcome};
 use alpheus_node::clock;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::shutdown::Trigger;
+use alpheus_policy::ids::StreamId;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -191,12 +192,33 @@ impl Exchange {
                 return Err(self.server.malformed().into());
             }
             for ((stream, notice), noted) in pending.iter().zip(noted) {
-                if let NoticeReply::Refused { why } = &noted {
-                    tracing::warn!(%why, "the service refuses a stream for now");
-                }
-                self.guard()?.notices().delivered(stream, notice, noted == NoticeReply::Yes)?;
+                self.note(stream, notice, noted)?;
             }
         }
+    }
+
+    fn note(
+        &self,
+        stream: &StreamId,
+        notice: &Notice,
+        noted: NoticeReply,
+    ) -> Result<(), GuardError> {
+        let mut guard = self.guard()?;
+        match &noted {
+            NoticeReply::Yes => {}
+            NoticeReply::Refused { why } => {
+                tracing::warn!(%why, "the service refuses a stream for now");
+            }
+            NoticeReply::Moved(stands) => match guard.give_up(clock::now(), stream, stands) {
+                Ok(()) => {
+                    tracing::warn!(%stream, "its owner has moved the stream elsewhere, which this copy of the state did not know")
+                }
+                // The host could not write it down.
+                Err(error @ (GuardError::Host(_) | GuardError::Store(_))) => return Err(error),
+                Err(refused) => tracing::warn!(%refused, "the service refuses a stream for now"),
+            },
+        }
+        guard.notices().delivered(stream, notice, noted == NoticeReply::Yes)
     }
 }
 

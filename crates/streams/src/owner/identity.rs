@@ -109,12 +109,16 @@ impl OwnerIdentity {
 /// next day, in UTC.
 #[must_use]
 pub fn first_day(policy: &ResolvedPolicy, now: Timestamp) -> Timestamp {
-    let options = policy.attributes.iter().flat_map(|attribute| &attribute.alternatives);
-    let is_bounded = options.into_iter().any(|option| option.sets_per_day.is_some());
-    match is_bounded {
+    match bounds_sets(policy) {
         true => now.floor(Span::DAY).plus(Span::DAY),
         false => Timestamp(0),
     }
+}
+
+/// Whether a choice bounds over how many sets of owners a day is summed.
+pub(super) fn bounds_sets(policy: &ResolvedPolicy) -> bool {
+    let mut options = policy.attributes.iter().flat_map(|attribute| &attribute.alternatives);
+    options.any(|option| option.sets_per_day.is_some())
 }
 
 /// What the owner of a folder asks the authority to certify.

@@ -18,7 +18,10 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
             (window.start, 0)
         }
         LogEvent::NotSummoned { windows, .. } => (windows.start, 0),
-        LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
+        LogEvent::PlanAccepted { .. }
+        | LogEvent::Revoked
+        | LogEvent::MovedAway { .. }
+        | LogEvent::MovedHere { .. } => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
     (line.at, window, rank)
@@ -59,6 +62,8 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
         LogEvent::OutOfBounds { name, window, .. } => out_of_bounds(name, &when(*window)),
+        LogEvent::MovedAway { at } => moved_away(&border(*at, when)),
+        LogEvent::MovedHere { at, lost } => moved_here(&border(*at, when), *lost),
     }
 }
 
@@ -86,6 +91,32 @@ fn learned<P: std::fmt::Display, C: std::fmt::Display>(
         false => ("up to ", format!(", since readings may lack {}", lacking.join(", "))),
     };
     format!("your {} among {most}{population} people{lacking}{proven}{noise}", names.join(", "))
+}
+
+/// A time, as the beginning of a window that is formatted.
+fn border(at: Timestamp, when: impl Fn(Window) -> String) -> String {
+    let window = when(Window { start: at, end: at });
+    window.split_once(" to ").map_or(window.clone(), |(start, _)| start.to_owned())
+}
+
+/// What an owner reads of a stream that they moved from here.
+fn moved_away(at: &str) -> String {
+    format!(
+        "you moved the stream to another controller: this one answers for no window that ends after {at}"
+    )
+}
+
+/// What an owner reads of a stream that they moved here.
+fn moved_here(at: &str, lost: bool) -> String {
+    let spent = match lost {
+        true => {
+            "; the controller before is lost, so your privacy budgets count as spent until then"
+        }
+        false => "",
+    };
+    format!(
+        "you moved the stream here: this controller answers for no window that begins before {at}{spent}"
+    )
 }
 
 /// What an owner reads of a query that their policy allows.

@@ -8,6 +8,7 @@ pub mod erasure;
 pub mod grant;
 pub mod identity;
 pub mod log;
+mod moves;
 
 pub use device::DeviceFile;
 
@@ -85,6 +86,15 @@ Examples:
   alpheus owner budgets --identity pki/alice --controller https://localhost:7401 \\
       --stream $(cat alice.stream) --format json";
 
+const MOVE: &str = "\
+Examples:
+  alpheus owner move --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --to https://localhost:7402
+  alpheus owner move --identity pki/bob --lost --stream $(cat bob.stream) \\
+      --to https://localhost:7402 --device meter.json --producer meter \\
+      --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
+      --metadata region=Texas";
+
 const GRANT: &str = "\
 Examples:
   alpheus owner grant --identity pki/alice --controller https://localhost:7401 \\
@@ -146,6 +156,12 @@ enum Command {
     /// Raw data are the sums of ticks, or events if the schema says `frames: events`.
     #[command(after_help = GRANT)]
     Grant(grant::Args),
+    /// Move a stream to another controller, with what its budgets have spent
+    ///
+    /// The controller before answers for no window that ends after a border in time, and the next one for none
+    /// that begins before it. A command that was cut short is run again.
+    #[command(after_help = MOVE)]
+    Move(moves::Move),
     /// Withdraw consent for a stream, permanently
     #[command(after_help = REVOKE)]
     Revoke(StreamArgs),
@@ -241,6 +257,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Command::Log(one) => show_log(one, globals),
         Command::Budgets(one) => budgets::show(one, globals),
         Command::Grant(args) => grant::grant(args),
+        Command::Move(args) => moves::run(args),
         Command::Revoke(one) => revoke(one),
         Command::Erase(args) => erasure::erase(args),
         Command::Request(args) => request(args),
@@ -258,10 +275,14 @@ struct Owner {
 impl Owner {
     fn open(reach: &ControllerArgs) -> Result<(Owner, IdentityFolder), Failure> {
         let folder = open_identity(&reach.identity, Role::Owner)?;
-        let identity = OwnerIdentity::open(&folder)?;
-        let name = reach.controller_name.as_deref();
-        let client = links::controller(&reach.controller, name, &folder)?;
-        Ok((Owner { identity, client }, folder))
+        let owner = Owner::at((&reach.controller, reach.controller_name.as_deref()), &folder)?;
+        Ok((owner, folder))
+    }
+
+    fn at((url, name): (&str, Option<&str>), folder: &IdentityFolder) -> Result<Owner, Failure> {
+        let identity = OwnerIdentity::open(folder)?;
+        let client = links::controller(url, name, folder)?;
+        Ok(Owner { identity, client })
     }
 
     /// The controllers of that host, as the authority certified them.
@@ -336,6 +357,7 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
         version: 1,
         controller: fingerprint(controller.certificate()),
         producer: add.producer.clone(),
+        moved: None,
     };
     let authority = deployment::of(&identity)?.authority().to_owned();
     let sealed = purpose.seal(&authority, &controller, &master, &mut rng);

@@ -62,6 +62,9 @@ pub enum IntroductionError {
     /// The device's name is not valid.
     #[error(transparent)]
     Producer(#[from] alpheus_node::network::role::PeerNameError),
+    /// The owner has placed it at another controller since.
+    #[error("its owner has moved the stream to another controller")]
+    Moved(Box<Registration>),
     /// The store, or the manager.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -294,6 +297,11 @@ impl Registry {
             if before.owner != known.owner {
                 return Err(AnnotationError::WrongOwner.into());
             }
+            if known.placement.version < before.placement.version
+                && let Some(stands) = stored(manager, &stream)?
+            {
+                return Err(IntroductionError::Moved(Box::new(stands)));
+            }
             let (choice, place) = (&before.annotation, &before.placement);
             let choice =
                 is_later((choice, choice.version), (&known.annotation, known.annotation.version))?;
@@ -402,11 +410,20 @@ impl Registry {
             admitted.map_err(RuntimeError::from)?;
         }
         if self.stands(&known) {
-            manager.put_stream(known.annotation.clone().into_catalog(controller));
+            let listed = known.annotation.clone().into_catalog(controller);
+            manager.put_stream(listed, known.placement.moved);
         }
         self.streams.insert(stream, known);
         Ok(())
     }
+}
+
+/// The registration of a stream that stands.
+fn stored(manager: &Manager, stream: &StreamId) -> Result<Option<Registration>, IntroductionError> {
+    let (store, space) = (manager.service.store(), &manager.service.topics().service);
+    let stored = store.get(space, &[STREAMS, &stream.0].concat())?;
+    let read = |bytes: &[u8]| postcard::from_bytes(bytes);
+    Ok(stored.map(|bytes| read(&bytes)).transpose().map_err(|_| RuntimeError::DamagedPlans)?)
 }
 
 /// Whether a signed statement is later than the known one. The same statement is not

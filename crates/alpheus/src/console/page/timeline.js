@@ -90,6 +90,8 @@ function said(entry) {
     case "handed": return [make("strong", {}, entry.who), ` got the keys of ${days}. It can read ${entry.what} of ${entry.days[0] === entry.days[1] ? "that day" : "these days"}, for ever.`];
     case "revoked": return "You ended sharing for good.";
     case "erased": return "You had the key of your data destroyed. What was recorded can be read only where a copy of the key, or of a day's key, is left.";
+    case "moved-away": return `You moved this device's data to another controller. Yours answers for no time after ${day(entry.border)}, ${clock(entry.border, false)}.`;
+    case "moved-here": return `You moved this device's data here from another controller${entry.lost ? ", which is lost: your privacy budgets count as spent until then" : ""}. Yours answers for no time before ${day(entry.border)}, ${clock(entry.border, false)}.`;
     default: return `${sentence(entry.text)}.`;
   }
 }

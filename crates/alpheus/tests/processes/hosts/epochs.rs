@@ -11,17 +11,17 @@ use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
-const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
+pub(super) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS) FROM Meters WITH (membership = 'epochs')";
 /// The same with a roster that is fixed with the query.
 const FIXED: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS) FROM Meters WITH (membership = 'fixed')";
 
-struct Street {
-    town: Town,
-    hall: Hall,
-    houses: Vec<House>,
-    people: Vec<Person>,
+pub(super) struct Street {
+    pub(super) town: Town,
+    pub(super) hall: Hall,
+    pub(super) houses: Vec<House>,
+    pub(super) people: Vec<Person>,
     /// Messages that nobody has received yet.
     waiting: Vec<ToController>,
     rows: Vec<Row>,
@@ -45,7 +45,7 @@ fn reading(person: usize, second: u64) -> i64 {
 
 impl Street {
     /// So many houses, with a person each, of whom a query asks.
-    fn new(houses: u8, query: &str) -> Street {
+    pub(super) fn new(houses: u8, query: &str) -> Street {
         let town = Town::new();
         let hall = town.hall(Machine::new());
         let (waiting, rows, lists) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -94,7 +94,7 @@ impl Street {
     }
 
     /// Everybody's readings of a window.
-    fn send(&mut self, window: u64) {
+    pub(super) fn send(&mut self, window: u64) {
         let people: Vec<usize> = (0..self.people.len()).collect();
         self.send_of(window, &people);
     }
@@ -149,7 +149,7 @@ impl Street {
     }
 
     /// A window from its end to its row, with these awake.
-    fn window(&mut self, window: u64, awake: &[usize]) -> Row {
+    pub(super) fn window(&mut self, window: u64, awake: &[usize]) -> Row {
         self.finish(window, end(window), awake)
     }
 
@@ -169,7 +169,7 @@ impl Street {
     }
 
     /// The process of the service ends, and starts again from its disk.
-    fn restart(&mut self, seed: u64, now: Timestamp) {
+    pub(super) fn restart(&mut self, seed: u64, now: Timestamp) {
         let other = self.town.hall(Machine::new());
         let disk = std::mem::replace(&mut self.hall, other).stop();
         disk.crash(seed);
@@ -185,7 +185,7 @@ impl Street {
     }
 
     /// The row is the truth over these people.
-    fn check(&self, row: &Row, window: u64, people: &[usize]) {
+    pub(super) fn check(&self, row: &Row, window: u64, people: &[usize]) {
         assert_eq!(row.status, OK, "{row:?}");
         assert_eq!(row.window_start, at(2 * window).0 / 1000);
         assert_eq!(row.outputs[0].1, self.truth(window, people), "{row:?}");
@@ -200,7 +200,7 @@ impl Street {
     }
 }
 
-fn all(houses: usize) -> Vec<usize> {
+pub(super) fn all(houses: usize) -> Vec<usize> {
     (0..houses).collect()
 }
 

@@ -9,6 +9,7 @@ mod ended;
 mod endings;
 mod epochs;
 mod erasure;
+mod moves;
 mod quotas;
 mod retention;
 mod revocations;

@@ -320,7 +320,10 @@ impl Town {
         producer: &str,
     ) -> Signed<Placement> {
         let (stream, producer) = (person.stream, producer.to_owned());
-        Signed::new(&Placement { stream, version, controller, producer }, &person.identity.key)
+        Signed::new(
+            &Placement { stream, version, controller, producer, moved: None },
+            &person.identity.key,
+        )
     }
 
     /// Sends a second's event, and the border after it.

@@ -17,6 +17,10 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
         "it copies what is mounted at /from in a container; its own tests copy such folders",
     ),
     ("alpheus doctor", "`doctor` runs it on a deployment with one fault after the other"),
+    (
+        "alpheus owner move",
+        "it needs a second host; `moves.rs` moves streams, also from a lost one",
+    ),
     ("alpheus backup", "`backups.rs` backs up processes that run, with work in progress"),
     ("alpheus restore", "`backups.rs` restores what it backed up, and has it go on"),
     ("alpheus verify", "the commands of the guide docs/integrity.md, which `verified.rs` runs"),

@@ -34,6 +34,7 @@ pub mod identities;
 mod liar;
 mod lost_states;
 mod midnight;
+mod moves;
 mod neighbours;
 mod net;
 mod noise;

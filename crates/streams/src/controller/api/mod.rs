@@ -8,6 +8,8 @@
 //! | `POST /v1/streams` | hands over a stream, with the first choice |
 //! | `GET /v1/streams` | the owner's streams |
 //! | `POST /v1/choices` | changes a choice |
+//! | `POST /v1/moves` | gives a stream away to another controller; answers with what the owner brings there |
+//! | `POST /v1/arrivals` | takes over a stream that its owner brings from another controller |
 //! | `POST /v1/withdrawals` | withdraws consent permanently; if the key is destroyed too, answers with a signed statement |
 //! | `POST /v1/grants` | lets a consumer read days of a stream, or ends that |
 //! | `POST /v1/keys` | for that consumer: the keys of the granted days that are over |
@@ -18,10 +20,11 @@
 use super::guard::{Guard, GuardError};
 use crate::deployment::to_hex;
 use crate::wire::{
-    Choice, ControllerView, GrantRequest, Handover, KeysRequest, StreamView, WithdrawalRequest,
+    Arrival, Choice, ControllerView, GrantRequest, Handover, KeysRequest, MoveRequest, StreamView,
+    WithdrawalRequest,
 };
 use alpheus_crypto::hybrid::HybridPublic;
-use alpheus_encrypted_stream::error::GrantError;
+use alpheus_encrypted_stream::error::{GrantError, MoveError};
 use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_node::clock;
 use alpheus_node::network::answer::EmptyAnswer;
@@ -59,6 +62,8 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Rou
         .route("/v1/schema", owner(get(schema_of)))
         .route("/v1/streams", owner(get(streams).post(hand_over)))
         .route("/v1/choices", owner(post(choose)))
+        .route("/v1/moves", owner(post(move_away)))
+        .route("/v1/arrivals", owner(post(arrive)))
         .route("/v1/streams/{stream}", owner(get(view)))
         .route("/v1/streams/{stream}/log", owner(get(log)))
         .route("/v1/streams/{stream}/budgets", owner(get(budgets)))
@@ -90,8 +95,12 @@ impl From<GuardError> for ApiError {
             GuardError::Grant(
                 GrantError::NotGranted | GrantError::Withdrawn | GrantError::NotOver,
             ) => ApiError::policy(error.to_string()),
+            GuardError::Move(MoveError::NotHeld) => ApiError::missing(error.to_string()),
+            GuardError::Moved(_) => ApiError::policy(error.to_string()),
             GuardError::Annotation(_)
             | GuardError::Grant(_)
+            | GuardError::Move(_)
+            | GuardError::SameHost
             | GuardError::NotSealed(_)
             | GuardError::WrongSchema
             | GuardError::Here => ApiError::malformed(error.to_string()),
@@ -134,6 +143,27 @@ async fn choose(
     let owner = caller(&peer, &[Role::Owner])?.name;
     let choice: Choice = decode(&body)?;
     api.act(move |mut guard| guard.choose(clock::now(), &owner, &choice)).await?;
+    encode(&EmptyAnswer {})
+}
+
+async fn move_away(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let owner = caller(&peer, &[Role::Owner])?.name;
+    let asked: MoveRequest = decode(&body)?;
+    encode(&api.act(move |mut guard| guard.move_away(clock::now(), &owner, &asked)).await?)
+}
+
+async fn arrive(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let owner = caller(&peer, &[Role::Owner])?.name;
+    let asked: Arrival = decode(&body)?;
+    api.act(move |mut guard| guard.arrive(clock::now(), &owner, &asked)).await?;
     encode(&EmptyAnswer {})
 }
 

@@ -23,8 +23,14 @@ impl Guard {
         if self.revoked.has(&certificate.digest()) {
             return Err(GrantError::Revoked.into());
         }
-        let stream = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?.stream;
-        let controller = self.of(owner_name, &stream)?.controller;
+        let stated = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?.into_inner();
+        let stream = &stated.stream;
+        // Where the stream has left, an access can still be ended.
+        let known = match stated.days {
+            Some(_) => self.of_here(owner_name, stream),
+            None => self.of(owner_name, stream),
+        };
+        let controller = known?.controller;
         let acted = self.host.with_batch(&controller, Batch::new(), |controller| {
             controller.grant(signed, certificate, owner, now)
         });

@@ -1,9 +1,11 @@
 //! A host of controllers: keys, ledgers, fence, and the controllers built from them.
-//! [`owners`]: the requests of owners. [`log_keeper`]: how much of their logs is kept.
+//! [`owners`]: the requests of owners. [`moves`]: streams that come from other hosts, or leave for them.
+//! [`log_keeper`]: how much of their logs is kept.
 
 mod grants;
 mod log_clock;
 mod log_keeper;
+mod moves;
 mod owners;
 mod view;
 
@@ -20,7 +22,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::{
-    AnnotationError, CertificateError, GrantError, RestoreError,
+    AnnotationError, CertificateError, GrantError, MoveError, RestoreError,
 };
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::ledger::Scope;
@@ -71,6 +73,17 @@ pub enum GuardError {
     /// Raw access.
     #[error(transparent)]
     Grant(#[from] GrantError),
+    /// A move to another controller, or from one.
+    #[error(transparent)]
+    Move(#[from] MoveError),
+    /// The stream has another controller.
+    #[error(
+        "the stream has moved to the controller {0}: ask there. To end what this one still answers until the border, have its key destroyed here with `alpheus owner erase`"
+    )]
+    Moved(ControllerId),
+    /// A host's controllers share its keys.
+    #[error("this host guards the stream already: move it to another host")]
+    SameHost,
     /// The owner's certificate does not hold for the connection.
     #[error("the owner's certificate is refused: {0}")]
     Owner(#[from] CertificateError),

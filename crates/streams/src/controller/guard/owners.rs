@@ -102,7 +102,7 @@ impl Guard {
         }
     }
 
-    fn opened(
+    pub(super) fn opened(
         &self,
         controller: &ControllerId,
         sealed: &HybridSealed,
@@ -126,7 +126,7 @@ impl Guard {
     ) -> Result<(), GuardError> {
         let owner = self.certified(owner_name, &choice.owner)?;
         let stream = annotation::open_choice(&choice.annotation, &owner, &self.schema)?.stream;
-        let controller = self.of(owner_name, &stream)?.controller;
+        let controller = self.of_here(owner_name, &stream)?.controller;
         let Some(Notice::Registered(mut registration)) = self.notices.of(&stream)? else {
             return Err(AnnotationError::Revoked.into());
         };
@@ -157,8 +157,15 @@ impl Guard {
     ) -> Result<Option<Signed<Erasure>>, GuardError> {
         let WithdrawalRequest { signed, owner } = asked;
         let owner = &self.certified(owner_name, owner)?;
-        let stream = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?.stream;
-        let controller = self.of(owner_name, &stream)?.controller;
+        let asked = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?.into_inner();
+        let stream = asked.stream;
+        // Where it has left, its key can still be destroyed. Consent is withdrawn where it is.
+        let known = if asked.erase {
+            self.of(owner_name, &stream)
+        } else {
+            self.of_here(owner_name, &stream)
+        };
+        let controller = known?.controller;
         let mut statement = None;
         // An erased stream needs no withdrawal, which would only delay other streams.
         let known = self.host.controller(&controller).and_then(|own| own.erasure(&stream));
@@ -177,18 +184,23 @@ impl Guard {
     }
 
     /// Lets a controller withdraw a stream, with the notice for the service in the same
-    /// commit, and takes back outgoing answers.
+    /// commit, and takes back outgoing answers. Of a stream that has left, the service hears
+    /// from its next host.
     pub(super) fn withdraw_by(
         &mut self,
         controller: &ControllerId,
         stream: &StreamId,
         act: impl FnOnce(&mut Controller) -> Result<Step<Vec<ControllerMessage>>, AnnotationError>,
     ) -> Result<(), GuardError> {
-        let mut batch = Batch::new();
-        self.notices.stage(stream, &Notice::Withdrawn(*stream), &mut batch)?;
+        let (mut batch, is_here) = (Batch::new(), self.next_of(controller, stream).is_none());
+        if is_here {
+            self.notices.stage(stream, &Notice::Withdrawn(*stream), &mut batch)?;
+        }
         settled(self.host.with_batch(controller, batch, act))?;
         self.outgoing.take_back(controller);
-        self.notices.changed(stream);
+        if is_here {
+            self.notices.changed(stream);
+        }
         Ok(())
     }
 
@@ -199,6 +211,19 @@ impl Guard {
     ) -> Result<&GuardedStream, GuardError> {
         let known = self.streams.get(stream);
         known.filter(|known| known.owner_name == owner_name).ok_or(GuardError::NotYours)
+    }
+
+    /// The same, unless it has left.
+    pub(super) fn of_here(
+        &self,
+        owner_name: &str,
+        stream: &StreamId,
+    ) -> Result<&GuardedStream, GuardError> {
+        let known = self.of(owner_name, stream)?;
+        match self.next_of(&known.controller, stream) {
+            Some(next) => Err(GuardError::Moved(next)),
+            None => Ok(known),
+        }
     }
 
     /// An owner's streams.

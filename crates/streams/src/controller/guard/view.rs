@@ -3,7 +3,7 @@
 use super::{Guard, GuardError};
 use crate::controller::keystore::KeyStoreError;
 use crate::deployment::to_hex;
-use crate::wire::{GrantView, PlanView, SignedChoice, StreamView};
+use crate::wire::{GrantView, Notice, PlanView, SignedChoice, StreamView};
 use alpheus_encrypted_stream::controller::{Controller, StatedGrant};
 use alpheus_encrypted_stream::ledger::{Record, StampedRecord, annotations_prefix};
 use alpheus_node::ledger::scan_all;
@@ -22,6 +22,11 @@ impl Guard {
         let id = self.of(owner_name, stream)?.controller;
         let key = self.keys.stream_of(stream)?.ok_or(GuardError::NotYours)?;
         let own: &Controller = self.host.controller(&id).ok_or(GuardError::OtherController)?;
+        let registered = match self.notices.of(stream)? {
+            Some(Notice::Registered(registration)) => Some(registration.placement),
+            _ => None,
+        };
+        let placement = registered.as_ref().or_else(|| own.last_move(stream)).map(to_hex);
         let holds = own.holds_on(stream).unwrap_or_default();
         let plan = |(plan, ended): (&Plan, bool)| PlanView {
             plan: plan.id(),
@@ -33,6 +38,8 @@ impl Guard {
         };
         Ok(StreamView {
             device: key.producer,
+            controller: id,
+            placement,
             revoked: holds.revoked,
             erased: holds.erased,
             copied: holds.copied,

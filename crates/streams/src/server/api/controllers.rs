@@ -43,6 +43,7 @@ pub(super) async fn register(
         answer.push(match api.engine.ask(move |engine| engine.note(&host, notice)).await? {
             Ok(()) => NoticeReply::Yes,
             Err(IntroductionError::Runtime(error)) => return Err(runtime_failed(error)),
+            Err(IntroductionError::Moved(stands)) => NoticeReply::Moved(stands),
             Err(refused) => NoticeReply::Refused { why: refused.to_string() },
         });
     }

@@ -7,6 +7,7 @@ mod families;
 mod honest;
 mod lists;
 mod missed;
+mod moves;
 mod refusals;
 mod restarts;
 mod verified;
