@@ -71,8 +71,15 @@ pub(super) struct Move {
     /// The name on the certificate of the sending device: without --lost by default as you signed it before
     #[arg(long, value_name = "NAME")]
     producer: Option<String>,
-    #[command(flatten)]
-    choice: Option<ChoiceArgs>,
+    /// With --lost: the stream's schema: YAML or .avsc
+    #[arg(long, value_name = "FILE", requires = "lost")]
+    schema: Option<PathBuf>,
+    /// With --lost: the owner's choices; an entry with the certificate's name applies to this owner
+    #[arg(long, value_name = "FILE", requires = "lost")]
+    policies: Option<PathBuf>,
+    /// With --lost: a public fact about the stream
+    #[arg(long, value_name = "NAME=VALUE", requires = "lost")]
+    metadata: Vec<String>,
 }
 
 /// One of a host's controllers, as the authority certified it, and the owner there.
@@ -268,8 +275,11 @@ fn next(time: Timestamp, step: Span) -> Timestamp {
 /// The controller before is gone: what the next one needs comes from the owner.
 fn move_lost(args: &Move, to: &Host, folder: &IdentityFolder) -> Result<(), Failure> {
     let needed = "--lost needs --device, --producer, --schema and --policies";
-    let given = args.device.as_ref().zip(args.producer.as_ref()).zip(args.choice.as_ref());
-    let ((device, producer), wish) = given.ok_or(needed).blame(Category::Usage)?;
+    let (device, producer) =
+        args.device.as_ref().zip(args.producer.as_ref()).ok_or(needed).blame(Category::Usage)?;
+    let files = args.schema.clone().zip(args.policies.clone());
+    let (schema, policies) = files.ok_or(needed).blame(Category::Usage)?;
+    let wish = &ChoiceArgs { schema, policies, metadata: args.metadata.clone() };
     Name::new(Role::Producer, producer.clone()).blame(Category::Usage)?;
     let schema = read_schema(&wish.schema)?;
     DeviceFile::check(device, &args.stream)?;
