@@ -146,7 +146,7 @@ step-c: step-processes step-build-others step-js
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_count test_fuzz test_mutants test_programs
+	cd .ci && $(PYTHON) -m unittest -q test_count test_fuzz test_guards test_mutants test_programs
 	$(PYTHON) .ci/site.py --check
 	$(PYTHON) bench/limits.py --check
 
@@ -307,6 +307,12 @@ mutants: compiler ## changes the code of one crate at random places: do its test
 	  echo "help: cargo install --locked cargo-mutants@$(MUTANTS)" >&2; exit 1; \
 	fi
 	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1} $${AGAIN:+--again}
+
+.PHONY: guards
+# CRATE=alpheus-anonymous-board make guards: those of that crate. FIND=1: names a test for each guard that has none.
+guards: compiler ## takes each listed guard out of the protocols' code: does the test that is named for it go red?
+	@$(call need,git:git $(PYTHON):python3)
+	@$(PYTHON) .ci/guards.py $${CRATE:-} $${FIND:+--find}
 
 .PHONY: drills
 # ALPHEUS_BOUNDED_WINDOWS=1000 make drills: so many windows with liars of every kind, where 10,000 are usual.

@@ -155,16 +155,16 @@ def table(known, reasons):
     return "\n".join(lines + (["", "## Mutants that were missed", ""] + survivors if survivors else [])) + "\n"
 
 
-def copy():
+def copy(to_tree=TREE, change=lambda name, content: content):
     """Brings the copy to the state of the working tree. What has not changed keeps its time, and is not built again."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
                             text=True, stdout=subprocess.PIPE).stdout.split("\0")
     wanted = {name for name in listed if name and (ROOT / name).is_file()}
-    for path in [path for path in TREE.rglob("*") if path.is_file()]:
-        if str(path.relative_to(TREE)) not in wanted:
+    for path in [path for path in to_tree.rglob("*") if path.is_file()]:
+        if str(path.relative_to(to_tree)) not in wanted:
             path.unlink()
     for name in wanted:
-        content, to = (ROOT / name).read_bytes(), TREE / name
+        content, to = change(name, (ROOT / name).read_bytes()), to_tree / name
         if not to.is_file() or to.read_bytes() != content:
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(content)
@@ -228,14 +228,14 @@ def keep(known):
 
 
 @contextlib.contextmanager
-def alone():
+def alone(tree=TREE):
     """One run at a time changes the copy."""
-    TREE.mkdir(parents=True, exist_ok=True)
-    with TREE.with_name("lock").open("w") as lock:
+    tree.mkdir(parents=True, exist_ok=True)
+    with tree.with_name("lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.exit("error: another run of make mutants changes the same copy; wait for its end")
+            sys.exit("error: another run changes the same copy; wait for its end")
         yield
 
 

@@ -9,6 +9,7 @@ type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("access_pass", crate::access_pass),
     ("annotation", crate::annotation),
+    ("backup", crate::backup),
     ("board", crate::board),
     ("bounded", crate::bounded),
     ("certificate", crate::certificate),
@@ -18,6 +19,7 @@ pub const TARGETS: &[Target] = &[
     ("document_json", crate::document_json),
     ("document_yaml", crate::document_yaml),
     ("frame", crate::frame),
+    ("id_token", crate::id_token),
     ("job_message", crate::job_message),
     ("messages", crate::messages),
     ("metrics", crate::metrics),
@@ -29,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("raw_access", crate::raw_access),
     ("receipt", crate::receipt),
     ("rows", crate::rows),
+    ("saved_write", crate::saved_write),
     ("schema_avsc", crate::schema_avsc),
     ("schema_yaml", crate::schema_yaml),
     ("sealed_sum", crate::sealed_sum),

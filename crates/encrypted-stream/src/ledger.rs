@@ -12,6 +12,7 @@
 mod fence;
 mod group_lists;
 mod log_line;
+mod record_error;
 mod records;
 mod scope;
 mod spent;
@@ -19,7 +20,8 @@ mod spent;
 pub use fence::{Fence, Start};
 pub use group_lists::GroupLists;
 pub use log_line::{LogEvent, LogLine};
-pub use records::{Record, RecordError, StampedRecord, annotations_prefix, log_prefix};
+pub use record_error::RecordError;
+pub use records::{Record, StampedRecord, annotations_prefix, log_prefix};
 pub(crate) use records::{
     annotation_key, opened_key, read_record, session_key, window_keys, write_record,
 };

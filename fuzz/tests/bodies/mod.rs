@@ -1,11 +1,14 @@
 //! Bodies of requests and responses, as bytes.
 
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_credential::messages::{SessionId, TagId};
 use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_anonymous_credential::sessions::peers::HoldRequest;
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::job::{SetDigest, Tally};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
+use alpheus_node::backup::archive::{About, Item, Origin};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_stream_runtime::receipts::ReceiptPart;
 use alpheus_streams::wire;
@@ -18,6 +21,37 @@ use serde::Serialize;
 const PLAN: PlanId = PlanId([1; 32]);
 const STREAM: StreamId = StreamId([2; 16]);
 const TABLE: DataSet = DataSet([3; 16]);
+
+/// Parts of a backup.
+pub(crate) fn of_backups() -> Vec<Vec<u8>> {
+    let about = About {
+        role: Some("host".to_owned()),
+        name: None,
+        build: "a build".to_owned(),
+        created: 1,
+    };
+    let (origin, name) = (Origin::State, "a/b".to_owned());
+    vec![
+        bytes(&Item::About(about)),
+        bytes(&Item::File { origin, name, bytes: vec![1; 40].into() }),
+        bytes(&Item::Entry { is_log: true, key: vec![2; 8], value: vec![3; 30] }),
+        bytes(&Item::End(3)),
+        b"ALPHBAK1".to_vec(),
+    ]
+}
+
+/// A write as a member saves it, before and after a complaint: epoch, name, tag, row, cover, row's content,
+/// seed, side.
+pub(crate) fn of_saved_writes() -> Vec<Vec<u8>> {
+    let shape = Format { max_message: 144, recovery: false }.shape(64).expect("a shape");
+    let row = vec![4_u8; shape.width()];
+    [None, Some(Side::Second)]
+        .map(|side| {
+            let names = (Epoch(1), [2_u8; 32], [3_u8; 32], 5_u32, side.is_none());
+            bytes(&(names, &row, [6_u8; 32], side))
+        })
+        .to_vec()
+}
 
 /// Of devices, controllers, the service and workers.
 pub(crate) fn of_streams() -> Vec<Vec<u8>> {

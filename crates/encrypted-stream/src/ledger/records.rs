@@ -13,10 +13,9 @@ use alpheus_time::{Timestamp, Window};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, GroupLists, LogLine, Scope, SpentToken};
+use super::{Change, GroupLists, LogLine, RecordError, Scope, SpentToken};
 use crate::annotation::{Annotation, Placement};
 use crate::certificate::Certificate;
-use crate::error::RestoreError;
 use crate::grant::{Days, Grant};
 use crate::handover::HandedOver;
 use crate::messages::{
@@ -25,7 +24,7 @@ use crate::messages::{
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 9;
+pub(super) const VERSION: u8 = 9;
 
 /// A record of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,27 +302,6 @@ pub struct StampedRecord {
     pub record: Record,
 }
 
-/// Why a stored value cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RecordError {
-    /// Written by another version of the program.
-    #[error("the ledger record has format {0}, but this version reads format {VERSION}")]
-    Version(u8),
-    /// Truncated, too long, or not a record.
-    #[error("the value is not a ledger record")]
-    Damaged,
-}
-
-impl RecordError {
-    /// Why a role cannot be restored, whose ledger has the record at this position.
-    pub(crate) fn at(self, position: usize) -> RestoreError {
-        match self {
-            RecordError::Version(found) => RestoreError::OtherFormat { position, found },
-            RecordError::Damaged => RestoreError::BadRecord { position },
-        }
-    }
-}
-
 /// Kinds of records, as they appear in keys.
 mod kind {
     pub(super) const IDENTITY: u8 = 0;
@@ -432,8 +410,8 @@ impl Record {
             Record::Identity { .. } => key(own, kind::IDENTITY, &[]),
             Record::Restored { .. } => key(own, kind::RESTORED, &[]),
             Record::Started { .. } => key(own, kind::STARTED, &[]),
-            Record::Annotation { stream, version, .. } => {
-                annotation_key(controller, *stream, *version)
+            Record::Annotation { stream: id, version, .. } => {
+                annotation_key(controller, *id, *version)
             }
             Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),

@@ -17,6 +17,7 @@ mod mask_vectors;
 mod masks;
 mod neighbour_masks;
 mod noise;
+mod packing;
 mod pads;
 mod placement_vectors;
 mod producer;

@@ -118,6 +118,17 @@ impl Provider {
         Ok(Self { url, client: ClientId::new(client), authority, keys })
     }
 
+    /// A provider whose keys (a JSON Web Key Set) are known already. None if they or its address cannot be
+    /// read.
+    #[must_use]
+    pub fn with_keys(settings: ProviderSettings, keys: &[u8]) -> Option<Self> {
+        let ProviderSettings { url, client, authority } = settings;
+        let set = serde_json::from_slice(keys).ok()?;
+        let keys = Mutex::new(ProviderKeys { set, refreshed: None });
+        let url = IssuerUrl::new(url).ok()?;
+        Some(Self { url, client: ClientId::new(client), authority, keys })
+    }
+
     /// The account of a token. May block, if the token is signed with a new key.
     ///
     /// # Errors

@@ -2,7 +2,9 @@
 //! rejected uploads.
 //!
 //! # Privacy
-//! Closings and results, which are public, contain all of it. No aggregate is named.
+//! Of aggregates, closings and results contain all of it, and are public. No aggregate is named. Of an
+//! open count they do not: each presentation is a request, and a commit of the store, so whoever reads
+//! these metrics sees the count grow, as the aggregator's operator does.
 
 use alpheus_node::service::metrics::{Metrics, Requests};
 use prometheus_client::encoding::EncodeLabelSet;

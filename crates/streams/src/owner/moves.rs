@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(multiple(seconds(7), Span::DAY), Some(Span(7 * Span::DAY.0)));
         assert_eq!(multiple(Span(u64::MAX), Span(2)), None);
         assert_eq!(multiple(Span(7), Span(400 * Span::DAY.0)), None);
-        let at = |n| Timestamp(n * 1_000_000);
+        let at = |n: u64| Timestamp(n * 1_000_000);
         assert_eq!(next(at(12), seconds(4)), at(12));
         assert_eq!(next(at(13), seconds(4)), at(16));
     }

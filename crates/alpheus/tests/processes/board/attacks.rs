@@ -177,7 +177,7 @@ fn a_fence_inside_the_state_is_refused() {
     }
 }
 
-/// `--background` returns once the write is made; another process waits, complains and ends.
+/// `--background` returns once the write is made; another process waits.
 /// `--crowd` sends nothing into a smaller one.
 #[test]
 fn a_writer_waits_in_the_background_and_asks_for_a_crowd() {

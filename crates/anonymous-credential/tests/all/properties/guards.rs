@@ -10,7 +10,7 @@ use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::messages::{Logout, ReUp, SessionId, TagId};
+use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId, TagId};
 use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_anonymous_credential::sessions::codes::{CodeLookUp, code_tags};
 use alpheus_anonymous_credential::sessions::peers::HoldRequest;
@@ -59,6 +59,29 @@ fn a_re_up_on_one_shard_needs_a_free_tag() {
     let shard = &mut town.service.shard;
     let Ok(ReUpLookUp::Due(due)) = shard.look_up_re_up(re_up, at(14)) else { panic!("it is due") };
     let proven = verify_re_ups(&town.service.pinned, vec![due]).pop().unwrap().unwrap();
+    assert_eq!(shard.re_up_here(proven, at(14)).err(), Some(VerifierError::Spent));
+}
+
+/// Another shard holds the next tag for a session of its own. And the tag with which a session began is no
+/// re-up that came before, whoever says so.
+#[test]
+fn a_re_up_takes_no_tag_of_another_session_and_is_no_login() {
+    let mut town = Town::new(1, 165);
+    let mut ada = town.device(b"ada");
+    let sent = town.present(&mut ada, Timing::Running, at(14)).unwrap();
+    let session = town.service.log_in(&sent, at(14)).unwrap().session;
+    let tag = Login::from_bytes(&sent.bytes, Limit::ONE).unwrap().tag;
+    let again = ReUp { epoch: START, session, tag, proof: Vec::new() };
+    let refused = town.service.shard.look_up_re_up(again, at(14)).err();
+    assert_eq!(refused, Some(VerifierError::NotCurrent));
+    let sent = town.carry(&mut ada, at(14)).unwrap();
+    let re_up = ReUp::from_bytes(&sent.bytes).unwrap();
+    let (shard, ledger) = (&mut town.service.shard, &mut town.service.ledger);
+    let Ok(ReUpLookUp::Due(due)) = shard.look_up_re_up(re_up, at(14)) else { panic!("it is due") };
+    let proven = verify_re_ups(&town.service.pinned, vec![due]).pop().unwrap().unwrap();
+    let own = proven.hold_request(&town.service.pinned);
+    let other = HoldRequest { session: SessionId(TagId(Digest([7; 32]))), ..own };
+    shard.hold_for_peer(other, at(14)).unwrap().commit(ledger).unwrap();
     assert_eq!(shard.re_up_here(proven, at(14)).err(), Some(VerifierError::Spent));
 }
 

@@ -259,8 +259,8 @@ async fn waiting_costs_nothing_for_what_is_kept() {
         assert!(certificate.open(&_kept.2.card.pinned, 3).is_ok());
     }
     let once = spent() - before;
-    // It has gone through its loop ten times or so, and has not checked all of it even once.
-    assert!(waiting < once, "{waiting:?} {once:?}");
+    // It has gone through its loop ten times or so, and has not checked a fiftieth of it in each.
+    assert!(waiting < once / 5, "{waiting:?} {once:?}");
     assert_eq!(contributor_state::lock(&state).ledger().kept(&name).len(), 1000);
 }
 
