@@ -90,6 +90,8 @@ plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());
 plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(receipt, vectors("receipts", "receipt"));
+plain!(signed_row, vectors("receipts", "receipt"));
+plain!(verification, alpheus_fuzz::verifications());
 plain!(bounded, vectors("bounded", "encoded"));
 plain!(job_message, vectors("jvm-job", "encoded"));
 plain!(stream_bodies, bodies::of_streams());
