@@ -17,6 +17,7 @@ mod roles;
 mod rows;
 mod tables;
 mod targets;
+mod verified;
 
 pub use bodies::{certificate, peer_bodies, stream_bodies, table_bodies};
 pub use bounded::bounded;
@@ -28,6 +29,7 @@ pub use roles::statistics;
 pub use rows::rows;
 pub use tables::{PAIRING, pairing_table, table, table_manifest};
 pub use targets::{TARGETS, named};
+pub use verified::{signed_row, verification, verifications};
 
 use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;

@@ -35,11 +35,13 @@ pub const TARGETS: &[Target] = &[
     ("schema_avsc", crate::schema_avsc),
     ("schema_yaml", crate::schema_yaml),
     ("sealed_sum", crate::sealed_sum),
+    ("signed_row", crate::signed_row),
     ("statistics", crate::statistics),
     ("stream_bodies", crate::stream_bodies),
     ("table", crate::table),
     ("table_bodies", crate::table_bodies),
     ("tick_frame", crate::tick_frame),
+    ("verification", crate::verification),
 ];
 
 /// Runs the check that the environment names in `ALPHEUS_FUZZ_TARGET`.

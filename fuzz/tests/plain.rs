@@ -93,6 +93,8 @@ plain!(saved_write, bodies::of_saved_writes());
 plain!(id_token, files("fuzz/seeds/id_token", ""));
 plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(receipt, vectors("receipts", "receipt"));
+plain!(signed_row, vectors("receipts", "receipt"));
+plain!(verification, alpheus_fuzz::verifications());
 plain!(bounded, vectors("bounded", "encoded"));
 plain!(job_message, vectors("jvm-job", "encoded"));
 plain!(stream_bodies, bodies::of_streams());

@@ -122,6 +122,42 @@ r.write(TARGET, "parts.json", [
     part([2, 2, 2, 2, 2], [[w] for w in range(10)], "all"),
 ])
 
+
+
+def flipped(digits, at=0):
+    """The same with one bit changed."""
+    data = bytearray.fromhex(digits)
+    data[at] ^= 1
+    return data.hex()
+
+
+def bad_parts():
+    """Parts that a lying service could send in the place of one, which lead to no root of its device."""
+    good = part([8, 3, 7, 1, 1, 1], [[8, 10], [18], [20]], "second")
+    words_, path = good["words"], good["path"]
+    three, between, last = words_[:3], words_[3:4], words_[4:]
+    other = part([8, 3, 7, 1, 1, 1], [[8, 10], [18], [20]], "third")
+    changes = {
+        "one bit of a word": {"words": [r.hexadecimal(int(words_[0], 16) ^ 1), *words_[1:]]},
+        "two words of a block in the other order": {"words": [words_[1], words_[0], *words_[2:]]},
+        "two blocks in the other order": {"words": three + last + between},
+        "a word more": {"words": [*words_, words_[-1]]},
+        "a word less": {"words": words_[:-1]},
+        "no words": {"words": []},
+        "the words of another sum": {"words": other["words"]},
+        "one bit of the path": {"path": [flipped(path[0]), *path[1:]]},
+        "the path in the other order": {"path": path[::-1]},
+        "a digest more": {"path": [*path, path[-1]]},
+        "a digest less": {"path": path[:-1]},
+        "the path of another sum": {"path": other["path"]},
+        "one bit of the root": {"root": flipped(good["root"], 15)},
+        "another sum's root": {"root": other["root"]},
+    }
+    return [{**good, "why": why, **change} for why, change in changes.items()]
+
+
+r.write(TARGET, "parts_bad.json", bad_parts())
+
 # A deployment.
 
 AUTHORITY = Ed25519PrivateKey.from_private_bytes(fixed("authority"))
@@ -221,14 +257,22 @@ class Window:
         self.presence_by = {}
         self.shown_as = {}
         self.length = {}
-        # Members whose keys for pads M has.
-        self.mask_keys = []
+        # Members whose keys for pads M has, if not all of them.
+        self.mask_keys = None
+        # What S says that M is.
+        self.set_for = None
+        # Members of S whose shares are missing.
+        self.lost = []
+        # By controller: the window of which its presence is, and how often it is shown.
+        self.presence_in = {}
+        self.times = {}
 
     def span(self):
         return varint(self.window[0]) + varint(self.window[1])
 
     def presence(self, controller, excluded):
-        body = self.id + self.span() + varint(controller) + fixed("summons") + numbers([])
+        start, end = self.presence_in.get(controller, self.window)
+        body = self.id + varint(start) + varint(end) + varint(controller) + fixed("summons") + numbers([])
         body += many([varint(at) + varint(reason) for at, reason in excluded])
         key = self.presence_by.get(controller, self.keys[controller])
         return signed("alpheus/presence/v2", body + varint(1) + varint(0) + option(None), key)
@@ -238,9 +282,10 @@ class Window:
         return Tree([leaf(digest) for digest in own])
 
     def exclusions(self):
-        shown = {**self.excluded, **self.shown_as}
-        places = [self.members.index(p) for p in sorted(shown)]
-        presences = [self.presence(p, shown[p])[0] for p in sorted(shown)]
+        excluded = {**self.excluded, **self.shown_as}
+        shown = [p for p in sorted(excluded) for _ in range(self.times.get(p, 1))]
+        places = [self.members.index(p) for p in shown]
+        presences = [self.presence(p, excluded[p])[0] for p in shown]
         tree = self.tree()
         return many([own + tree.proof(at) + option(None) for own, at in zip(presences, places)])
 
@@ -248,7 +293,8 @@ class Window:
         body = self.id + self.span() + bitmap(self.members, self.roster) + numbers(self.owners)
         presences = root(self.tree().leaves) if self.excluded else fixed("presences")
         # Checking a receipt takes no keys for pads. There are as many as members, or none.
-        keys = many([self.mask_key(p) for p in self.mask_keys])
+        of = self.members if self.mask_keys is None else self.mask_keys
+        keys = many([self.mask_key(p) for p in of])
         return signed("alpheus/membership/v2", body + presences + keys, self.by)
 
     def mask_key(self, p):
@@ -256,7 +302,7 @@ class Window:
         return signed("alpheus/mask-key/v1", body, self.keys[p])[0]
 
     def opening_set(self, membership):
-        body = self.id + self.span() + membership + bitmap(self.set, self.set_roster)
+        body = self.id + self.span() + (self.set_for or membership) + bitmap(self.set, self.set_roster)
         return signed("alpheus/opening-set/v1", body, self.set_by)
 
     def shares(self):
@@ -277,7 +323,7 @@ class Window:
         opening_set, s = self.opening_set(m)
         tokens, openings = self.shares()
         shares = []
-        for p in self.set:
+        for p in [p for p in self.set if p not in self.lost]:
             own = tokens[p][:self.length.get(p, OUTPUTS)]
             body = self.id + self.span() + varint(p) + m + numbers(own)
             token, t = signed("alpheus/token/v1", body, self.keys[p])
@@ -337,7 +383,7 @@ window.members, window.set, window.owners = [0, 2, 3], [0, 2, 3], [1, 0, 1]
 cases.append(window.case())
 # Every controller has one stream. The second and the fourth leave theirs out.
 cases.append(changed(excluded={1: [(place(1), 6)], 3: [(place(3), 0)]}).case())
-cases.append(changed(mask_keys=[0, 1, 2, 3]).case())
+cases.append(changed(mask_keys=[]).case())
 cases.append(neighbours().case())
 r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases], 2)
 
@@ -369,8 +415,14 @@ bad = [
     changed(excluded={1: [(place(1), 6)]}, shown_as={1: [(place(1), 0)]}).case("OtherShare"),
     # Another controller's stream.
     changed(excluded={1: [(place(2), 6)]}).case("OtherShare"),
+    # One that is in M, of another window; one that leaves nothing out; one that is shown twice.
+    changed(excluded={1: [(place(1), 6)]}, presence_in={1: NEXT}).case("OtherShare"),
+    changed(excluded={1: []}).case("OtherShare"),
+    changed(excluded={1: [(place(1), 6)]}, times={1: 2}).case("OtherShare"),
+    # S over another M, and a member of S without a share.
+    changed(set_for=fixed("another membership")).case("OtherSet"),
+    changed(lost=[1]).case("Shares"),
 ]
-r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad], 2)
 
 whole = honest.receipt()
 r.write(TARGET, "receipts_bad_form.json", [
@@ -446,7 +498,7 @@ def relisted(**fields):
 
 all_but_one = {"entries": Listed().entries[:3], "certificates": Listed().certificates[:3]}
 crossed = [Listed.entry(0), Listed.entry(1, SEATS[2][3]), *Listed().entries[2:]]
-cases = [own.case() for own in (Listed(), relisted(set=[0, 1, 3]), relisted(mask_keys=[0, 1, 2, 3]))]
+cases = [own.case() for own in (Listed(), relisted(set=[0, 1, 3]), relisted(mask_keys=[]))]
 cases.append(relisted(excluded={1: [(place(1), 6)]}).case())
 r.write(TARGET, "receipts.json", cases, 3)
 r.write(TARGET, "receipts_bad_content.json", [
@@ -462,4 +514,18 @@ r.write(TARGET, "receipts_bad_content.json", [
     relisted(masks=varint(2) + bytes([1])).case("UnsafeMasks"),
     relisted(keys=[SEATS[p][1] for p in (0, 1, 3, 2)]).case("Signature"),
     relisted(off=1).case("CheckWord"),
+], 3)
+
+# The members of a list have signed it, and the plan that it is shown for is another.
+listed = Listed()
+bad.append({**changed().case("OtherList"), "receipt": listed.receipt().hex()})
+r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad], 2)
+
+whole = listed.receipt()
+r.write(TARGET, "receipts_bad_form.json", [
+    {"receipt": whole[:-1].hex(), "error": "Malformed"},
+    {"receipt": (whole + b"\x00").hex(), "error": "Malformed"},
+    # With a list under the version of receipts without, and the other way round.
+    {"receipt": (b"\x02" + whole[1:]).hex(), "error": "Malformed"},
+    {"receipt": (b"\x03" + honest.receipt()[1:]).hex(), "error": "Malformed"},
 ], 3)

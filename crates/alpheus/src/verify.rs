@@ -1,15 +1,5 @@
 //! `alpheus verify`: checks what the controllers of a query's windows have signed, against the rows
 //! that its service has published, and against what the consumer has asked for.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | [`meaning`] | in words what rows of a plan say, where no statement is known |
-//! | [`rows`] | the checks of a row |
-//! | [`withheld`] | windows of which the service shows nothing |
-
-mod meaning;
-mod rows;
-mod withheld;
 
 use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_node::clock;
@@ -21,17 +11,17 @@ use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::schema::Schema;
+use alpheus_stream_runtime::receipts::ReadReceipt;
+use alpheus_streams::deployment;
 use alpheus_streams::links;
 use alpheus_streams::query::paths::path_of;
-use alpheus_streams::query::receipts::{all_receipts, announcement, stated};
-use alpheus_streams::query::sealed::Rows;
+use alpheus_streams::query::receipts::{all_receipts, announcement, has_result, stated};
+use alpheus_streams::query::sealed::{Rows, noted};
+use alpheus_streams::query::verification::{Evidence, Trust, Verifier};
 use alpheus_streams::revocations::open_consumer;
 use alpheus_streams::wire::QueryView;
-use rows::Verifier;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -72,61 +62,6 @@ pub struct Args {
     /// Also write plans, receipts and rows to this file, to be verified elsewhere
     #[arg(long, value_name = "FILE", requires = "server")]
     pub save: Option<PathBuf>,
-}
-
-/// Version of the files.
-const FORMAT: u32 = 2;
-/// The same without schema and time.
-const BARE_FORMAT: u32 = 1;
-
-/// What is verified.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Evidence {
-    format: u32,
-    /// The query.
-    query: String,
-    /// The schema that its columns follow from.
-    #[serde(default)]
-    schema: Option<Schema>,
-    /// When it was read from the service, in Unix milliseconds.
-    #[serde(default)]
-    read: Option<u64>,
-    /// Whether the query was running then.
-    #[serde(default)]
-    running: bool,
-    /// Announcements of its plans, in hexadecimal digits.
-    plans: Vec<String>,
-    /// Receipts. In the file they are hexadecimal digits.
-    #[serde(with = "digits")]
-    receipts: Vec<WindowReceipt>,
-    /// Rows as the service has published them.
-    rows: Vec<Map<String, Value>>,
-}
-
-/// Receipts as text.
-mod digits {
-    use alpheus_encrypted_stream::receipt::WindowReceipt;
-    use data_encoding::HEXLOWER;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        all: &[WindowReceipt],
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(all.iter().map(|receipt| HEXLOWER.encode(&receipt.to_bytes())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<WindowReceipt>, D::Error> {
-        let read = |digits: String| {
-            let bytes = HEXLOWER.decode(digits.as_bytes()).map_err(D::Error::custom)?;
-            WindowReceipt::from_bytes(&bytes).map_err(D::Error::custom)
-        };
-        Vec::<String>::deserialize(from)?.into_iter().map(read).collect()
-    }
 }
 
 /// Rows differ from what the controllers have signed, or there are none.
@@ -174,20 +109,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 fn read(file: &Path) -> Result<Evidence, Failure> {
     let text = std::fs::read_to_string(file).blame_io(file)?;
-    let evidence: Evidence = serde_json::from_str(&text).blame_input(file)?;
-    if [FORMAT, BARE_FORMAT].contains(&evidence.format) {
-        if evidence.schema.is_none() {
-            eprintln!("the file has no schema, so its rows are not compared with your statement");
-        }
-        return Ok(evidence);
+    let evidence = Evidence::from_json(&text).blame_input(file)?;
+    if evidence.schema.is_none() {
+        eprintln!("the file has no schema, so its rows are not compared with your statement");
     }
-    let known = format!("the file has format {}, not {FORMAT}", evidence.format);
-    Err(Failure::new(Category::Input, known).at(file.display().to_string()))
+    Ok(evidence)
 }
 
 /// Receipts show who took part, and rows are the consumer's: others cannot read the file.
 fn save(path: &Path, evidence: &Evidence) -> Result<(), Failure> {
-    let text = serde_json::to_string(evidence).blame(Category::Io)?;
+    let text = evidence.to_json().blame(Category::Io)?;
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
     let mut file = file.blame_io(path)?;
@@ -198,27 +129,20 @@ fn save(path: &Path, evidence: &Evidence) -> Result<(), Failure> {
 
 /// Everything that the service has of a query.
 async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evidence, RequestError> {
-    let (http, mut rows, mut after) = (client.http(), Vec::new(), 0);
+    let http = client.http();
     let schema = http.get_json("/v1/schema", Duration::ZERO).await?;
     let known: Vec<QueryView> = http.get_json("/v1/queries", Duration::ZERO).await?;
-    loop {
-        let path = path_of(query, &format!("results?after={after}&wait=0"));
-        let page: Rows = http.get_json(&path, Duration::ZERO).await?;
-        let done = page.rows.is_empty() && page.next <= after;
-        rows.extend(page.rows);
-        after = page.next;
-        if done {
-            break;
-        }
-    }
+    let (mut rows, next) = rows_after(http, query, 0).await?;
     let (receipts, mut plans) = all_receipts(http, query).await?;
+    let (later, _) = rows_after(http, query, next).await?;
+    rows.extend(with_receipts(later, &receipts));
     let receipts: Vec<WindowReceipt> =
         receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect();
     if receipts.iter().all(|receipt| receipt.listing().is_none()) {
         plans_of(&rows, http, query, &mut plans).await?;
     }
     Ok(Evidence {
-        format: FORMAT,
+        format: Evidence::FORMAT,
         query: query.to_owned(),
         schema: Some(schema),
         read: Some(read),
@@ -227,6 +151,38 @@ async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evide
         receipts,
         rows,
     })
+}
+
+/// The rows of a query after a place, and where the last one is.
+async fn rows_after(
+    client: &HttpClient,
+    query: &str,
+    mut after: u64,
+) -> Result<(Vec<Map<String, Value>>, u64), RequestError> {
+    let mut rows = Vec::new();
+    loop {
+        let path = path_of(query, &format!("results?after={after}&wait=0"));
+        let page: Rows = client.get_json(&path, Duration::ZERO).await?;
+        let done = page.rows.is_empty() && page.next <= after;
+        rows.extend(page.rows);
+        after = page.next;
+        if done {
+            return Ok((rows, after));
+        }
+    }
+}
+
+/// Rows of windows that have ended since rows were read first, without those of which no receipt was
+/// read. A service writes both at once: without these rows, a receipt that was read in between would
+/// look as if its row was withheld.
+fn with_receipts(
+    rows: Vec<Map<String, Value>>,
+    receipts: &[ReadReceipt],
+) -> impl Iterator<Item = Map<String, Value>> {
+    let read = |(plan, window, _): &ReadReceipt| (*plan, window.start.0 / 1000);
+    let read: HashSet<(PlanId, u64)> = receipts.iter().map(read).collect();
+    rows.into_iter()
+        .filter(move |row| !has_result(row) || stated(row).is_some_and(|of| read.contains(&of)))
 }
 
 /// Adds plans of rows without receipts. By epochs those are kept nowhere.
@@ -249,7 +205,13 @@ async fn plans_of(
 /// Says of each row whether it holds, and which are missing.
 fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure> {
     let (mut refused, mut held) = (0, 0);
-    let mut verifier = Verifier::new(evidence, identity)?;
+    let deployment = deployment::of(identity)?;
+    let statement = noted(identity, &evidence.query).blame(Category::Check)?;
+    let trust = Trust { deployment: &deployment, statement, revoked: identity.revoked() };
+    let mut verifier = Verifier::new(evidence, trust);
+    for trouble in verifier.unusable() {
+        eprintln!("{trouble}");
+    }
     let mut out = std::io::stdout().lock();
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);

@@ -259,7 +259,7 @@ pub struct MaskKey {
     pub plan: PlanId,
     /// The controller's position in the roster.
     pub controller: u32,
-    /// When the generation began, on the controller's clock.
+    /// The hour in which the generation began, on the controller's clock.
     pub begun: Timestamp,
     /// The public half.
     pub key: AgreementPublic,

@@ -5,6 +5,7 @@ mod epochs;
 mod integrity;
 mod privacy;
 
+pub use integrity::receipt_bytes;
 pub use privacy::PrivacyExplanation;
 
 use crate::budget::Epsilon;

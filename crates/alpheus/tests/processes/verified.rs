@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod readers;
+mod unasked;
+
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
 use crate::common::published::of_window;
@@ -51,6 +54,15 @@ pub(crate) fn run(running: &Running, command: &str) -> Output {
 pub(crate) fn said(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
+}
+
+/// A deployment with the query of the guide, verified.
+fn asked() -> Running {
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let verified = format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')");
+    let asked = running.place.ask(&running.server, &verified);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    running
 }
 
 fn rows(running: &Running, more: &[&str]) -> Vec<Value> {

@@ -2,7 +2,7 @@
 //! settled windows are deleted.
 
 use alpheus_crypto::signed::Verified;
-use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_time::Timestamp;
 
 use super::Controller;
@@ -25,7 +25,9 @@ impl Controller {
         self.window_of(now, &closing.plan, closing.window, by_service)?;
         let mut changes = self.settle_budget(now, &closing.plan, closing.window);
         let joined = self.plans.get_mut(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
-        let (line, digests) = joined.ended_verified(closing, now);
+        let streams = &self.streams;
+        let shares = |id: &StreamId| streams.get(id).is_some_and(|own| own.revoked.is_none());
+        let ended = joined.ended_verified(closing, now, shares);
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
         self.wipe_settled_keys(now);
         let joined = self.plans.get(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
@@ -34,8 +36,9 @@ impl Controller {
             .flat_map(|spent| spent.accepted)
             .filter_map(|position| Some(joined.own(position)?.stream))
             .collect();
-        changes.extend(self.keep_digests(now, digests));
-        changes.extend(line.map(|line| self.put(now, line)));
+        changes.extend(self.keep_digests(now, ended.digests));
+        changes.extend(ended.line.map(|line| self.put(now, line)));
+        changes.extend(ended.gone.map(|line| Change::remove(line.key(self.id()))));
         changes.extend(self.forget(now, &closing.plan));
         if !streams.is_empty() {
             let (plan, window, outcome) = (closing.plan, closing.window, closing.outcome.clone());

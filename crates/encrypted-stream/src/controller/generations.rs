@@ -22,7 +22,7 @@ use super::tokens::meet;
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::WindowRefusalError;
 use crate::mask::generation::{
-    Generation, KeySource, LIFE, RoundKeys, SET_BACK, is_fresh, pair_key,
+    Generation, KeySource, LIFE, RoundKeys, SET_BACK, is_fresh, pair_key, shown,
 };
 use crate::mask::{OwnKey, PairKeys};
 use crate::membership::FixedMembership;
@@ -268,7 +268,7 @@ impl Controller {
         };
         let (controller, family, identity) = (joined.position, joined.family(), &self.identity);
         let held = self.generations.current(now).ok_or(WindowRefusalError::KeysGone)?;
-        let (begun, keys) = (held.begun, held.keys.as_ref());
+        let (begun, keys) = (shown(held.begun), held.keys.as_ref());
         let keys = keys.ok_or(WindowRefusalError::KeysGone)?;
         let life = (identity.own(), identity.noise());
         let keys = held.plans.entry(family).or_insert_with(|| PlanKeys::new(keys, &family, life));

@@ -72,6 +72,9 @@ pub(super) struct PlanState {
     /// In a verified plan: the end of the last window that the service asked about since the
     /// start.
     pub(super) summoned_until: Option<Timestamp>,
+    /// In a verified plan: the last line about streams that nobody asked about while windows opened, and the windows in
+    /// it, since the start.
+    pub(super) unasked: Option<(Window, LogLine)>,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
     /// In a bounded plan: what owners' logs say of windows that were out of bounds, by their start.
@@ -160,6 +163,7 @@ impl PlanState {
             totals: None,
             needed: None,
             summoned_until: None,
+            unasked: None,
             cost_logged: BTreeSet::new(),
             out_of_bounds: BTreeMap::new(),
         }

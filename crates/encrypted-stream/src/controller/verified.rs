@@ -1,14 +1,28 @@
 //! What is particular about verified plans: windows that nobody asked about, and what stays of
 //! those that are closed.
 
+use std::collections::BTreeSet;
+
 use alpheus_crypto::hash::Digest;
-use alpheus_policy::ids::PlanId;
-use alpheus_time::{Timestamp, Window};
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_time::{Span, Timestamp, Window};
 
 use super::Controller;
 use super::plan_state::PlanState;
 use crate::ledger::{Change, LogEvent, LogLine, Record, opened_key};
 use crate::messages::{Closing, WindowOutcome};
+
+/// What the ledger keeps of a verified window that is closed.
+#[derive(Default)]
+pub(super) struct Ended {
+    /// A line for the owners' log, if it opened without a summons to this controller, or without some of
+    /// its streams.
+    pub(super) line: Option<Record>,
+    /// The line that this one takes the place of.
+    pub(super) gone: Option<Record>,
+    /// Digests of what this controller said.
+    pub(super) digests: Option<Record>,
+}
 
 impl Controller {
     /// Sums of no stream; none at all unless the plan is verified.
@@ -28,7 +42,9 @@ impl Controller {
         let before = joined.summoned_until;
         joined.summoned_until = before.max(Some(window.end));
         let windows = Window { start: before?, end: window.start };
-        (windows.start < windows.end).then(|| joined.not_summoned(windows, at))
+        let all = || joined.own_streams().map(|(_, planned)| planned.stream).collect();
+        let line = || Record::Log(joined.not_summoned(windows, all(), at));
+        (windows.start < windows.end).then(line)
     }
 
     /// What stays of a closed window: digests of what was said of it. Repeated, it changes
@@ -48,22 +64,26 @@ impl Controller {
 }
 
 impl PlanState {
-    /// Before a window of a verified plan is closed: a line for the owners' log if it opened
-    /// without a summons to this controller, and the digests of what this controller said.
+    /// Before a window of a verified plan is closed: what the ledger keeps of it. Lines are about streams
+    /// whose owners share their data.
     pub(super) fn ended_verified(
         &mut self,
         closing: &Closing,
         at: Timestamp,
-    ) -> (Option<Record>, Option<Record>) {
+        shares: impl Fn(&StreamId) -> bool,
+    ) -> Ended {
         if !self.is_verified() {
-            return (None, None);
+            return Ended::default();
         }
         let window = closing.window;
-        let round = self.rounds.get(&window.start);
-        let known = round.is_some_and(|round| round.summoned.is_some() || round.spent.is_some());
         let opened = matches!(closing.outcome, WindowOutcome::Opened { .. });
-        let line = (opened && !known).then(|| self.not_summoned(window, at));
-        let digests = round.and_then(|round| {
+        let mut missed = if opened { self.not_asked(window) } else { Vec::new() };
+        missed.retain(shares);
+        let (line, gone) = match missed.is_empty() {
+            true => (None, None),
+            false => self.note_not_asked(window, missed, at),
+        };
+        let digests = self.rounds.get(&window.start).and_then(|round| {
             let (spent, _) = round.spent.as_ref()?;
             let (plan, membership) = (closing.plan, spent.membership);
             let opening = round.opened.as_ref().map(|(_, answer)| answer.digest());
@@ -71,12 +91,48 @@ impl PlanState {
             Some(Record::Closed { plan, window, membership, token, opening })
         });
         self.summoned_until = self.summoned_until.max(Some(window.end));
-        (line, digests)
+        Ended { line, gone, digests }
     }
 
-    fn not_summoned(&self, windows: Window, at: Timestamp) -> Record {
-        let streams = self.own_streams().map(|(_, planned)| planned.stream).collect();
-        let (plan, name) = (self.id(), self.plan().name.clone());
-        Record::Log(LogLine { at, streams, event: LogEvent::NotSummoned { plan, name, windows } })
+    /// The line about streams in a window, and the one that it takes the place of: a device that is
+    /// off costs a line a day, and not one for each window.
+    fn note_not_asked(
+        &mut self,
+        window: Window,
+        streams: Vec<StreamId>,
+        at: Timestamp,
+    ) -> (Option<Record>, Option<Record>) {
+        let before = self.unasked.take().filter(|(windows, line)| {
+            let is_next = windows.end == window.start && line.streams == streams;
+            is_next && window.end <= windows.start.plus(Span::DAY)
+        });
+        let start = before.as_ref().map_or(window.start, |(windows, _)| windows.start);
+        let windows = Window { start, end: window.end };
+        let line = self.not_summoned(windows, streams, at);
+        self.unasked = Some((windows, line.clone()));
+        (Some(Record::Log(line)), before.map(|(_, line)| Record::Log(line)))
+    }
+
+    /// Own streams that the service has not asked about in a window. After a restart nobody knows what
+    /// a summons from before it has named, so all count as asked about.
+    fn not_asked(&self, window: Window) -> Vec<StreamId> {
+        let round = self.rounds.get(&window.start);
+        let summoned = round.and_then(|round| round.summoned.as_ref());
+        if summoned.is_none() && round.is_some_and(|round| round.spent.is_some()) {
+            return Vec::new();
+        }
+        let named: BTreeSet<u32> = summoned
+            .map(|own| &own.presence)
+            .into_iter()
+            .flat_map(|own| own.accepted.iter().chain(own.excluded.iter().map(|(at, _)| at)))
+            .copied()
+            .collect();
+        let own = self.own_streams().filter(|(at, _)| !named.contains(at));
+        own.map(|(_, planned)| planned.stream).collect()
+    }
+
+    fn not_summoned(&self, windows: Window, streams: Vec<StreamId>, at: Timestamp) -> LogLine {
+        let (plan, name) = (self.family(), self.plan().name.clone());
+        LogLine { at, streams, event: LogEvent::NotSummoned { plan, name, windows } }
     }
 }

@@ -31,6 +31,15 @@ pub(crate) const MARGIN: Span = Span::seconds(86_400 / 2);
 /// before there is another one. So keys of honest controllers may be so much ahead of their clocks.
 pub(crate) const SET_BACK: Span = Span::seconds(3_600);
 
+/// What a key says of when its generation began: the hour. The instant would show, in every receipt, when the host
+/// was last started and how wrong its clock is.
+const SHOWN: Span = Span::seconds(3_600);
+
+/// When a generation that began then says that it began.
+pub(crate) fn shown(begun: Timestamp) -> Timestamp {
+    begun.floor(SHOWN)
+}
+
 /// Whether another controller's key is taken at this time, with a margin for others' clocks.
 pub(crate) fn is_fresh(begun: Timestamp, now: Timestamp, margin: Span) -> bool {
     let is_old = now.plus(margin) > begun.plus(FRESH);
@@ -148,6 +157,15 @@ mod tests {
         assert_eq!(seen.len(), 5);
     }
 
+    #[test]
+    fn a_key_says_the_hour_in_which_its_generation_began() {
+        let hour = 1_700_000_000_000_000 / SHOWN.0 * SHOWN.0;
+        for within in [0, 1, SHOWN.0 - 1] {
+            assert_eq!(shown(Timestamp(hour + within)), Timestamp(hour));
+        }
+        assert_eq!(shown(Timestamp(hour + SHOWN.0)), Timestamp(hour + SHOWN.0));
+    }
+
     /// Ten thousand keys, clocks of their controllers, of the service and of members. What an honest
     /// controller makes is passed on, and what is passed on is refused by nobody.
     #[test]
@@ -161,9 +179,10 @@ mod tests {
         let mut taken = 0;
         for _ in 0..10_000 {
             let near = |by: u64| Timestamp(now.0 + by - most);
-            // A clock may be ahead by less than it may be behind: a key may be ahead of it.
-            let (own, member) = (near(below(2 * most - SET_BACK.0 + 1)), near(below(2 * most + 1)));
-            let honest = Timestamp(own.0 + SET_BACK.0 - below(LIFE.0 + SET_BACK.0));
+            // A key may be ahead of its host's clock, and what it says of its age is rounded up.
+            let own = near(SHOWN.0 + below(2 * most - SET_BACK.0 - SHOWN.0 + 1));
+            let member = near(below(2 * most + 1));
+            let honest = shown(Timestamp(own.0 + SET_BACK.0 - below(LIFE.0 + SET_BACK.0)));
             assert!(is_fresh(honest, now, MARGIN));
             let any = Timestamp(now.0 + below(8 * LIFE.0) - 4 * LIFE.0);
             if is_fresh(any, now, MARGIN) {

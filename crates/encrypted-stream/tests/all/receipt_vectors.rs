@@ -44,6 +44,30 @@ fn parts_of_sums_match_the_script() {
 }
 
 #[derive(Deserialize)]
+struct BadPart {
+    why: String,
+    blocks: Vec<u16>,
+    rows: Vec<Vec<u16>>,
+    words: Vec<String>,
+    path: Vec<String>,
+    root: String,
+}
+
+#[test]
+fn parts_that_lead_to_no_root_are_refused() {
+    let all = cases::<BadPart>("receipts/v1/parts_bad.json");
+    assert!(!all.is_empty());
+    for case in all {
+        let release = Release { rows: case.rows };
+        let needed = NeededBlocks::of(&Blocks::of_lengths(&case.blocks), &release);
+        let path = case.path.iter().map(|digest| Digest(array(digest))).collect();
+        let part = PartialSum { words: words(&case.words), path };
+        let root = RootPrefix(array(&case.root));
+        assert!(needed.check(&part, &root).is_err(), "{}", case.why);
+    }
+}
+
+#[derive(Deserialize)]
 struct Case {
     authority: String,
     service: String,
@@ -143,7 +167,9 @@ struct Form {
 
 #[test]
 fn bytes_that_are_no_receipt_are_refused_as_the_script_says() {
-    for case in cases::<Form>("receipts/v2/receipts_bad_form.json") {
-        assert_eq!(name(Receipt::from_bytes(&bytes(&case.receipt)).unwrap_err()), case.error);
+    for file in ["receipts/v2/receipts_bad_form.json", "receipts/v3/receipts_bad_form.json"] {
+        for case in cases::<Form>(file) {
+            assert_eq!(name(Receipt::from_bytes(&bytes(&case.receipt)).unwrap_err()), case.error);
+        }
     }
 }

@@ -9,8 +9,14 @@ use crate::query::QuerySpan;
 use crate::schema::{AttributeKind, Schema};
 use alpheus_time::Span;
 
-/// Bytes of a share's and an opening's numbers, digests and signatures, about.
-const SHARE_BYTES: usize = 2 * 64 + 7 * 32 + 36;
+/// Bytes of a member's token, opening and key for pads beside its sums, about: signatures, digests, the rest.
+const MEMBER_BYTES: usize = 3 * 64 + 7 * 32 + 53;
+
+/// Bytes of one number of a sum, about. Each is in a token and in an opening.
+const NUMBER_BYTES: usize = 10;
+
+/// Bytes of M and S beside what they have of each member, about.
+const WINDOW_BYTES: usize = 300;
 
 /// Bytes of a controller's entry in an epoch's list, and of its certificate, about.
 const LISTED_BYTES: usize = 330;
@@ -78,10 +84,17 @@ fn format_wide(number: i128, scale: u32) -> String {
     }
 }
 
+/// Bytes of a receipt of a verified plan, about.
+#[must_use]
+pub fn receipt_bytes(plan: &Plan, by_epochs: bool) -> usize {
+    let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
+    let list = if by_epochs { controllers * LISTED_BYTES + plan.streams.len() * 52 } else { 0 };
+    WINDOW_BYTES + controllers * (2 * NUMBER_BYTES * outputs + MEMBER_BYTES) + list
+}
+
 /// What holds of any row that the members of its window decide.
 fn verified(plan: &Plan, anchor: Option<Span>, by_epochs: bool) -> String {
-    let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
-    let signers = match controllers {
+    let signers = match plan.roster.len() {
         1 => "by 1 controller, which could change it".to_owned(),
         n if plan.integrity.is_bounded() => {
             format!("by up to {n} controllers, each of which could change it by its owners' bounds")
@@ -89,8 +102,7 @@ fn verified(plan: &Plan, anchor: Option<Span>, by_epochs: bool) -> String {
         n => format!("by up to {n} controllers, any of which could change it"),
     };
     let anchor = QuerySpan(anchor.unwrap_or(plan.window));
-    let list = if by_epochs { controllers * LISTED_BYTES + plan.streams.len() * 52 } else { 0 };
-    let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES) + list).div_ceil(1000);
+    let kilobytes = receipt_bytes(plan, by_epochs).div_ceil(1000);
     let who = if by_epochs { ", and which owners took part in each window" } else { "" };
     format!(
         "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB per window show readers which controllers were present and how many owners each had{who}."

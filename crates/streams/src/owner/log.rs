@@ -126,10 +126,10 @@ fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String 
     format!("`{consumer}`{who} asks for `{name}`, and your policy allows it{seen}")
 }
 
-/// What an owner reads of windows that the service did not ask their controller about.
+/// What an owner reads of windows that the service did not ask their controller about, or not about them.
 fn unasked(name: &str, windows: &str) -> String {
     format!(
-        "the service did not ask about {windows} for `{name}`: either nobody was online, or your controller was away, or it left you out"
+        "the service did not ask about you in {windows} for `{name}`: either your devices were off, or your controller was, or it left you out"
     )
 }
 

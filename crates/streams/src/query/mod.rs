@@ -10,6 +10,7 @@ pub mod receipts;
 mod released;
 mod remote;
 pub mod sealed;
+pub mod verification;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;

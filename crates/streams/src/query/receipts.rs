@@ -1,5 +1,6 @@
 //! Rows of verified and bounded queries, checked against the receipts of their windows.
 
+mod buffer;
 mod pages;
 
 pub use pages::{QueryReceipts, ReceiptPage, all_receipts};

@@ -2,45 +2,18 @@
 //! proven are refused.
 
 use crate::common::deployment::{QUERY, Running, Site, until};
-use crate::common::serving::serve;
-use alpheus_node::network::client::HttpClient;
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
+use crate::common::serving::between;
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_streams::links;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{StatusCode, Uri};
-use axum::{Json, Router};
 use serde_json::Value;
-use std::time::Duration;
 
 /// A service that calls every query bounded. It serves as long as it is kept.
 fn start_boaster(running: &Running) -> (Trigger, String) {
-    let folder = |name: &str| running.place.path(&format!("pki/{name}"));
-    let analyst = IdentityFolder::open(&folder("analyst"), Role::Consumer).unwrap();
-    let server = links::service(&running.server, &analyst).unwrap().http().clone();
-    let tls = IdentityFolder::open(&folder("service"), Role::Server).unwrap().tls();
-    serve(&tls, Router::new().fallback(pass).with_state(server))
-}
-
-/// Passes a request on, and boasts.
-async fn pass(
-    State(server): State<HttpClient>,
-    uri: Uri,
-    body: Bytes,
-) -> Result<Json<Value>, StatusCode> {
-    let path = uri.path_and_query().map_or("/", |all| all.as_str());
-    let answer = match serde_json::from_slice::<Value>(&body) {
-        Ok(statement) => server.post_json::<Value>(path, &statement).await,
-        Err(_) => server.get_json::<Value>(path, Duration::from_secs(5)).await,
-    };
-    let mut answer = answer.map_err(|_| StatusCode::NOT_FOUND)?;
-    if uri.path() == "/v1/queries" {
-        let all = answer.as_array_mut().into_iter().flatten();
-        all.for_each(|query| query["bounded"] = true.into());
-    }
-    Ok(Json(answer))
+    between(running, |uri, answer| {
+        if uri.path() == "/v1/queries" {
+            let all = answer.as_array_mut().into_iter().flatten();
+            all.for_each(|query| query["bounded"] = true.into());
+        }
+    })
 }
 
 /// The first row with data, as a program without a key reads it, and whether it was checked.

@@ -10,6 +10,11 @@ impl Running {
     /// Each house's meter sends its number twice in each window of two seconds, for as long as a
     /// test runs: half a minute ahead, since the service refuses what is more than a minute ahead.
     pub(crate) fn feed(&self) -> Vec<Process> {
+        self.feed_of(0..HOUSES.len())
+    }
+
+    /// The same of some houses. The others' meters are off.
+    pub(crate) fn feed_of(&self, houses: impl IntoIterator<Item = usize>) -> Vec<Process> {
         let start = seconds_now() + 4;
         let meter = |house: usize| {
             let readings = format!(
@@ -21,7 +26,7 @@ impl Running {
             );
             self.piped_meter(house, &format!("{readings} |"), "--time-column at")
         };
-        (0..HOUSES.len()).map(meter).collect()
+        houses.into_iter().map(meter).collect()
     }
 
     /// The same for some seconds, from so many seconds on, all sent at once: a meter that starts

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod browser;
+mod integrity;
 mod owner;
 #[cfg(feature = "stats")]
 mod statistics;

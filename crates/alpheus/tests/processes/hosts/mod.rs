@@ -7,6 +7,7 @@ mod certificates;
 mod choices;
 mod ended;
 mod endings;
+mod engines;
 mod epochs;
 mod erasure;
 mod moves;

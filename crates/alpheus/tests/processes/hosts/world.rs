@@ -83,6 +83,8 @@ pub(crate) struct Town {
     /// Certificates that the authority has revoked, as all hosts know.
     pub(crate) revoked: Revoked,
     pub(crate) rng: ChaCha20Rng,
+    /// What sums at the service.
+    pub(crate) engine: EngineKind,
 }
 
 /// A host with one controller, and its disk.
@@ -136,7 +138,8 @@ impl Town {
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
         let (folder, rng) = (in_memory::folder(), ChaCha20Rng::seed_from_u64(3));
         let revoked = Revoked::new(tls_digest, tls_key_digest);
-        Town { schema, layout, deployment, authority, service, folder, revoked, rng }
+        let engine = EngineKind::InProcess;
+        Town { schema, layout, deployment, authority, service, folder, revoked, rng, engine }
     }
 
     pub(crate) fn policy(&self) -> ResolvedPolicy {
@@ -160,7 +163,7 @@ impl Town {
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(60));
         let store = disk.open().unwrap();
         let service = Service::open(
-            EngineKind::InProcess,
+            self.engine,
             store.clone(),
             &topics,
             key.clone(),

@@ -1,5 +1,6 @@
 //! Receipts as the service gives them: in pages of parts.
 
+use super::buffer::ReceiptBuffer;
 use super::{RefusedRowError, announcement};
 use crate::query::lists::SeenLists;
 use crate::query::paths::path_of;
@@ -29,16 +30,15 @@ pub struct ReceiptPage {
 pub struct QueryReceipts {
     next: u64,
     parts: ReceiptParts,
-    known: HashMap<(PlanId, u64), (Window, Result<WindowReceipt, ReceiptFormatError>)>,
+    /// Bytes of the receipt that is under way.
+    under_way: usize,
+    known: ReceiptBuffer<(Window, Result<WindowReceipt, ReceiptFormatError>)>,
     /// The earliest window of which the service has a receipt, once all were read.
     oldest: Option<u64>,
     earliest: Option<u64>,
     /// By epochs: whose rows were shown.
     pub(in crate::query) lists: SeenLists,
 }
-
-/// Receipts that are held until their rows come. Beyond it they are read again.
-const HELD: usize = 16_384;
 
 impl QueryReceipts {
     /// Takes the receipt of a row. Reads on until it is there, and once more from the beginning if
@@ -71,21 +71,17 @@ impl QueryReceipts {
                 continue;
             };
             self.next = page.next;
-            page.parts.iter().for_each(|part| self.note(part));
+            page.parts.iter().filter_map(|part| read_part(part)).for_each(|part| self.note(part));
         }
     }
 
-    fn note(&mut self, part: &str) {
-        let Some((plan, window, receipt)) = read_part(part).and_then(|part| self.parts.take(part))
-        else {
-            return;
-        };
+    fn note(&mut self, part: ReceiptPart) {
+        let before = if part.part == 0 { 0 } else { self.under_way };
+        self.under_way = before + part.bytes.len();
+        let Some((plan, window, receipt)) = self.parts.take(part) else { return };
         let start = window.start.0 / 1000;
         self.earliest = Some(self.earliest.map_or(start, |earliest| earliest.min(start)));
-        if self.known.len() >= HELD {
-            self.known.clear();
-        }
-        self.known.insert((plan, start), (window, receipt));
+        self.known.insert((plan, start), (window, receipt), std::mem::take(&mut self.under_way));
     }
 }
 

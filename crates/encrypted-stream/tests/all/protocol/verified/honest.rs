@@ -3,15 +3,16 @@
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, WindowRefusalError};
-use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{
     Closing, ControllerMessage, Retirement, ServiceMessage, WindowOutcome,
 };
+use alpheus_policy::ids::StreamId;
 use alpheus_policy::plan::{Fraction, Integrity, NotVerifiableError, Plan};
 use alpheus_policy::selection::{Comparison, Selection, SelectionStep};
-use alpheus_time::Window;
+use alpheus_time::{Timestamp, Window};
 
-use super::{gather, long, long_of, receipt, truth, whole};
+use super::{advance, gather, long, long_of, longer, now, parts, receipt, truth, whole};
 use crate::protocol::evil::Evil;
 use crate::protocol::identities::certified;
 use crate::protocol::net::Net;
@@ -149,16 +150,86 @@ fn plain_and_verified_plans_do_not_release_an_attribute_twice() {
     }
 }
 
-fn lines(evil: &Evil) -> Vec<Window> {
+/// Windows and streams that controller 0 was not asked about, as owners read it.
+fn unasked(evil: &Evil) -> Vec<(Window, Vec<StreamId>)> {
     let own = evil.store.values(Scope::Controller(evil.controllers[0].id()));
     let read = |value: &&[u8]| match StampedRecord::read(value).unwrap().record {
-        Record::Log(line) => match line.event {
-            LogEvent::NotSummoned { windows, .. } => Some(windows),
-            _ => None,
-        },
+        Record::Log(LogLine { streams, event: LogEvent::NotSummoned { windows, .. }, .. }) => {
+            Some((windows, streams))
+        }
         _ => None,
     };
     own.iter().filter_map(read).collect()
+}
+
+fn lines(evil: &Evil) -> Vec<Window> {
+    unasked(evil).into_iter().map(|(windows, _)| windows).collect()
+}
+
+/// The service says to controller 0 that a window opened.
+fn says_opened(evil: &mut Evil, window: Window, now: Timestamp) {
+    let outcome = WindowOutcome::Opened { population: 2 };
+    let closing = Closing { plan: evil.world.id(), window, outcome };
+    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
+    evil.say(0, now, &closing);
+}
+
+/// A host of several owners is asked about some of them only. The others read of it, and nobody else.
+#[test]
+fn owners_read_that_they_alone_were_left_out() {
+    let mut evil = longer(4, 3, 3, 1);
+    let windows = |evil: &mut Evil, leave_out: &[usize], erased: Option<u32>| {
+        let (at, window) = (now(evil), evil.report.window);
+        let streams = evil.streams(0).into_iter().enumerate();
+        let named = streams.filter(|(place, _)| !leave_out.contains(place));
+        let named = named.map(|(_, stream)| stream).collect();
+        evil.presence_at(0, named, at);
+        if let Some(stream) = erased {
+            let (step, _) = evil.controllers[0].erase(&stream_id(stream), at).unwrap();
+            step.commit(&mut evil.store).unwrap();
+        }
+        says_opened(evil, window, at);
+        advance(evil);
+        window
+    };
+    windows(&mut evil, &[], None);
+    assert_eq!(unasked(&evil), []);
+    let second = windows(&mut evil, &[0], None);
+    let first_line = (second, vec![stream_id(0)]);
+    assert_eq!(unasked(&evil), std::slice::from_ref(&first_line));
+    // Who has withdrawn knows, and reads nothing more.
+    let third = windows(&mut evil, &[0, 2], Some(0));
+    assert_eq!(unasked(&evil), [first_line, (third, vec![stream_id(2)])]);
+    // One that the controller itself leaves out was asked about.
+    let (at, window) = (now(&evil), evil.report.window);
+    let mut streams = evil.streams(0);
+    parts(&mut streams[1])[0].words[0] ^= 1;
+    let left_out = evil.presence_at(0, streams, at).1.excluded;
+    assert!(left_out.iter().any(|(at, _)| *at == 1), "{left_out:?}");
+    says_opened(&mut evil, window, at);
+    assert_eq!(unasked(&evil).len(), 2);
+}
+
+/// A device that is off costs one line for all windows, up to a day.
+#[test]
+fn windows_without_the_same_streams_are_one_line() {
+    let mut evil = longer(5, 3, 2, 1);
+    let mut windows = Vec::new();
+    for left_out in [0, 0, 0, 1, 0] {
+        let (at, window) = (now(&evil), evil.report.window);
+        let mut streams = evil.streams(0);
+        streams.remove(left_out);
+        evil.presence_at(0, streams, at);
+        says_opened(&mut evil, window, at);
+        advance(&mut evil);
+        windows.push(window);
+    }
+    let three = Window { start: windows[0].start, end: windows[2].end };
+    let expected = [(three, 0), (windows[3], 1), (windows[4], 0)];
+    let expected = expected.map(|(windows, stream)| (windows, vec![stream_id(stream)]));
+    let mut found = unasked(&evil);
+    found.sort();
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -167,10 +238,7 @@ fn owners_read_of_windows_that_nobody_asked_about() {
     evil.gather();
     assert_eq!(lines(&evil), []);
     // Window 1 opens among the others, and the service says so.
-    let outcome = WindowOutcome::Opened { population: 2 };
-    let closing = Closing { plan: evil.world.id(), window: window(1), outcome };
-    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
-    evil.say(0, after(1), &closing);
+    says_opened(&mut evil, window(1), after(1));
     assert_eq!(lines(&evil), [window(1)]);
     // It does not even say so of windows 2 and 3.
     for number in 1..4 {

@@ -177,6 +177,16 @@ fn key_at(evil: &mut Evil, at: Timestamp) -> Signed<MaskKey> {
     evil.mask_keys[&digest].clone()
 }
 
+/// Consumers read it in receipts. The instant would show when a host was last started.
+#[test]
+fn a_key_says_no_more_than_the_hour_in_which_it_began() {
+    let mut evil = longer(1, 3, 1, 1);
+    let at = Timestamp(now(&evil).0 + 5_025_000_007);
+    let key: MaskKey = key_at(&mut evil, at).dangerous_unverified().unwrap();
+    assert_eq!(key.begun, at.floor(Span::seconds(3_600)));
+    assert!(key.begun < at && at < key.begun.plus(Span::seconds(3_600)));
+}
+
 /// Keys that an erasure has wiped: the same summons gets another presence, which leads to a token.
 #[test]
 fn a_presence_whose_keys_are_wiped_is_not_repeated() {

@@ -200,7 +200,7 @@ fn a_doubled_stream_is_no_summons_and_a_doubled_session_is_left_out() {
     assert_eq!(doubled, ExclusionError::NotTiled);
 }
 
-/// A dropped stream is missing from the row and nowhere else: the service decides who is asked.
+/// A dropped stream is missing from the row: the service decides who is asked. Its owner reads of it.
 #[test]
 fn dropped_and_damaged_streams_cost_nobody_else_anything() {
     let mut evil = long(3, 2, 1);

@@ -4,12 +4,14 @@ mod exclusions;
 mod honest;
 mod keys;
 mod lies;
+mod noise;
 mod receipts;
 mod simulation;
 mod thief;
+mod written;
 
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::error::ExclusionError;
+use alpheus_encrypted_stream::error::{ExclusionError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, OpeningSet, Segments, ServiceMessage, SummonedStream,
 };
@@ -108,8 +110,12 @@ pub fn receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Receipt {
     try_receipt(evil, draft, members).unwrap()
 }
 
-/// The same, if they do.
-pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Receipt> {
+/// The same, if they do. Else why the first one refuses.
+pub fn try_receipt(
+    evil: &mut Evil,
+    draft: &Draft,
+    members: &[u32],
+) -> Result<Receipt, WindowRefusalError> {
     let single = evil.world.setup.controllers == 1;
     let ServiceMessage::Membership { membership, .. } = evil.membership(draft, 0) else {
         unreachable!()
@@ -117,7 +123,7 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
     let mut tokens = Vec::new();
     for (p, ..) in &draft.members {
         let message = evil.membership(draft, *p);
-        match evil.ask(*p, now(evil), &message).ok()? {
+        match evil.ask(*p, now(evil), &message)? {
             ControllerMessage::Token(token) => tokens.push((*p, token)),
             other => panic!("{other:?}"),
         }
@@ -127,7 +133,7 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
     for (p, token) in tokens.into_iter().filter(|(p, _)| members.contains(p)) {
         let opening = match single {
             true => None,
-            false => match evil.ask(p, now(evil), &set).ok()? {
+            false => match evil.ask(p, now(evil), &set)? {
                 ControllerMessage::Opening(opening) => Some(opening),
                 other => panic!("{other:?}"),
             },
@@ -136,7 +142,7 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
     }
     let opening_set = (!single).then(|| opening_set(set));
     let (exclusions, listing) = (Vec::new(), evil.world.announced.listing().cloned());
-    Some(Receipt { membership, opening_set, shares, exclusions, listing })
+    Ok(Receipt { membership, opening_set, shares, exclusions, listing })
 }
 
 fn opening_set(message: ServiceMessage) -> Signed<OpeningSet> {

@@ -6,6 +6,7 @@ use alpheus_encrypted_stream::messages::{
     ControllerMessage, Membership, OpeningSet, ServiceMessage, Token,
 };
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError, SharePart};
+use alpheus_policy::explain::receipt_bytes;
 use alpheus_policy::plan::Plan;
 
 use super::{gather, long, long_of, receipt, whole};
@@ -258,4 +259,17 @@ fn a_member_opens_once() {
     let other: ServiceMessage = evil.set(&draft, &[0, 1, 2]);
     let refused = evil.ask(0, after(9), &other);
     assert!(!matches!(refused, Ok(ControllerMessage::Opening(_))), "{refused:?}");
+}
+
+/// `EXPLAIN` states how large receipts are before there is one.
+#[test]
+fn receipts_are_as_large_as_is_explained() {
+    for controllers in [3, 8] {
+        let mut evil = long(controllers, 1, 1);
+        let (draft, _) = gather(&mut evil, |_, streams| streams);
+        let members: Vec<u32> = (0..controllers).collect();
+        let found = receipt(&mut evil, &draft, &members).to_bytes().len();
+        let said = receipt_bytes(&evil.world.plan, false);
+        assert!(said.abs_diff(found) * 20 < found, "{said} bytes are explained, {found} are there");
+    }
 }

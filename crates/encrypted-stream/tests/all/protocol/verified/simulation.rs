@@ -1,7 +1,10 @@
 //! Seeded windows with a service that lies about sums, sets, receipts and rows: every wrong row is
 //! refused, and every row that holds is the truth.
 
+use std::collections::BTreeMap;
+
 use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
 use alpheus_encrypted_stream::receipt::Receipt;
@@ -20,8 +23,8 @@ struct Tally {
     refused: u32,
     /// Streams that were left out.
     left_out: u32,
-    /// Windows that the members did not open.
-    unopened: u32,
+    /// Windows that the members did not open, by the first one's reason.
+    unopened: BTreeMap<WindowRefusalError, u32>,
 }
 
 struct Dice(ChaCha20Rng);
@@ -113,8 +116,8 @@ fn play(seed: u64, tally: &mut Tally) {
             advance(&mut evil);
         }
         match play_window(&mut evil, &mut dice, tally) {
-            None => tally.unopened += 1,
-            Some((receipt, expected)) => {
+            Err(why) => *tally.unopened.entry(why).or_default() += 1,
+            Ok((receipt, expected)) => {
                 let other = &others[dice.below(others.len())];
                 publish_lies(&evil, (&receipt, &expected), other, &mut dice, tally);
                 // Later ones may be replaced by it: an earlier window of the same plan.
@@ -125,8 +128,22 @@ fn play(seed: u64, tally: &mut Tally) {
     }
 }
 
-/// A window whose service lies about sums: its receipt, and the truth.
-fn play_window(evil: &mut Evil, dice: &mut Dice, tally: &mut Tally) -> Option<(Receipt, Vec<u64>)> {
+/// Whether a window that the members did not open is the service's own doing: it asked too few of them, or
+/// had streams left out.
+fn is_its_own_doing(why: WindowRefusalError, asked_all: bool, all_took_part: bool) -> bool {
+    match why {
+        WindowRefusalError::BelowQuorum { .. } => !asked_all,
+        WindowRefusalError::PopulationTooSmall { .. } => !all_took_part,
+        _ => false,
+    }
+}
+
+/// A window whose service lies about sums: its receipt, and the truth. Or why the members did not open it.
+fn play_window(
+    evil: &mut Evil,
+    dice: &mut Dice,
+    tally: &mut Tally,
+) -> Result<(Receipt, Vec<u64>), WindowRefusalError> {
     let controllers = evil.world.setup.controllers;
     let all = evil.report.complete.clone();
     let mut summoned = 0;
@@ -148,7 +165,11 @@ fn play_window(evil: &mut Evil, dice: &mut Dice, tally: &mut Tally) -> Option<(R
     if controllers > 3 && dice.says(2) {
         members.remove(dice.below(controllers as usize));
     }
-    let receipt = try_receipt(evil, &draft, &members)?;
+    let (asked_all, all_took_part) =
+        (members.len() == controllers as usize, accepted.len() == all.len());
+    let receipt = try_receipt(evil, &draft, &members).inspect_err(|why| {
+        assert!(is_its_own_doing(*why, asked_all, all_took_part), "an honest window: {why}");
+    })?;
     let window = evil.report.window;
     let of_members = |at: &u32| members.contains(&evil.world.plan.streams[*at as usize].controller);
     let accepted: Vec<u32> = accepted.into_iter().filter(of_members).collect();
@@ -156,7 +177,7 @@ fn play_window(evil: &mut Evil, dice: &mut Dice, tally: &mut Tally) -> Option<(R
     let row = receipt.verify(&evil.world.announced, window).unwrap();
     assert_eq!(row.words(), expected, "{window:?}");
     tally.held += 1;
-    Some((receipt, expected))
+    Ok((receipt, expected))
 }
 
 /// Receipts and rows that a lying service publishes in the place of the honest ones.

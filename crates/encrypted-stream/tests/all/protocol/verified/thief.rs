@@ -114,6 +114,30 @@ fn keys_for_life_open_no_receipt_without_the_memory_of_its_generation() {
     assert_ne!(of_life.opens(&evil, &kept), truth(&evil, &[2, 3]));
 }
 
+/// The thief comes after an owner has had their stream erased, and takes all that the controller has: its keys for life,
+/// and the memory that it goes on with.
+#[test]
+fn a_kept_receipt_does_not_open_once_a_stream_in_it_is_erased() {
+    let (mut evil, _, kept) = kept();
+    let (seed, plan) = (evil.world.seats[1].0, evil.world.id());
+    let mut source = keys_of(seed);
+    let (before, left) = (source.advance(), source.advance());
+    let key_of = |memory: &Generation| memory.agreement(&plan).public();
+    let next = |evil: &mut Evil| {
+        let at = now(evil);
+        let digest = evil.presence_at(1, vec![], at).0;
+        evil.mask_keys[&digest].dangerous_unverified().unwrap().key
+    };
+    assert_eq!(Loot::with_memory(&evil, 1).opens(&evil, &kept), truth(&evil, &[2, 3]));
+    let (step, _) = evil.controllers[1].erase(&stream_id(2), after(9)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    evil.report.window = evil.world.plan.window_at(whole().end);
+    let shown = next(&mut evil);
+    assert_eq!((shown == key_of(&left), shown == key_of(&before)), (true, false));
+    let loot = Loot { memory: Some(left), ..Loot::with_memory(&evil, 1) };
+    assert_ne!(loot.opens(&evil, &kept), truth(&evil, &[2, 3]));
+}
+
 /// Whether controller 0 still has the keys of the window: it repeats a token only then.
 fn repeats(evil: &mut Evil, draft: &Draft, now: Timestamp) -> Result<(), WindowRefusalError> {
     let message = evil.membership(draft, 0);
@@ -188,23 +212,23 @@ fn an_erasure_of_a_stream_that_was_in_no_token_leaves_windows_alone() {
 /// next window gets its keys from, and when the stream was erased.
 fn begun_after_an_end(erased: u32) -> (Timestamp, Timestamp) {
     let (mut evil, _, _) = between();
-    let at = |seconds: u64| after(9).plus(Span::seconds(seconds));
+    let at = |hours: u64| after(9).plus(Span::seconds(3_600 * hours));
     let retirement = Retirement { plan: evil.world.id() };
     let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &evil.world.service));
-    evil.say(0, at(60), &retirement);
-    let (step, _) = evil.controllers[0].erase(&stream_id(erased), at(120)).unwrap();
+    evil.say(0, at(1), &retirement);
+    let (step, _) = evil.controllers[0].erase(&stream_id(erased), at(2)).unwrap();
     step.commit(&mut evil.store).unwrap();
     let window = evil.world.plan.window_at(whole().end);
     let mut plan = Plan { nonce: [9; 16], from: window.start, ..evil.world.plan.clone() };
     plan.streams.retain(|planned| planned.stream != stream_id(erased));
     evil.world.take_over(plan);
     let announcement = evil.world.announcement();
-    let answer = evil.say(0, at(180), &announcement);
+    let answer = evil.say(0, at(3), &announcement);
     assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))), "{answer:?}");
     evil.report.window = window;
-    let (digest, _) = evil.presence_at(0, vec![], at(180));
+    let (digest, _) = evil.presence_at(0, vec![], at(3));
     let key: MaskKey = evil.mask_keys[&digest].dangerous_unverified().unwrap();
-    (key.begun, at(120))
+    (key.begun, at(2))
 }
 
 /// The keys of a plan that has ended are gone, but what they came from gives them again. Controller 0 made a token

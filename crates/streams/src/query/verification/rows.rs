@@ -1,27 +1,24 @@
 //! The checks of a row.
 
-use super::Evidence;
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
-use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::receipt::WindowReceipt;
-use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::revoked::Revoked;
-use alpheus_policy::ids::PlanId;
-use alpheus_streams::deployment;
-use alpheus_streams::query::lists::SeenLists;
-use alpheus_streams::query::receipts::{
+use super::{Evidence, Trust};
+use crate::query::lists::SeenLists;
+use crate::query::receipts::{
     PlanOfRows, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
     listed_plan, open_plan, stated, window_of,
 };
-use alpheus_streams::query::sealed::{is_asked_for, noted};
+use crate::query::sealed::is_asked_for;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::receipt::WindowReceipt;
+use alpheus_node::network::revoked::Revoked;
+use alpheus_policy::ids::PlanId;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Plans that were checked, and receipts by what they say they are of.
-pub(super) struct Verifier<'a> {
+pub struct Verifier<'a> {
     evidence: &'a Evidence,
     /// Whether the consumer's folder says what it has asked for.
     has_statement: bool,
@@ -34,32 +31,34 @@ pub(super) struct Verifier<'a> {
     lists: SeenLists,
     /// Rows of windows that were seen.
     seen: HashSet<(PlanId, u64)>,
-    /// The plan whose meaning was printed last, and that meaning.
+    /// The plan whose meaning was stated last, and that meaning.
     said: Option<(PlanId, String)>,
+    /// Plans and lists that do not count, in words.
+    unusable: Vec<String>,
 }
 
 impl<'a> Verifier<'a> {
-    pub(super) fn new(
-        evidence: &'a Evidence,
-        identity: &'a IdentityFolder,
-    ) -> Result<Self, Failure> {
-        let deployment = deployment::of(identity)?;
-        let statement = noted(identity, &evidence.query).blame(Category::Check)?;
+    /// Takes what a service shows of a query. Nothing of it is checked but plans.
+    #[must_use]
+    pub fn new(evidence: &'a Evidence, trust: Trust<'a>) -> Self {
+        let Trust { deployment, statement, revoked } = trust;
         let statement = statement.filter(|_| evidence.schema.is_some());
-        let mut plans = HashMap::new();
+        let (mut plans, mut unusable) = (HashMap::new(), Vec::new());
         for announcement in &evidence.plans {
             // Rows of one that does not open do not hold.
-            match open_plan(announcement, &deployment) {
+            match open_plan(announcement, deployment) {
                 Ok(announced) => drop(plans.insert(announced.id(), announced)),
-                Err(error) => eprintln!("a plan of the query does not count: {error}"),
+                Err(error) => unusable.push(format!("a plan of the query does not count: {error}")),
             }
         }
         let mut receipts = HashMap::new();
         for receipt in &evidence.receipts {
-            if let Some(listed) = listed_plan(receipt, &deployment) {
+            if let Some(listed) = listed_plan(receipt, deployment) {
                 match listed {
                     Ok(announced) => drop(plans.insert(announced.id(), announced)),
-                    Err(error) => eprintln!("a list of the query does not count: {error}"),
+                    Err(error) => {
+                        unusable.push(format!("a list of the query does not count: {error}"));
+                    }
                 }
             }
             // Only to find it: verification checks the signature.
@@ -75,24 +74,31 @@ impl<'a> Verifier<'a> {
                 }
             }
         }
-        Ok(Self {
+        Self {
             evidence,
             has_statement: statement.is_some(),
             plans,
             not_asked,
             receipts,
-            revoked: identity.revoked(),
+            revoked,
             lists: SeenLists::default(),
             seen: HashSet::new(),
             said: None,
-        })
+            unusable,
+        }
+    }
+
+    /// Plans and lists that do not count, in words.
+    #[must_use]
+    pub fn unusable(&self) -> &[String] {
+        &self.unusable
     }
 
     /// What a row's receipt shows; nothing of a row without a result.
-    pub(super) fn verify(
-        &mut self,
-        row: &Map<String, Value>,
-    ) -> Result<Option<String>, RefusedRowError> {
+    ///
+    /// # Errors
+    /// [`RefusedRowError`] if the row does not hold.
+    pub fn verify(&mut self, row: &Map<String, Value>) -> Result<Option<String>, RefusedRowError> {
         let key = stated(row).ok_or(RefusedRowError::Plain)?;
         let announced = self.plans.get(&key.0);
         self.not_asked.get(&key.0).map_or(Ok(()), |refused| Err(refused.clone()))?;
@@ -109,7 +115,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Without a statement: what a row that holds says, if it is not what the row before it says.
-    pub(super) fn new_meaning(&mut self, row: &Map<String, Value>) -> Option<String> {
+    pub fn new_meaning(&mut self, row: &Map<String, Value>) -> Option<String> {
         let plan = stated(row)?.0;
         if self.has_statement || self.said.as_ref().is_some_and(|(said, _)| *said == plan) {
             return None;
@@ -120,7 +126,8 @@ impl<'a> Verifier<'a> {
     }
 
     /// Windows of which the service shows no row.
-    pub(super) fn withheld(&self) -> Vec<Gap> {
+    #[must_use]
+    pub fn withheld(&self) -> Vec<Gap> {
         let mut runs: BTreeMap<PlanId, Run> = BTreeMap::new();
         let theirs = |plan: &PlanId| {
             let announced = self.plans.get(plan)?;

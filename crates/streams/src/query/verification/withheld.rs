@@ -65,7 +65,7 @@ enum Rest {
 
 /// Windows one after the other without a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Gap {
+pub struct Gap {
     start: u64,
     end: u64,
     length: u64,
@@ -80,7 +80,8 @@ impl Gap {
     }
 
     /// How many of its windows had results.
-    pub(super) fn withheld(&self) -> u64 {
+    #[must_use]
+    pub fn withheld(&self) -> u64 {
         if self.rest == Rest::Receipt { self.windows() } else { 0 }
     }
 }
@@ -133,11 +134,13 @@ fn missing(
 ) -> Vec<(u64, u64, Rest)> {
     let start = rows.first().copied().unwrap_or(u64::MAX);
     let old = receipts.range(..start).filter(|at| !possible.contains(*at));
-    let mut found: Vec<_> = old.map(|at| (*at, at + length, Rest::OldReceipt)).collect();
+    // A service may say any time.
+    let after = |at: u64| at.saturating_add(length);
+    let mut found: Vec<_> = old.map(|at| (*at, after(*at), Rest::OldReceipt)).collect();
     let Some(first) = rows.first().copied() else { return found };
     let known: BTreeSet<u64> = rows.union(receipts).copied().filter(|at| *at >= first).collect();
     let last = known.last().copied().unwrap_or(first);
-    let (mut next, mut until) = (first, last + length);
+    let (mut next, mut until) = (first, after(last));
     if let Some(due) = due.filter(|due| *due > until) {
         until += (due - until) / length * length;
     }
@@ -148,9 +151,9 @@ fn missing(
             found.push((next, *stop, Rest::Nothing));
         }
         if receipts.contains(stop) && !shown(stop) && *stop < until {
-            found.push((*stop, stop + length, Rest::Receipt));
+            found.push((*stop, after(*stop), Rest::Receipt));
         }
-        next = stop + length;
+        next = after(*stop);
     }
     found
 }
@@ -217,6 +220,15 @@ mod tests {
         assert_eq!(found(&rows, &[], &[], Some(at(4) + 5)), []);
         assert_eq!(found(&rows, &[], &[], Some(at(4) + 25)), [(at(4), at(6), Rest::Nothing)]);
         assert_eq!(found(&rows, &[], &[at(4)], Some(at(4) + 25)), [(at(5), at(6), Rest::Nothing)]);
+    }
+
+    /// Rows that do not hold have any time that the service likes.
+    #[test]
+    fn a_row_of_the_end_of_time_is_no_reason_to_give_up() {
+        let last = u64::MAX - 3;
+        let expected = [(30, last, Rest::Nothing)];
+        assert_eq!(found(&[20, last], &[], &[], Some(u64::MAX)), expected);
+        assert_eq!(found(&[u64::MAX], &[10, u64::MAX], &[], None), [(10, 20, Rest::OldReceipt)]);
     }
 
     #[test]
