@@ -39,7 +39,7 @@ class Switches(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    """Whoever changes a guard changes its line in the list."""
+    """A guard that changes has to change in the list too."""
 
     def test_each_guard_is_in_the_code_once(self):
         for crate, (folder, of) in guards.lists().items():

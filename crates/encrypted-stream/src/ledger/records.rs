@@ -404,8 +404,7 @@ impl Record {
     /// The key of the record in the ledger of a controller.
     #[must_use]
     pub fn key(&self, controller: ControllerId) -> Vec<u8> {
-        let own = Scope::Controller(controller);
-        let start = |window: &Window| window.start.0.to_be_bytes();
+        let (own, start) = (Scope::Controller(controller), |at: &Window| at.start.0.to_be_bytes());
         match self {
             Record::Identity { .. } => key(own, kind::IDENTITY, &[]),
             Record::Restored { .. } => key(own, kind::RESTORED, &[]),

@@ -3,7 +3,7 @@
 //!
 //! # Privacy
 //! Of aggregates, closings and results contain all of it, and are public. No aggregate is named. Of an
-//! open count they do not: each presentation is a request, and a commit of the store, so whoever reads
+//! open count they do not: each presentation is a request, and a commit of the store, so anyone who reads
 //! these metrics sees the count grow, as the aggregator's operator does.
 
 use alpheus_node::service::metrics::{Metrics, Requests};

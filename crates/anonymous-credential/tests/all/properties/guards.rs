@@ -63,7 +63,7 @@ fn a_re_up_on_one_shard_needs_a_free_tag() {
 }
 
 /// Another shard holds the next tag for a session of its own. And the tag with which a session began is no
-/// re-up that came before, whoever says so.
+/// re-up that came before, no matter who says so.
 #[test]
 fn a_re_up_takes_no_tag_of_another_session_and_is_no_login() {
     let mut town = Town::new(1, 165);
