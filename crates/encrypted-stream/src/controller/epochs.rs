@@ -130,7 +130,7 @@ impl Controller {
             let Some(terms) = oldest.map(|(terms, _)| *terms) else { break };
             let Some(gone) = self.epochs.remove(&terms) else { break };
             streams -= gone.streams();
-            self.generations.end(&terms);
+            self.generations.forget(&terms);
             self.attended_until = self.attended_until.max(gone.end());
             changes.push(Change::remove(gone.record().key(id)));
         }

@@ -57,6 +57,9 @@ struct HeldGeneration {
     plans: HashMap<PlanId, PlanKeys>,
     /// Streams that were in tokens under its keys, also of plans that have ended since.
     covered: BTreeSet<StreamId>,
+    /// Those of families that were forgotten. The service may call for such a family again, and then it
+    /// has the same keys.
+    forgotten: BTreeSet<StreamId>,
 }
 
 /// What a generation has for one plan, or for all plans of a query by epochs.
@@ -68,7 +71,7 @@ struct PlanKeys {
     /// differ.
     signed: Option<(MaskKey, Signed<MaskKey>)>,
     peers: HashMap<ControllerId, Peer>,
-    /// Streams that were in tokens under these keys.
+    /// Streams that were in tokens under these keys, or may have been: see [`HeldGeneration::forgotten`].
     covered: BTreeSet<StreamId>,
     /// In a bounded plan: what commits with a secret from these keys. It goes with them.
     committer: Option<Arc<Committer>>,
@@ -91,6 +94,18 @@ impl HeldGeneration {
         let set_back = self.begun > now.plus(SET_BACK);
         self.keys.is_some() && !self.is_over(age) && !set_back
     }
+
+    /// Its keys for a family, which are made unless they are there; none once it is wiped. They may be
+    /// those of a family that was forgotten: an erasure of a stream that was in its tokens wipes them.
+    fn keys_for(
+        &mut self,
+        family: PlanId,
+        life: (&Secret<32>, &Secret<32>),
+    ) -> Option<&mut PlanKeys> {
+        let (keys, forgotten) = (self.keys.as_ref()?, &self.forgotten);
+        let made = || PlanKeys { covered: forgotten.clone(), ..PlanKeys::new(keys, &family, life) };
+        Some(self.plans.entry(family).or_insert_with(made))
+    }
 }
 
 impl Generations {
@@ -98,6 +113,16 @@ impl Generations {
     /// and so does which streams they covered.
     pub(super) fn end(&mut self, plan: &PlanId) {
         self.held.iter_mut().for_each(|held| drop(held.plans.remove(plan)));
+    }
+
+    /// Drops what they have of a family of which nothing is remembered any more. It may come back under the
+    /// same keys, and nothing shows then that it is the same one: which streams its tokens were over counts for
+    /// all families from now on.
+    pub(super) fn forget(&mut self, family: &PlanId) {
+        for held in &mut self.held {
+            let gone = held.plans.remove(family);
+            held.forgotten.extend(gone.into_iter().flat_map(|keys| keys.covered));
+        }
     }
 
     /// Notes the time.
@@ -113,8 +138,9 @@ impl Generations {
             let keys = Some(self.source.as_mut()?.advance());
             self.count += 1;
             let (number, born, plans) = (self.count, self.age, HashMap::new());
-            let covered = BTreeSet::new();
-            self.held.push(HeldGeneration { number, begun: now, born, keys, plans, covered });
+            let (covered, forgotten) = Default::default();
+            let begun = now;
+            self.held.push(HeldGeneration { number, begun, born, keys, plans, covered, forgotten });
         }
         self.held.last_mut()
     }
@@ -268,12 +294,11 @@ impl Controller {
         };
         let (controller, family, identity) = (joined.position, joined.family(), &self.identity);
         let held = self.generations.current(now).ok_or(WindowRefusalError::KeysGone)?;
-        let (begun, keys) = (shown(held.begun), held.keys.as_ref());
+        let (number, begun) = (held.number, shown(held.begun));
+        let keys = held.keys_for(family, (identity.own(), identity.noise()));
         let keys = keys.ok_or(WindowRefusalError::KeysGone)?;
-        let life = (identity.own(), identity.noise());
-        let keys = held.plans.entry(family).or_insert_with(|| PlanKeys::new(keys, &family, life));
         let signed = keys.signed_for((*plan, controller, begun), identity.signing());
-        Ok(Some((held.number, signed)))
+        Ok(Some((number, signed)))
     }
 
     /// Wipes the keys that open tokens which an erased stream was in.
@@ -388,8 +413,7 @@ mod tests {
         for (id, covered) in plans {
             let plan = PlanId([*id; 32]);
             let held = generations.current(Timestamp(5)).unwrap();
-            let keys = PlanKeys::new(held.keys.as_ref().unwrap(), &plan, (&life, &life));
-            held.plans.insert(plan, keys);
+            assert!(held.keys_for(plan, (&life, &life)).is_some());
             let covered: Vec<StreamId> = covered.iter().map(|number| stream(*number)).collect();
             generations.cover_streams(Some(1), &plan, &covered);
         }
@@ -422,6 +446,27 @@ mod tests {
             generations.wipe_covering(&stream(erased));
             assert_eq!(generations.held[0].keys.is_some(), is_kept);
             assert!(generations.holds(Some(1), &PlanId([2; 32])));
+        }
+    }
+
+    /// The service makes a host forget a family, and calls for it again: its keys are those of before.
+    #[test]
+    fn an_erasure_wipes_the_keys_of_a_family_that_was_forgotten_and_came_back() {
+        let life = Secret::from_bytes([2; 32]);
+        let (family, other) = (PlanId([1; 32]), PlanId([2; 32]));
+        for (erased, is_kept) in [(5, false), (7, true)] {
+            let mut generations = with_plans(&[(1, &[4, 5]), (2, &[6])]);
+            for _ in 0..2 {
+                generations.forget(&family);
+                assert!(!generations.holds(Some(1), &family));
+                let held = generations.current(Timestamp(5)).unwrap();
+                assert!(held.keys_for(family, (&life, &life)).is_some());
+            }
+            generations.wipe_covering(&stream(erased));
+            assert_eq!(generations.holds(Some(1), &family), is_kept);
+            assert!(generations.holds(Some(1), &other), "it was made before");
+            let held = generations.held.first_mut().unwrap();
+            assert_eq!(held.keys_for(PlanId([3; 32]), (&life, &life)).is_some(), is_kept);
         }
     }
 

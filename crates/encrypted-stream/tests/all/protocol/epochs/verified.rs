@@ -231,6 +231,45 @@ fn with_sleeper(evil: &Evil, claimed: &Draft, (honest, first): (Receipt, Receipt
     forged
 }
 
+/// The service makes all hosts forget a query between two of its windows, and calls for it again under the
+/// same keys of the day. In the second window controller 0 is asked about no stream.
+fn forgotten_between() -> (Evil, Draft, Receipt) {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..setup(5) });
+    let (first, _) = opened(&mut epochs, 0, ALL);
+    let terms = epochs.terms.clone();
+    for nonce in 100..116 {
+        epochs.terms.nonce = [nonce; 16];
+        epochs.entries(1, 0..5);
+    }
+    epochs.terms = terms;
+    epochs.caller = new_caller(&epochs.world, &epochs.terms);
+    let announced = epochs.gather(1, ALL).unwrap();
+    let mut evil = accepted(epochs, 1, &announced, 0..5);
+    let members = (0..5).map(|p| {
+        let streams = if p == 0 { Vec::new() } else { evil.streams(p) };
+        let (digest, presence) = evil.presence_at(p, streams, after(1));
+        (p, digest, presence.owners)
+    });
+    let draft = Draft { window: window(1), members: members.collect() };
+    (evil, draft, first)
+}
+
+/// So the keys of the second window open the first one, which the erased stream was in.
+#[test]
+fn an_erasure_wipes_the_keys_of_a_query_that_was_forgotten_between_its_windows() {
+    let (mut evil, draft, first) = forgotten_between();
+    let of = |signed: &Signed<MaskKey>| signed.dangerous_unverified().unwrap().key;
+    let before: Membership = first.membership.dangerous_unverified().unwrap();
+    assert_eq!(of(&before.mask_keys[0]), of(&evil.mask_keys[&draft.members[0].1]));
+    let message = evil.membership(&draft, 0);
+    assert!(matches!(evil.ask(0, after(1), &message), Ok(ControllerMessage::Token(_))));
+    let plan = evil.world.announced.plan();
+    let own = plan.streams.iter().find(|planned| planned.controller == 0).unwrap().stream;
+    let (step, _) = evil.controllers[0].erase(&own, after(1)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    assert_eq!(evil.ask(0, after(1), &message).map(drop), Err(WindowRefusalError::KeysGone));
+}
+
 /// The owners' log says that rows are signed, and of which windows nobody asked their controller.
 #[test]
 fn owners_read_of_verified_epochs_and_of_windows_that_they_were_not_asked_about() {
