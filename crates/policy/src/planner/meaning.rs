@@ -19,7 +19,7 @@ pub enum OtherMeaningError {
     /// Its columns have other names, or are computed from other sums.
     #[error("its columns")]
     Columns,
-    /// Its windows have another length, or are not running totals, or are.
+    /// Its windows have another length or grace period, or are not running totals, or are.
     #[error("its windows")]
     Window,
     /// It is of other streams: its `WHERE` or `GROUP BY` differs.
@@ -64,8 +64,9 @@ pub fn check_meaning(
         && plan.select == resolved.select
         && plan.attributes == resolved.attributes;
     same(columns, OtherMeaningError::Columns)?;
-    let windows =
-        plan.window == create.window && plan.horizon().is_some() == create.cumulating.is_some();
+    let windows = plan.window == create.window
+        && create.grace.is_none_or(|grace| grace == plan.grace)
+        && plan.horizon().is_some() == create.cumulating.is_some();
     same(windows, OtherMeaningError::Window)?;
     let selected = create.filter.as_ref().map(selection).unwrap_or_default();
     let groups = create.group_by.iter().map(|word| &word.text);

@@ -6,6 +6,7 @@ use alpheus_policy::explain::explain;
 use alpheus_policy::ids::ConsumerId;
 use alpheus_policy::plan::{Epoch, Fraction, Integrity, NotVerifiableError, Plan};
 use alpheus_policy::planner::{OtherMeaningError, RuleError, check_meaning};
+use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::select::Statistic;
 use alpheus_policy::selection::Selection;
@@ -114,6 +115,22 @@ fn a_query_by_epochs_may_be_verified_if_it_thinks_of_colluders() {
     assert_eq!(check(&fixed, &of(3)), Err(OtherMeaningError::Membership));
     let plan = &world.plan(&fixed).unwrap().plans[0];
     assert_eq!(check(&text, plan), Err(OtherMeaningError::Membership));
+}
+
+/// A service that gives devices less time than was asked for leaves those out that send late.
+#[test]
+fn a_plan_with_another_grace_period_than_the_statements_is_not_the_query() {
+    let world = World::of(SCHEMA).with(12, &aggregate(), &[]);
+    let text = select("SUM(hrv)", VERIFIED);
+    let plan = &world.plan(&text).unwrap().plans[0];
+    let asked = Create { grace: Some(plan.grace), ..create(&text) };
+    let check = |asked: &Create, plan: &Plan| check_meaning(asked, &world.schema, plan);
+    assert_eq!(check(&asked, plan), Ok(()));
+    let shorter = Plan { grace: Span(0), ..plan.clone() };
+    assert_ne!(shorter.grace, plan.grace);
+    assert_eq!(check(&asked, &shorter), Err(OtherMeaningError::Window));
+    // Who asks for none leaves it to the service.
+    assert_eq!(check(&create(&text), &shorter), Ok(()));
 }
 
 /// One controller has nobody to collude with.
