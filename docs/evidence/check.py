@@ -117,7 +117,7 @@ class Pack:
         self.keys, self.days = {"authority": authority, "service": service}, int(days)
         self.exhibits, self.named, self.kinds, self.notes = {}, set(), Counter(), Counter()
         self.streams, self.budgets, self.plans, self.charged = Counter(), [], {}, Counter()
-        self.rows, self.queries = set(), []
+        self.rows, self.windows, self.queries = set(), set(), []
 
     def line(self, text):
         line = once(text)
@@ -226,6 +226,9 @@ class Pack:
             self.exhibit(line["receipt"])
             self.notes["ROWS WHOSE PROOFS ONLY alpheus verify CHECKS"] += 1
         elif line["receipt"]:
+            window = plan["query"], str(plan["group"]), key
+            need(window not in self.windows, "two plans have a signed row of the window")
+            self.windows.add(window)
             receipt = self.exhibit(line["receipt"])
             signed = self.listed(row, plan, receipt) if by_list else plan["signed"]
             self.receipt(row, signed, receipt)

@@ -5,7 +5,7 @@ import unittest
 from fractions import Fraction
 from pathlib import Path
 
-from check import EPSILON, RHO, first, fits, log_of, share_of
+from check import EPSILON, RHO, Pack, first, fits, log_of, share_of
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from further import Further, check_noise, skellam
 from receipts import TYPES, Reader, WrongError, announced, labelled, listed, signed_by, whole
@@ -110,6 +110,34 @@ class Vectors(unittest.TestCase):
                 pack.receipt(row, plan, receipt)
         with self.assertRaisesRegex(WrongError, "^sealed is"):
             pack.receipt(row, plan, receipt)
+
+    def test_a_window_of_a_group_has_a_signed_row_of_one_plan(self):
+        class Signed(Pack):
+            """A pack whose receipts hold."""
+
+            def exhibit(self, digest):
+                return digest
+
+            def receipt(self, *args):
+                pass
+
+        row = {"window_start": 10, "window_end": 20, "population": 2, "status": "ok",
+               "integrity": "verified", "region": "North"}
+        plan = {"query": "Sums", "columns": [], "epochs": False, "integrity": "verified",
+                "window_us": 10_000, "group": [["region", "North"]], "noise": None,
+                "population": [1, 9], "sealed": False, "signed": None}
+        pack = Signed("00", "00")
+        pack.head, south = {"from": 0, "until": 99}, {"region": "South"}
+        pack.plans = {"a": plan, "b": plan, "c": {**plan, "group": [["region", "South"]]}}
+
+        def say(plan, **changed):
+            pack.line_release({"row": {**row, **changed, "plan": plan}, "plan": plan,
+                               "receipt": "00"})
+        say("a")
+        say("c", **south)
+        say("b", window_start=20, window_end=30)
+        with self.assertRaisesRegex(WrongError, "two plans have a signed row of the window"):
+            say("b")
 
     def test_a_share_too_many_is_refused(self):
         case = known("receipts/v2/receipts.json")[0]

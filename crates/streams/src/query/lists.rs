@@ -1,62 +1,236 @@
-//! Which list of controllers has signed a window, by epochs.
+//! Which controllers have signed a window: a reader takes one row of each.
 
 use super::receipts::RefusedRowError;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_policy::ids::PlanId;
-use alpheus_time::Timestamp;
-use std::collections::HashMap;
+use alpheus_time::{Timestamp, Window};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Windows that are remembered.
-const HELD: usize = 16_384;
+/// Windows that a program which reads on and on remembers.
+const HELD: usize = 65_536;
 
-/// A window of a query: the values of its group, and when it begins.
-type GroupWindow = (Vec<(String, String)>, Timestamp);
+/// A window of a query: when it begins, and the values of its group.
+type GroupWindow = (Timestamp, Vec<(String, String)>);
 
-/// Which list has signed each window of one query, as far as this reader has seen. A service could make
-/// several lists for a window, of different controllers, also from several terms of one statement, and
-/// publish the row that it likes.
+/// The rows of one query's windows, as far as this reader has seen them. A service could have a window
+/// signed by several sets of controllers, of one statement's plans or lists, and publish the row that it
+/// likes. It could also show one row twice.
+pub struct SeenLists {
+    rows: BTreeMap<GroupWindow, SeenRow>,
+    most: usize,
+    /// When the latest window begins that is forgotten. No other row of that time or before is
+    /// taken.
+    forgotten: Option<Timestamp>,
+}
+
+/// A row that was taken.
+struct SeenRow {
+    plan: PlanId,
+    at: ReadAt,
+}
+
+/// Where a row was read: in the answer to a request, somewhere between two offsets of the service.
+#[derive(Clone, Copy)]
+pub struct ReadAt {
+    /// No two requests have the same.
+    request: u64,
+    from: u64,
+    until: u64,
+}
+
+impl ReadAt {
+    /// A row of a list that is read once.
+    #[must_use]
+    pub fn only(place: u64) -> Self {
+        Self { request: place, from: place, until: place.saturating_add(1) }
+    }
+}
+
+/// Numbers a reader's requests.
 #[derive(Default)]
-pub struct SeenLists(HashMap<GroupWindow, PlanId>);
+pub(super) struct Requests(AtomicU64);
+
+impl Requests {
+    /// What one has asked for, and where its answer says to continue.
+    pub(super) fn read(&self, from: u64, until: u64) -> ReadAt {
+        ReadAt { request: self.0.fetch_add(1, Ordering::Relaxed), from, until }
+    }
+}
+
+impl Default for SeenLists {
+    fn default() -> Self {
+        Self::of(HELD)
+    }
+}
 
 impl SeenLists {
-    /// Takes the plan of a row of the query that holds.
-    ///
-    /// # Errors
-    /// [`RefusedRowError::SecondList`] if another list has signed the window.
-    pub fn take(&mut self, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
-        let plan = announced.plan();
-        match plan.epoch {
-            Some(_) => self.take_plan((plan.group.clone(), plan.from), announced.id()),
-            None => Ok(()),
-        }
+    /// One that forgets no window: for a reader that has all rows in memory anyway.
+    #[must_use]
+    pub fn unbounded() -> Self {
+        Self::of(usize::MAX)
     }
 
-    fn take_plan(&mut self, window: GroupWindow, plan: PlanId) -> Result<(), RefusedRowError> {
-        if self.0.len() >= HELD {
-            self.0.clear();
+    fn of(most: usize) -> Self {
+        Self { rows: BTreeMap::new(), most, forgotten: None }
+    }
+
+    /// Takes a row of the query that holds. The same row may be read again, from where it was before.
+    ///
+    /// # Errors
+    /// [`RefusedRowError::SecondList`] if others have signed the window,
+    /// [`RefusedRowError::SecondRow`] if the service has it in two places, and
+    /// [`RefusedRowError::Forgotten`] if nobody can say any more.
+    pub fn take(
+        &mut self,
+        announced: &AnnouncedPlan,
+        window: Window,
+        at: ReadAt,
+    ) -> Result<(), RefusedRowError> {
+        let group = announced.plan().group.clone();
+        self.take_row((window.start, group), announced.id(), at)
+    }
+
+    fn take_row(
+        &mut self,
+        window: GroupWindow,
+        plan: PlanId,
+        at: ReadAt,
+    ) -> Result<(), RefusedRowError> {
+        // A reader that continues where it is reads the same rows for ever.
+        if at.from >= at.until {
+            return Err(RefusedRowError::Malformed);
         }
-        let first = *self.0.entry(window).or_insert(plan);
-        if first == plan { Ok(()) } else { Err(RefusedRowError::SecondList) }
+        if let Some(seen) = self.rows.get_mut(&window) {
+            return seen.again(plan, at);
+        }
+        if self.forgotten.is_some_and(|forgotten| window.0 <= forgotten) {
+            return Err(RefusedRowError::Forgotten);
+        }
+        self.rows.insert(window, SeenRow { plan, at });
+        while self.rows.len() > self.most {
+            let Some(((start, _), _)) = self.rows.pop_first() else { break };
+            self.forgotten = self.forgotten.max(Some(start));
+        }
+        Ok(())
+    }
+}
+
+impl SeenRow {
+    /// The window has a row again. It is the same one if it can be at the same offset: rows of other
+    /// queries lie between, so a reader knows no more of it than where the answers began and ended.
+    fn again(&mut self, plan: PlanId, at: ReadAt) -> Result<(), RefusedRowError> {
+        if self.plan != plan {
+            return Err(RefusedRowError::SecondList);
+        }
+        let (from, until) = (self.at.from.max(at.from), self.at.until.min(at.until));
+        if self.at.request == at.request || from >= until {
+            return Err(RefusedRowError::SecondRow);
+        }
+        self.at = ReadAt { request: at.request, from, until };
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::receipts::open_plan;
+    use alpheus_crypto::sign::VerifyingKey;
+    use alpheus_encrypted_stream::certificate::Deployment;
+    use data_encoding::HEXLOWER;
+
+    fn window(region: &str, start: u64) -> GroupWindow {
+        (Timestamp(start), vec![("region".to_owned(), region.to_owned())])
+    }
+
+    fn plan(id: u8) -> PlanId {
+        PlanId([id; 32])
+    }
 
     #[test]
     fn one_list_signs_a_window_and_may_be_read_again() {
-        let (mut seen, plan) = (SeenLists::default(), |id: u8| PlanId([id; 32]));
-        let window = |region: &str, start: u64| {
-            (vec![("region".to_owned(), region.to_owned())], Timestamp(start))
-        };
-        assert_eq!(seen.take_plan(window("North", 10), plan(2)), Ok(()));
-        assert_eq!(seen.take_plan(window("North", 10), plan(2)), Ok(()));
-        let second = seen.take_plan(window("North", 10), plan(3));
-        assert_eq!(second, Err(RefusedRowError::SecondList));
+        let (mut seen, requests) = (SeenLists::default(), Requests::default());
+        let mut take = |of, id| seen.take_row(of, plan(id), requests.read(0, 9));
+        assert_eq!(take(window("North", 10), 2), Ok(()));
+        assert_eq!(take(window("North", 10), 2), Ok(()));
+        assert_eq!(take(window("North", 10), 3), Err(RefusedRowError::SecondList));
         // Another window, and another group's.
-        assert_eq!(seen.take_plan(window("North", 20), plan(3)), Ok(()));
-        assert_eq!(seen.take_plan(window("South", 10), plan(4)), Ok(()));
-        assert_eq!(seen.take_plan(window("North", 10), plan(2)), Ok(()));
+        assert_eq!(take(window("North", 20), 3), Ok(()));
+        assert_eq!(take(window("South", 10), 4), Ok(()));
+        assert_eq!(take(window("North", 10), 2), Ok(()));
+    }
+
+    /// A plan of the known answers, whose service announced each to other members.
+    fn announced(case: &serde_json::Value) -> std::sync::Arc<AnnouncedPlan> {
+        let text = |name: &str| case[name].as_str().unwrap().to_owned();
+        let bytes = |name: &str| HEXLOWER.decode(text(name).as_bytes()).unwrap();
+        let authority = VerifyingKey::from_bytes(bytes("authority").try_into().unwrap()).unwrap();
+        let service = postcard::from_bytes(&bytes("service")).unwrap();
+        let deployment = Deployment::new(authority, &service).unwrap();
+        open_plan(&text("announcement"), &deployment).unwrap()
+    }
+
+    /// Fixed members: the service announces one statement to several sets of controllers, and each signs its row.
+    #[test]
+    fn two_plans_do_not_both_have_a_row_of_one_window() {
+        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/receipts/v2/receipts.json");
+        let known = std::fs::read_to_string(known).unwrap();
+        let cases: Vec<serde_json::Value> = serde_json::from_str(&known).unwrap();
+        let (four, two) = (announced(&cases[0]), announced(&cases[2]));
+        let of = |plan: &AnnouncedPlan| (plan.plan().name.clone(), plan.plan().group.clone());
+        assert_eq!(of(&four), of(&two));
+        assert!(four.id() != two.id() && four.plan().epoch.is_none());
+        let start = Timestamp(cases[0]["start"].as_u64().unwrap());
+        let (first, next) = (four.plan().window_at(start), start.plus(four.plan().window));
+        let mut seen = SeenLists::unbounded();
+        assert_eq!(seen.take(&four, first, ReadAt::only(1)), Ok(()));
+        let second = seen.take(&two, first, ReadAt::only(2));
+        assert_eq!(second, Err(RefusedRowError::SecondList));
+        let next = two.plan().window_at(next);
+        assert_eq!(seen.take(&two, next, ReadAt::only(3)), Ok(()));
+    }
+
+    #[test]
+    fn a_row_is_in_one_place() {
+        let (mut seen, requests) = (SeenLists::default(), Requests::default());
+        let mut take = |at| seen.take_row(window("North", 10), plan(2), at);
+        let second = Err(RefusedRowError::SecondRow);
+        let page = requests.read(4, 9);
+        assert_eq!(take(page), Ok(()));
+        assert_eq!(take(page), second, "twice in one answer");
+        assert_eq!(take(requests.read(9, 12)), second, "again where the reader goes on");
+        // From the beginning, in other pages: it is one of the rows from 4 to 6, so not of the next.
+        assert_eq!(take(requests.read(0, 7)), Ok(()));
+        assert_eq!(take(requests.read(7, 20)), second);
+        // The service lets nobody go on.
+        assert_eq!(take(requests.read(5, 5)), Err(RefusedRowError::Malformed));
+        assert_eq!(take(requests.read(5, 6)), Ok(()));
+    }
+
+    /// The service has two rows of one window, and shows many others between them.
+    #[test]
+    fn what_is_forgotten_is_not_taken_again() {
+        let (mut seen, requests) = (SeenLists::of(3), Requests::default());
+        let mut take =
+            |start, id| seen.take_row(window("North", start), plan(id), requests.read(0, 9));
+        for start in [10, 20, 30, 40] {
+            assert_eq!(take(start, 2), Ok(()));
+        }
+        assert_eq!(take(10, 3), Err(RefusedRowError::Forgotten));
+        assert_eq!(take(5, 2), Err(RefusedRowError::Forgotten));
+        assert_eq!(take(20, 3), Err(RefusedRowError::SecondList));
+        assert_eq!(take(20, 2), Ok(()));
+    }
+
+    #[test]
+    fn a_reader_that_has_all_rows_forgets_none() {
+        let mut seen = SeenLists::unbounded();
+        for place in 0..HELD as u64 + 9 {
+            let taken = seen.take_row(window("North", place), plan(2), ReadAt::only(place));
+            assert_eq!(taken, Ok(()));
+        }
+        let second = seen.take_row(window("North", 0), plan(3), ReadAt::only(u64::MAX - 1));
+        assert_eq!(second, Err(RefusedRowError::SecondList));
     }
 }

@@ -5,7 +5,7 @@ mod pages;
 
 pub use pages::{QueryReceipts, ReceiptPage, all_receipts};
 
-use super::lists::SeenLists;
+use super::lists::{ReadAt, SeenLists};
 use super::paths::path_of;
 use super::sealed::PlanAnswer;
 use alpheus_crypto::hash::Digest;
@@ -96,9 +96,14 @@ pub enum RefusedRowError {
     /// The authority has revoked the certificate of a controller that signed it.
     #[error("the certificate of controller {0}, which signed the row, is revoked")]
     RevokedSigner(u32),
-    /// By epochs: another list of members has signed another row of the same window.
-    #[error("the service had this window signed twice, by two lists of controllers")]
+    /// Another plan's or list's members have signed another row of the same window.
+    #[error("the service had this window signed twice, by two sets of controllers")]
     SecondList,
+    /// Its window is older than those that are remembered.
+    #[error(
+        "the window is older than those that this program remembers, so it cannot tell whether it has shown another row of it: start it again to read from the beginning"
+    )]
+    Forgotten,
 }
 
 /// A plan whose certificates were checked, as it was announced.
@@ -157,6 +162,21 @@ impl PlanOfRows<'_> {
             false => None,
         };
         Ok(receipt.verify(self.announced, checker.as_deref(), window)?)
+    }
+
+    /// Whether a receipt holds, so that its window has opened, whatever its row says.
+    ///
+    /// # Errors
+    /// [`RefusedRowError::NoBounds`] if nobody can say.
+    pub fn has_opened(
+        self,
+        window: Window,
+        receipt: &WindowReceipt,
+    ) -> Result<bool, RefusedRowError> {
+        match self.signed((window, receipt)) {
+            Err(RefusedRowError::NoBounds) => Err(RefusedRowError::NoBounds),
+            signed => Ok(signed.is_ok()),
+        }
     }
 }
 
@@ -221,6 +241,16 @@ pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
     plan.group.iter().all(same)
 }
 
+/// A reader as it comes to a row.
+pub struct Reading<'a> {
+    /// Certificates that the authority has revoked.
+    pub revoked: Option<&'a Revoked>,
+    /// The rows that it has seen.
+    pub seen: &'a mut SeenLists,
+    /// Where it has read this one.
+    pub at: ReadAt,
+}
+
 /// All that a reader checks of a row with a result: as [`check`] and [`check_signed_once`].
 ///
 /// # Errors
@@ -229,11 +259,11 @@ pub fn check_all(
     row: &Map<String, Value>,
     query: &str,
     of: PlanOfRows<'_>,
-    (window, receipt): (Window, &WindowReceipt),
-    seen: (Option<&Revoked>, &mut SeenLists),
+    receipt: (Window, &WindowReceipt),
+    known: Reading<'_>,
 ) -> Result<String, RefusedRowError> {
-    let holds = check(row, query, of, (window, receipt))?;
-    check_signed_once(of.announced, receipt, seen).map(|()| holds)
+    let holds = check(row, query, of, receipt)?;
+    check_signed_once(of.announced, receipt, known).map(|()| holds)
 }
 
 /// The same with the proofs checked on a thread that may be busy: they take seconds where there are many
@@ -257,18 +287,18 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-/// Checks of a row that holds that nobody who signed it is revoked, and that no other list has signed its
-/// window.
+/// Checks of a row that holds that nobody who signed it is revoked, and that its window has no other
+/// row.
 ///
 /// # Errors
 /// [`RefusedRowError`].
 pub(super) fn check_signed_once(
     announced: &AnnouncedPlan,
-    receipt: &WindowReceipt,
-    (revoked, lists): (Option<&Revoked>, &mut SeenLists),
+    (window, receipt): (Window, &WindowReceipt),
+    known: Reading<'_>,
 ) -> Result<(), RefusedRowError> {
-    check_signers(announced, receipt, revoked)?;
-    lists.take(announced)
+    check_signers(announced, receipt, known.revoked)?;
+    known.seen.take(announced, window, known.at)
 }
 
 /// Checks that nobody who signed a row that holds has a certificate that is revoked by now: anyone

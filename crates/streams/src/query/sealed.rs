@@ -3,9 +3,10 @@
 mod unseal;
 
 use super::asked::{self, AskedVerified};
+use super::lists::{ReadAt, Requests};
 use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, RefusedRowError, announcement, check_apart, check_signed_once,
+    QueryReceipts, Reading, RefusedRowError, announcement, check_apart, check_signed_once,
     check_without_result, has_result, in_order, is_closed, is_in_every_row, listed_plan, open_plan,
     stated,
 };
@@ -89,6 +90,7 @@ pub struct Opener {
     plans: Mutex<HashMap<(String, PlanId), Plan>>,
     /// By query.
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
+    requests: Requests,
     /// The queries whose rows must be verified or sealed, whatever the service says of them.
     asked: AskedVerified,
     /// Those of which it has said so itself.
@@ -155,6 +157,7 @@ impl Opener {
             readers: Mutex::default(),
             plans: Mutex::default(),
             receipts: tokio::sync::Mutex::default(),
+            requests: Requests::default(),
             asked: AskedVerified::of(identity),
             declared: Mutex::default(),
             requires_verified: false,
@@ -257,8 +260,9 @@ impl Opener {
         let declared = self.declared().verified.contains(name);
         let required = self.requires_verified || declared || self.asked.has(name);
         let seal = self.seal_of(name);
+        let at = self.requests.read(after, rows.next);
         for row in &mut rows.rows {
-            self.check(client, name, row, required).await?;
+            self.check(client, name, (row, at), required).await?;
             self.unseal(client, name, row, &seal).await?;
         }
         Ok(rows)
@@ -270,7 +274,7 @@ impl Opener {
         &self,
         client: &HttpClient,
         name: &str,
-        row: &mut Map<String, Value>,
+        (row, at): (&mut Map<String, Value>, ReadAt),
         required: bool,
     ) -> Result<(), RequestError> {
         let says_so = row.get("integrity").is_some();
@@ -280,7 +284,7 @@ impl Opener {
         let has_result = has_result(row);
         let (plan, checked) = match stated(row).filter(|_| says_so) {
             None => (None, Err(RefusedRowError::Plain)),
-            Some(of) if has_result => self.verified(client, name, row, of).await?,
+            Some(of) if has_result => self.verified(client, name, (row, at), of).await?,
             Some(of) => match self.announced(client, name, of.0).await? {
                 Ok(plan) => {
                     let checked = check_without_result(row, Some(&plan));
@@ -319,7 +323,7 @@ impl Opener {
         &self,
         client: &HttpClient,
         name: &str,
-        row: &Map<String, Value>,
+        (row, at): (&Map<String, Value>, ReadAt),
         of: (PlanId, u64),
     ) -> Result<Checked, RequestError> {
         let taken = {
@@ -346,10 +350,11 @@ impl Opener {
                 let checked = check_apart(row, name, (&plan, schema), signed).await;
                 // Rows of other queries are read meanwhile.
                 let mut receipts = self.receipts.lock().await;
-                let lists = &mut receipts.entry(name.to_owned()).or_default().lists;
-                let seen = (self.revoked.as_ref(), lists);
-                let checked = checked
-                    .and_then(|holds| check_signed_once(&plan, &receipt, seen).map(|()| holds));
+                let seen = &mut receipts.entry(name.to_owned()).or_default().lists;
+                let known = Reading { revoked: self.revoked.as_ref(), seen, at };
+                let once =
+                    |holds| check_signed_once(&plan, (window, &receipt), known).map(|()| holds);
+                let checked = checked.and_then(once);
                 drop(receipts);
                 (Some(plan), checked)
             }

@@ -36,7 +36,7 @@ pub struct QueryReceipts {
     /// The earliest window of which the service has a receipt, once all were read.
     oldest: Option<u64>,
     earliest: Option<u64>,
-    /// By epochs: whose rows were shown.
+    /// Whose rows were shown.
     pub(in crate::query) lists: SeenLists,
 }
 

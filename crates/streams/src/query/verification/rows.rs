@@ -3,9 +3,9 @@
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
 use super::{Evidence, Trust};
-use crate::query::lists::SeenLists;
+use crate::query::lists::{ReadAt, SeenLists};
 use crate::query::receipts::{
-    PlanOfRows, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
+    PlanOfRows, Reading, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
     listed_plan, open_plan, stated, window_of,
 };
 use crate::query::sealed::is_asked_for;
@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Plans that were checked, and receipts by what they say they are of.
@@ -27,10 +27,10 @@ pub struct Verifier<'a> {
     not_asked: HashMap<PlanId, RefusedRowError>,
     receipts: HashMap<(PlanId, u64), &'a WindowReceipt>,
     revoked: Option<&'a Revoked>,
-    /// By epochs: which list has signed each window.
-    lists: SeenLists,
     /// Rows of windows that were seen.
-    seen: HashSet<(PlanId, u64)>,
+    seen: SeenLists,
+    /// How many rows with a receipt were checked.
+    checked: u64,
     /// The plan whose meaning was stated last, and that meaning.
     said: Option<(PlanId, String)>,
     /// Plans and lists that do not count, in words.
@@ -81,8 +81,8 @@ impl<'a> Verifier<'a> {
             not_asked,
             receipts,
             revoked,
-            lists: SeenLists::default(),
-            seen: HashSet::new(),
+            seen: SeenLists::unbounded(),
+            checked: 0,
             said: None,
             unusable,
         }
@@ -108,10 +108,11 @@ impl<'a> Verifier<'a> {
         let announced = announced.ok_or(RefusedRowError::NoReceipt)?;
         let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
         let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
-        let seen = (self.revoked, &mut self.lists);
         let of = PlanOfRows { announced, schema: self.evidence.schema.as_ref() };
-        let holds = check_all(row, &self.evidence.query, of, (window, receipt), seen)?;
-        if self.seen.insert(key) { Ok(Some(holds)) } else { Err(RefusedRowError::SecondRow) }
+        self.checked += 1;
+        let at = ReadAt::only(self.checked);
+        let known = Reading { revoked: self.revoked, seen: &mut self.seen, at };
+        check_all(row, &self.evidence.query, of, (window, receipt), known).map(Some)
     }
 
     /// Without a statement: what a row that holds says, if it is not what the row before it says.
