@@ -104,16 +104,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if let Some(path) = &args.save {
         save(path, &evidence)?;
     }
+    if !evidence.unreadable.is_empty() {
+        let many = evidence.unreadable.len();
+        eprintln!("this program cannot read the receipts of {many} windows: use a newer one");
+    }
     report(&evidence, &identity)
 }
 
 fn read(file: &Path) -> Result<Evidence, Failure> {
     let text = std::fs::read_to_string(file).blame_io(file)?;
-    let evidence = Evidence::from_json(&text).blame_input(file)?;
-    if evidence.schema.is_none() {
-        eprintln!("the file has no schema, so its rows are not compared with your statement");
-    }
-    Ok(evidence)
+    Evidence::from_json(&text).blame_input(file)
 }
 
 /// Receipts show who took part, and rows are the consumer's: others cannot read the file.
@@ -136,8 +136,7 @@ async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evide
     let (receipts, mut plans) = all_receipts(http, query).await?;
     let (later, _) = rows_after(http, query, next).await?;
     rows.extend(with_receipts(later, &receipts));
-    let receipts: Vec<WindowReceipt> =
-        receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect();
+    let (receipts, unreadable) = readable(receipts);
     if receipts.iter().all(|receipt| receipt.listing().is_none()) {
         plans_of(&rows, http, query, &mut plans).await?;
     }
@@ -149,6 +148,7 @@ async fn gather(client: &BlockingClient, query: &str, read: u64) -> Result<Evide
         running: known.iter().any(|known| known.name == query),
         plans: plans.into_values().collect(),
         receipts,
+        unreadable,
         rows,
     })
 }
@@ -185,6 +185,18 @@ fn with_receipts(
         .filter(move |row| !has_result(row) || stated(row).is_some_and(|of| read.contains(&of)))
 }
 
+/// The receipts, and the windows of those that cannot be read: of a later version, or damaged.
+fn readable(all: Vec<ReadReceipt>) -> (Vec<WindowReceipt>, Vec<(PlanId, u64)>) {
+    let (mut receipts, mut unreadable) = (Vec::new(), Vec::new());
+    for (plan, window, receipt) in all {
+        match receipt {
+            Ok(receipt) => receipts.push(receipt),
+            Err(_) => unreadable.push((plan, window.start.0 / 1000)),
+        }
+    }
+    (receipts, unreadable)
+}
+
 /// Adds plans of rows without receipts. By epochs those are kept nowhere.
 async fn plans_of(
     rows: &[Map<String, Value>],
@@ -213,6 +225,8 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
         eprintln!("{trouble}");
     }
     let mut out = std::io::stdout().lock();
+    // Who gives a file away may have named it as another query.
+    let _ = printed(writeln!(out, "rows of {}", evidence.query.escape_debug()))?;
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
         let window = format!("{} – {}", text("window_start"), text("window_end"));

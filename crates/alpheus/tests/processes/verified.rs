@@ -119,6 +119,7 @@ fn a_service_that_cheats_is_caught() {
     assert!(log.contains("its rows are signed by the controllers"), "{log}");
     tampered_file(&running, &offline);
     another_statement(&running, [&verify, &offline]);
+    without_schema(&running, &offline);
     another_plan_than_asked(&running);
     tampered_store(&mut running, &row, &verify);
     revoked_signer(&running, &row, &offline);
@@ -173,6 +174,28 @@ fn tampered_file(running: &Running, offline: &str) {
     );
     refuse(&|row| row["status"] = "ok ".into(), "the row cannot be read");
     refuse(&|row| row["status"] = "nobody had data".into(), "the row cannot be read");
+    // The receipt shows that the window opened.
+    let closed = |row: &mut Value| {
+        (row["sum_reading"], row["count_reading"]) = (Value::Null, Value::Null);
+        row["status"] = "too few owners".into();
+    };
+    refuse(&closed, DIFFERS);
+    std::fs::write(&path, honest.to_string()).unwrap();
+    tampered_rows(running, offline, at);
+    // Without rows nothing is verified.
+    let none = serde_json::json!({ "rows": [] });
+    let mut changed = honest.clone();
+    changed["rows"] = none["rows"].clone();
+    std::fs::write(&path, changed.to_string()).unwrap();
+    let (_, errors) = said(&run(running, offline));
+    assert!(errors.contains("nothing was checked"), "{errors}");
+    std::fs::write(&path, honest.to_string()).unwrap();
+}
+
+/// The same of all rows of the file together.
+fn tampered_rows(running: &Running, offline: &str, at: usize) {
+    let path = running.place.path("readings.receipts.json");
+    let honest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let refuse_all = |change: &dyn Fn(&mut Vec<Value>), why: &str| {
         let mut changed = honest.clone();
         change(changed["rows"].as_array_mut().unwrap());
@@ -184,14 +207,54 @@ fn tampered_file(running: &Running, offline: &str) {
     let signed = "there is a receipt of this window, and ";
     refuse_all(&|rows| drop(rows.remove(at)), signed);
     refuse_all(&|rows| rows.push(rows[at].clone()), "another row of this window");
-    // Without rows nothing is verified.
-    let none = serde_json::json!({ "rows": [] });
-    let mut changed = honest.clone();
-    changed["rows"] = none["rows"].clone();
-    std::fs::write(&path, changed.to_string()).unwrap();
-    let (_, errors) = said(&run(running, offline));
-    assert!(errors.contains("nothing was checked"), "{errors}");
+    // A receipt that cannot be read shows as much.
+    unreadable_receipt(&mut honest.clone(), at, &path);
+    let (text, errors) = said(&run(running, offline));
+    assert!(
+        text.contains(signed) && errors.contains("the receipts of 1 windows"),
+        "{text}{errors}"
+    );
     std::fs::write(&path, honest.to_string()).unwrap();
+}
+
+/// The file has neither a row of a window nor a receipt of it that can be read.
+fn unreadable_receipt(evidence: &mut Value, at: usize, path: &Path) {
+    let row = evidence["rows"].as_array_mut().unwrap().remove(at);
+    let start = row["window_start"].as_u64().unwrap();
+    let of_row = |digits: &Value| {
+        let bytes = HEXLOWER.decode(digits.as_str().unwrap().as_bytes()).unwrap();
+        let membership = Receipt::from_bytes(&bytes).unwrap().membership;
+        let own = membership.dangerous_unverified().unwrap();
+        (own.plan.to_string(), own.window.start.0 / 1000) == (text_of(&row["plan"]), start)
+    };
+    let receipts = evidence["receipts"].as_array_mut().unwrap();
+    let before = receipts.len();
+    receipts.retain(|digits| !of_row(digits));
+    assert_eq!(receipts.len(), before - 1);
+    evidence["unreadable"] = serde_json::json!([[row["plan"], start]]);
+    std::fs::write(path, evidence.to_string()).unwrap();
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// Who gives the file away has left the schema out. There is a note, and nothing to compare it with.
+fn without_schema(running: &Running, offline: &str) {
+    let path = running.place.path("readings.receipts.json");
+    let honest = std::fs::read_to_string(&path).unwrap();
+    for format in [1, 2] {
+        let mut changed: Value = serde_json::from_str(&honest).unwrap();
+        changed.as_object_mut().unwrap().remove("schema");
+        changed["format"] = format.into();
+        std::fs::write(&path, changed.to_string()).unwrap();
+        let refused = run(running, offline);
+        let (text, errors) = said(&refused);
+        let why = "the file has no schema";
+        assert!(!refused.status.success() && text.contains(why), "{text}{errors}");
+        assert!(text.starts_with("rows of Readings\n") && !text.contains(SIGNED), "{text}");
+    }
+    std::fs::write(&path, honest).unwrap();
 }
 
 /// The rows are of another statement than the consumer's, as its note has it. Without a note, what they
@@ -227,14 +290,13 @@ fn another_statement(running: &Running, commands: [&String; 2]) {
 fn sealed_sum(running: &Running, evidence: &Value, row: &Value) -> Value {
     let identity = open_identity(&running.place.path("pki/analyst"), Role::Consumer).unwrap();
     let deployment = deployment::of(&identity).unwrap();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let of_row = |announced: &Arc<AnnouncedPlan>| announced.id().to_string() == row["plan"];
     let plans = evidence["plans"].as_array().unwrap().iter();
-    let mut plans = plans.map(|plan| open_plan(&text(plan), &deployment).unwrap());
+    let mut plans = plans.map(|plan| open_plan(&text_of(plan), &deployment).unwrap());
     let announced = plans.find(of_row).unwrap();
     let window = window_of(&announced, row["window_start"].as_u64().unwrap()).unwrap();
     let receipts = evidence["receipts"].as_array().unwrap().iter();
-    let read = |digits| Receipt::from_bytes(&HEXLOWER.decode(text(digits).as_bytes()).unwrap());
+    let read = |digits| Receipt::from_bytes(&HEXLOWER.decode(text_of(digits).as_bytes()).unwrap());
     let mut verified =
         receipts.filter_map(|digits| read(digits).ok()?.verify(&announced, window).ok());
     let sealed = verified.next().unwrap().sealed();
@@ -256,15 +318,16 @@ fn another_plan_than_asked(running: &Running) {
     std::fs::write(&noted, note).unwrap();
 }
 
-/// Writes two rows more for an honest one's window into the stopped service's store: another number, and
-/// the same without receipts.
+/// Writes three rows more for an honest one's window into the stopped service's store: another number, the
+/// same without receipts, and the honest one again.
 fn publish_unsigned(running: &mut Running, honest: &Value) {
     running.publish(|stored| {
         let same = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
-        let mut other = stored.iter().find(same).unwrap().clone();
+        let again = stored.iter().find(same).unwrap().clone();
+        let mut other = again.clone();
         other.outputs[0].1 = "999".into();
         let plain = Row { verified: None, ..other.clone() };
-        vec![other, plain]
+        vec![other, plain, again]
     });
 }
 
@@ -281,15 +344,18 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         if !notes {
             std::fs::remove_file(&noted).unwrap();
         }
-        let [first, other, plain] = of_window(rows(running, more), honest);
+        let [first, other, plain, again] = of_window(rows(running, more), honest);
         assert_eq!(other["status"], format!("refused: {DIFFERS}"));
         assert!(other["sum_reading"].is_null() && other["integrity"] == "refused", "{other}");
         assert_eq!(plain["status"], "refused: the service says that the row is not verified");
         assert!(plain["sum_reading"].is_null(), "{plain}");
+        // Who adds rows up would count it twice.
+        let twice = "refused: the service has published another row of this window";
+        assert!(again["status"] == twice && again["sum_reading"].is_null(), "{again}");
         // The honest row holds as before.
         assert!(first["integrity"] == SIGNED && first["sum_reading"] == "12", "{first}");
     }
-    let [_, _, plain] = of_window(rows(running, &[]), honest);
+    let [_, _, plain, _] = of_window(rows(running, &[]), honest);
     assert!(plain["sum_reading"] == "999" && plain.get("integrity").is_none(), "{plain}");
     let refused = run(running, verify);
     let (text, errors) = said(&refused);

@@ -17,6 +17,7 @@ pub use withheld::Gap;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_node::network::revoked::Revoked;
+use alpheus_policy::ids::PlanId;
 use alpheus_policy::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,6 +44,10 @@ pub struct Evidence {
     /// Receipts. In the file they are hexadecimal digits.
     #[serde(with = "digits")]
     pub receipts: Vec<WindowReceipt>,
+    /// Of receipts that this program cannot read: the plan, and when the window starts, in Unix
+    /// milliseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<(PlanId, u64)>,
     /// Rows as the service has published them.
     pub rows: Vec<Map<String, Value>>,
 }

@@ -10,9 +10,10 @@ use crate::query::receipts::{
 };
 use crate::query::sealed::is_asked_for;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::receipt::WindowReceipt;
+use alpheus_encrypted_stream::receipt::{ReceiptError, WindowReceipt};
 use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::schema::Schema;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -42,7 +43,6 @@ impl<'a> Verifier<'a> {
     #[must_use]
     pub fn new(evidence: &'a Evidence, trust: Trust<'a>) -> Self {
         let Trust { deployment, statement, revoked } = trust;
-        let statement = statement.filter(|_| evidence.schema.is_some());
         let (mut plans, mut unusable) = (HashMap::new(), Vec::new());
         for announcement in &evidence.plans {
             // Rows of one that does not open do not hold.
@@ -66,14 +66,7 @@ impl<'a> Verifier<'a> {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
             }
         }
-        let mut not_asked = HashMap::new();
-        if let (Some(sql), Some(schema)) = (&statement, &evidence.schema) {
-            for (id, announced) in &plans {
-                if let Err(refused) = is_asked_for(sql, schema, announced) {
-                    not_asked.insert(*id, refused);
-                }
-            }
-        }
+        let not_asked = not_asked(&plans, statement.as_deref(), evidence.schema.as_ref());
         Self {
             evidence,
             has_statement: statement.is_some(),
@@ -103,7 +96,12 @@ impl<'a> Verifier<'a> {
         let announced = self.plans.get(&key.0);
         self.not_asked.get(&key.0).map_or(Ok(()), |refused| Err(refused.clone()))?;
         if !has_result(row) {
-            return check_without_result(row, announced.map(Arc::as_ref)).map(|()| None);
+            check_without_result(row, announced.map(Arc::as_ref))?;
+            return if self.has_opened(key)? {
+                Err(ReceiptError::OtherRow.into())
+            } else {
+                Ok(None)
+            };
         }
         let announced = announced.ok_or(RefusedRowError::NoReceipt)?;
         let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
@@ -113,6 +111,14 @@ impl<'a> Verifier<'a> {
         let at = ReadAt::only(self.checked);
         let known = Reading { revoked: self.revoked, seen: &mut self.seen, at };
         check_all(row, &self.evidence.query, of, (window, receipt), known).map(Some)
+    }
+
+    /// Whether there is a receipt of a window that holds.
+    fn has_opened(&self, key: (PlanId, u64)) -> Result<bool, RefusedRowError> {
+        let (announced, receipt) = (self.plans.get(&key.0), self.receipts.get(&key));
+        let (Some(announced), Some(receipt)) = (announced, receipt) else { return Ok(false) };
+        let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
+        PlanOfRows { announced, schema: self.evidence.schema.as_ref() }.has_opened(window, receipt)
     }
 
     /// Without a statement: what a row that holds says, if it is not what the row before it says.
@@ -147,7 +153,8 @@ impl<'a> Verifier<'a> {
                 _ => loose.push(row),
             }
         }
-        for (plan, start) in self.receipts.keys() {
+        // A receipt that cannot be read shows all the same that there was one.
+        for (plan, start) in self.receipts.keys().chain(&self.evidence.unreadable) {
             let Some(announced) = theirs(plan) else { continue };
             runs.entry(announced.plan().family())
                 .or_insert_with(|| Run::of(announced))
@@ -162,4 +169,20 @@ impl<'a> Verifier<'a> {
         let shown = runs.values().filter(|run| self.has_statement || run.has_rows());
         shown.flat_map(|run| gaps(run, self.evidence.read, self.evidence.running)).collect()
     }
+}
+
+/// The plans that are not what a statement asks for, if it is there.
+fn not_asked(
+    plans: &HashMap<PlanId, Arc<AnnouncedPlan>>,
+    statement: Option<&str>,
+    schema: Option<&Schema>,
+) -> HashMap<PlanId, RefusedRowError> {
+    let Some(sql) = statement else { return HashMap::new() };
+    let compared = plans.iter().filter_map(|(id, announced)| {
+        // Who gives a file away could have left the schema out.
+        let asked = schema
+            .map_or(Err(RefusedRowError::NoSchema), |schema| is_asked_for(sql, schema, announced));
+        Some((*id, asked.err()?))
+    });
+    compared.collect()
 }
