@@ -130,11 +130,12 @@ impl RoundKeys {
     /// # Errors
     /// [`MaskError::NoKey`].
     pub(crate) fn with_others(&self, others: &[u32]) -> Result<Vec<(u32, Prf)>, MaskError> {
-        let key = |position: &u32| {
-            let key = self.pairs.key(*position).ok_or(MaskError::NoKey { position: *position });
-            Ok((*position, key?))
-        };
-        others.iter().map(key).collect()
+        // A vector that grows leaves keys behind where it was.
+        let mut keys = Vec::with_capacity(others.len());
+        for position in others.iter().copied() {
+            keys.push((position, self.pairs.key(position).ok_or(MaskError::NoKey { position })?));
+        }
+        Ok(keys)
     }
 }
 
