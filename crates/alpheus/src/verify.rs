@@ -253,13 +253,18 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
             break;
         }
     }
+    outcome(refused, missing, (held, &evidence.query))
+}
+
+/// Whether all rows were there, and held.
+fn outcome(refused: usize, missing: u64, (held, query): (usize, &str)) -> Result<(), Failure> {
     let failure = |error| {
         Err(Failure::new(Category::Check, error).with_id(ErrorId::CheckFailed).with_help(
             "the service has published something else than what the controllers signed, or nothing",
         ))
     };
     match (refused, missing, held) {
-        (0, _, 0) => failure(UnverifiedRowsError::NoResult { query: evidence.query.clone() }),
+        (0, _, 0) => failure(UnverifiedRowsError::NoResult { query: query.to_owned() }),
         (0, 0, _) => Ok(()),
         (0, missing, _) => failure(UnverifiedRowsError::Withheld(missing)),
         (refused, _, held) => {
