@@ -105,6 +105,25 @@ impl Street {
         self.place.done(&[&reach[..], more].concat())
     }
 
+    /// A line to the third host by which a command can ask something, and bring nothing: that is longer.
+    fn gate(&self) -> Gate {
+        let gate = Gate::to(&self.addresses["c"]);
+        let through = format!("https://{}", gate.address);
+        let asks = ["owner", "streams", "--identity", "pki/owner-a", "--controller", &through];
+        self.place.done(&asks);
+        gate.hold_after(gate.passed.load(Ordering::SeqCst) + 600);
+        gate
+    }
+
+    /// The host that the stream has left sends its owner to the other one.
+    fn refuses_a_choice(&self, host: &str, stream: &str) {
+        let words = ["owner", "choose", "--identity", "pki/owner-a", "--controller", host];
+        let wish = ["--schema", "schema.yaml", "--policies", "policies.yaml", "--stream", stream];
+        let chosen = self.place.run(&[&words[..], &wish].concat());
+        let said = String::from_utf8_lossy(&chosen.stderr);
+        assert!(!chosen.status.success() && said.contains("has moved to the controller"), "{said}");
+    }
+
     /// The row of a window.
     fn row(&self, start: u64) -> Value {
         until(&format!("row of {start}"), || {
@@ -154,12 +173,8 @@ fn a_stream_moves_to_another_host_while_a_query_runs() {
             .map(str::to_owned)
             .collect::<Vec<String>>()
     };
-    let gate = Gate::to(&street.addresses["c"]);
+    let gate = street.gate();
     let through = format!("https://{}", gate.address);
-    // As much as a command says that only asks something. What it brings is longer than that.
-    let asks = ["owner", "streams", "--identity", "pki/owner-a", "--controller", &through];
-    street.place.done(&asks);
-    gate.hold_after(gate.passed.load(Ordering::SeqCst) + 600);
     let words = to(&through, &border);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut command = Process::start(&mut street.place.command(&words));
@@ -180,11 +195,7 @@ fn a_stream_moves_to_another_host_while_a_query_runs() {
     street.hosts.get_mut("c").unwrap().kill();
     street.wake("c");
     drop(still);
-    let choose = ["--schema", "schema.yaml", "--policies", "policies.yaml", "--stream", &stream];
-    let words = ["owner", "choose", "--identity", "pki/owner-a", "--controller", &a];
-    let chosen = street.place.run(&[&words[..], &choose].concat());
-    let said = String::from_utf8_lossy(&chosen.stderr);
-    assert!(!chosen.status.success() && said.contains("has moved to the controller"), "{said}");
+    street.refuses_a_choice(&a, &stream);
     // Before the border, across it, and after it.
     street.is_over(&street.row(across - WINDOW), &[0, 1, 2]);
     street.is_over(&street.row(across), &[1, 2]);
