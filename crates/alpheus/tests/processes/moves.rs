@@ -12,7 +12,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -106,6 +105,25 @@ impl Street {
         self.place.done(&[&reach[..], more].concat())
     }
 
+    /// A line to the third host by which a command can ask something, and bring nothing: that is longer.
+    fn gate(&self) -> Gate {
+        let gate = Gate::to(&self.addresses["c"]);
+        let through = format!("https://{}", gate.address);
+        let asks = ["owner", "streams", "--identity", "pki/owner-a", "--controller", &through];
+        self.place.done(&asks);
+        gate.hold_after(gate.passed.load(Ordering::SeqCst) + 600);
+        gate
+    }
+
+    /// The host that the stream has left sends its owner to the other one.
+    fn refuses_a_choice(&self, host: &str, stream: &str) {
+        let words = ["owner", "choose", "--identity", "pki/owner-a", "--controller", host];
+        let wish = ["--schema", "schema.yaml", "--policies", "policies.yaml", "--stream", stream];
+        let chosen = self.place.run(&[&words[..], &wish].concat());
+        let said = String::from_utf8_lossy(&chosen.stderr);
+        assert!(!chosen.status.success() && said.contains("has moved to the controller"), "{said}");
+    }
+
     /// The row of a window.
     fn row(&self, start: u64) -> Value {
         until(&format!("row of {start}"), || {
@@ -136,23 +154,6 @@ impl Street {
     }
 }
 
-impl Street {
-    /// The command by which the first house's owner moves their stream there.
-    fn moving(&self, to: &str, at: u64) -> Command {
-        let from = format!("https://{}", self.addresses["a"]);
-        let (stream, at) = (self.stream(), at.to_string());
-        let owner = ["owner", "move", "--identity", "pki/owner-a", "--controller", &from];
-        let what = ["--stream", &stream, "--to", to, "--at", &at];
-        self.place.command(&[owner, what].concat())
-    }
-
-    /// Whether it succeeds, and what it says.
-    fn moves(&self, to: &str, at: u64) -> (bool, String) {
-        let ran = self.moving(to, at).output().unwrap();
-        (ran.status.success(), String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap())
-    }
-}
-
 /// The command is killed between its two requests, and the next host once the stream has arrived.
 #[test]
 fn a_stream_moves_to_another_host_while_a_query_runs() {
@@ -164,28 +165,37 @@ fn a_stream_moves_to_another_host_while_a_query_runs() {
     let still = clock.hold();
     // Within a window.
     let across = street.ahead(6);
-    let gate = Gate::to(&street.addresses["c"]);
+    let border = (across + WINDOW / 2).to_string();
+    let to = |url: &str, at: &str| {
+        ["owner", "move", "--identity", "pki/owner-a", "--controller", &a, "--stream", &stream]
+            .into_iter()
+            .chain(["--to", url, "--at", at])
+            .map(str::to_owned)
+            .collect::<Vec<String>>()
+    };
+    let gate = street.gate();
     let through = format!("https://{}", gate.address);
-    // As much as a command says that only asks something. What it brings is longer than that.
-    let asks = ["owner", "streams", "--identity", "pki/owner-a", "--controller", &through];
-    street.place.done(&asks);
-    gate.hold_after(gate.passed.load(Ordering::SeqCst) + 600);
-    let mut command = Process::start(&mut street.moving(&through, across + WINDOW / 2));
+    let words = to(&through, &border);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = Process::start(&mut street.place.command(&words));
     until("arrival that is held", || gate.has_held.load(Ordering::SeqCst).then_some(()));
     command.kill();
     // Whatever the owner asks now, the first host has given the stream away.
-    let (done, said) = street.moves(&b, across + 9 * WINDOW);
+    let run = |url: &str, at: u64| {
+        let words = to(url, &at.to_string());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ran = street.place.run(&words);
+        let said = [ran.stdout, ran.stderr].concat();
+        (ran.status.success(), String::from_utf8(said).unwrap())
+    };
+    let (done, said) = run(&b, across + 9 * WINDOW);
     assert!(!done && said.contains("has moved to the controller"), "{said}");
-    let (done, said) = street.moves(&c, across + 9 * WINDOW);
+    let (done, said) = run(&c, across + 9 * WINDOW);
     assert!(done && said.contains("`host-a` answers for windows that end by then"), "{said}");
     street.hosts.get_mut("c").unwrap().kill();
     street.wake("c");
     drop(still);
-    let choose = ["--schema", "schema.yaml", "--policies", "policies.yaml", "--stream", &stream];
-    let words = ["owner", "choose", "--identity", "pki/owner-a", "--controller", &a];
-    let chosen = street.place.run(&[&words[..], &choose].concat());
-    let said = String::from_utf8_lossy(&chosen.stderr);
-    assert!(!chosen.status.success() && said.contains("has moved to the controller"), "{said}");
+    street.refuses_a_choice(&a, &stream);
     // Before the border, across it, and after it.
     street.is_over(&street.row(across - WINDOW), &[0, 1, 2]);
     street.is_over(&street.row(across), &[1, 2]);

@@ -112,7 +112,7 @@ fn each_host_answers_its_own_side_of_the_border() {
     street.arrive((0, 1), &left, 3).unwrap();
     street.tell(1);
     street.restart(1, at(3));
-    // Only the first host has it, no matter who sleeps.
+    // Only the first host has it, while another one sleeps.
     street.row(1, &[0, 2], &[0, 2]);
     street.row(2, &all(3), &all(3));
     street.row(3, &all(3), &[1, 2]);
