@@ -25,7 +25,7 @@ use arrow_flight::{
     Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse,
     IpcMessage, SchemaAsIpc, Ticket,
 };
-use data_encoding::{BASE64, HEXLOWER};
+use data_encoding::{BASE64_NOPAD, HEXLOWER};
 use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::ipc::writer::IpcWriteOptions;
@@ -116,7 +116,9 @@ impl Flight {
                 .find(|(_, own)| same(own))
                 .map(|(name, _)| (name.clone(), true));
         }
-        let login = String::from_utf8(BASE64.decode(shown.as_bytes()).ok()?).ok()?;
+        // Drivers in Go leave the padding out.
+        let login = BASE64_NOPAD.decode(shown.trim_end_matches('=').as_bytes()).ok()?;
+        let login = String::from_utf8(login).ok()?;
         let (name, password) = login.split_once(':')?;
         Some((name.to_owned(), self.roles.admits(name, password)))
     }
