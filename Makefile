@@ -253,7 +253,7 @@ interop: tools jdk .venv/interop ## the results database, with psql, dbt, pandas
 	cd jvm && ./mvnw -q --batch-mode --non-recursive dependency:copy -Dartifact=org.postgresql:postgresql:$(JDBC) -DoutputDirectory=../target/jdbc
 	cd crates/results-database/tests && JDBC=$(CURDIR)/target/jdbc/postgresql-$(JDBC).jar \
 	  ALPHEUS=$(TARGET)/debug/alpheus DATABASE=$(TARGET)/results-database/debug/alpheus-database \
-	  $(CURDIR)/.venv/interop/bin/python -B -m unittest -v test_interop
+	  $(CURDIR)/.venv/interop/bin/python -B -m unittest -v test_doors test_interop
 
 JDBC := 42.7.7
 # The compiler has clippy in it, and warnings are errors. Flags of other builds would compile all libraries again.

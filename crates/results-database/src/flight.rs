@@ -2,6 +2,7 @@
 
 use crate::database::{self, Answer, Database};
 use crate::failure::ProgramError;
+use crate::gate::{Connection, Gate, Guest};
 use crate::refusal::{SYNTAX, StatementError};
 use crate::role::Role;
 use crate::roles::Roles;
@@ -24,7 +25,7 @@ use arrow_flight::{
     Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse,
     IpcMessage, SchemaAsIpc, Ticket,
 };
-use data_encoding::{BASE64, HEXLOWER};
+use data_encoding::{BASE64_NOPAD, HEXLOWER};
 use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::ipc::writer::IpcWriteOptions;
@@ -34,11 +35,11 @@ use datafusion::sql::sqlparser::ast::Statement;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use std::collections::BTreeMap;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
@@ -60,6 +61,10 @@ fn internal(error: impl std::fmt::Display) -> Status {
     Status::internal(error.to_string())
 }
 
+fn denied() -> Status {
+    Status::unauthenticated("log in with the name and the password of a role")
+}
+
 impl Flight {
     pub(crate) fn new(database: Arc<Database>, roles: Arc<Roles>) -> Result<Flight, ProgramError> {
         let token = |role: &Arc<Role>| {
@@ -78,23 +83,44 @@ impl Flight {
         Ok(Flight { database, roles, tokens: Arc::new(tokens), about: Arc::new(about) })
     }
 
-    /// Who calls.
-    fn role(&self, metadata: &MetadataMap) -> Result<&Arc<Role>, Status> {
-        let denied = || Status::unauthenticated("log in with the name and the password of a role");
-        let shown = metadata.get("authorization").and_then(|own| own.to_str().ok());
-        let (kind, shown) = shown.and_then(|own| own.split_once(' ')).ok_or_else(denied)?;
-        let name = if kind.eq_ignore_ascii_case("bearer") {
+    /// Who calls. A wrong password is refused after a while.
+    fn role<'a, T>(
+        &'a self,
+        request: &Request<T>,
+    ) -> impl Future<Output = Result<&'a Arc<Role>, Status>> + Send + use<'a, T> {
+        let guest = request.extensions().get::<Arc<Guest>>().cloned();
+        let found = self.shown(request.metadata());
+        async move {
+            let (Some(guest), Some((name, is_right))) = (guest, found) else {
+                return Err(denied());
+            };
+            if !is_right {
+                guest.wrong_password().await;
+                return Err(denied());
+            }
+            let role = self.database.role(&name).ok_or_else(denied)?;
+            guest.admit(&name).map_err(|why| Status::resource_exhausted(why.to_string()))?;
+            Ok(role)
+        }
+    }
+
+    /// The name that a client shows, and whether it is right: by what it got after its login, or by its password.
+    fn shown(&self, metadata: &MetadataMap) -> Option<(String, bool)> {
+        let shown = metadata.get("authorization")?.to_str().ok()?;
+        let (kind, shown) = shown.split_once(' ')?;
+        if kind.eq_ignore_ascii_case("bearer") {
             let same = |own: &String| bool::from(own.as_bytes().ct_eq(shown.as_bytes()));
-            self.tokens.iter().find(|(_, own)| same(own)).map(|(name, _)| name.clone())
-        } else {
-            let login =
-                BASE64.decode(shown.as_bytes()).ok().and_then(|own| String::from_utf8(own).ok());
-            let login = login.as_deref().and_then(|own| own.split_once(':'));
-            login
-                .filter(|(name, password)| self.roles.admits(name, password))
-                .map(|(name, _)| name.to_owned())
-        };
-        name.and_then(|name| self.database.role(&name)).ok_or_else(denied)
+            return self
+                .tokens
+                .iter()
+                .find(|(_, own)| same(own))
+                .map(|(name, _)| (name.clone(), true));
+        }
+        // Drivers in Go leave the padding out.
+        let login = BASE64_NOPAD.decode(shown.trim_end_matches('=').as_bytes()).ok()?;
+        let login = String::from_utf8(login).ok()?;
+        let (name, password) = login.split_once(':')?;
+        Some((name.to_owned(), self.roles.admits(name, password)))
     }
 
     /// The one statement of a text.
@@ -138,8 +164,7 @@ impl Flight {
     }
 
     /// Runs what changes something, and says how many rows it concerned.
-    async fn update(&self, metadata: &MetadataMap, sql: &str) -> Result<i64, Status> {
-        let role = self.role(metadata)?;
+    async fn update(role: &Role, sql: &str) -> Result<i64, Status> {
         let statement = Self::statement(role, sql).await?;
         match database::run(role, &statement).await? {
             Answer::Changed(done) => {
@@ -195,7 +220,7 @@ impl FlightSqlService for Flight {
         Response<Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>>,
         Status,
     > {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let token = self.tokens.get(&role.name).cloned().unwrap_or_default();
         let said = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };
         let said: Pin<Box<dyn Stream<Item = _> + Send>> = Box::pin(stream::iter([Ok(said)]));
@@ -210,7 +235,7 @@ impl FlightSqlService for Flight {
         query: CommandStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let schema = Self::columns(role, &query.query).await?;
         let ticket = TicketStatementQuery { statement_handle: query.query.into() };
         info(&ticket, &schema, request.into_inner())
@@ -221,7 +246,7 @@ impl FlightSqlService for Flight {
         ticket: TicketStatementQuery,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         Self::run(role, text(&ticket.statement_handle)?).await.map(sent)
     }
 
@@ -230,7 +255,7 @@ impl FlightSqlService for Flight {
         query: ActionCreatePreparedStatementRequest,
         request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let schema = Self::columns(role, &query.query).await?;
         let options = IpcWriteOptions::default();
         let encode = |schema: &Schema| -> Result<IpcMessage, Status> {
@@ -248,7 +273,7 @@ impl FlightSqlService for Flight {
         _: ActionClosePreparedStatementRequest,
         request: Request<Action>,
     ) -> Result<(), Status> {
-        self.role(request.metadata()).map(drop)
+        self.role(&request).await.map(drop)
     }
 
     async fn get_flight_info_prepared_statement(
@@ -256,7 +281,7 @@ impl FlightSqlService for Flight {
         query: CommandPreparedStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let schema = Self::columns(role, text(&query.prepared_statement_handle)?).await?;
         info(&query, &schema, request.into_inner())
     }
@@ -266,7 +291,7 @@ impl FlightSqlService for Flight {
         query: CommandPreparedStatementQuery,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         Self::run(role, text(&query.prepared_statement_handle)?).await.map(sent)
     }
 
@@ -275,7 +300,7 @@ impl FlightSqlService for Flight {
         update: CommandStatementUpdate,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
-        self.update(request.metadata(), &update.query).await
+        Self::update(self.role(&request).await?, &update.query).await
     }
 
     async fn do_put_prepared_statement_update(
@@ -283,7 +308,7 @@ impl FlightSqlService for Flight {
         update: CommandPreparedStatementUpdate,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
-        self.update(request.metadata(), text(&update.prepared_statement_handle)?).await
+        Self::update(self.role(&request).await?, text(&update.prepared_statement_handle)?).await
     }
 
     async fn get_flight_info_catalogs(
@@ -291,7 +316,7 @@ impl FlightSqlService for Flight {
         query: CommandGetCatalogs,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         info(&query, &query.into_builder().schema(), request.into_inner())
     }
 
@@ -300,7 +325,7 @@ impl FlightSqlService for Flight {
         query: CommandGetCatalogs,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         let mut catalogs = query.into_builder();
         catalogs.append(DATABASE);
         one(catalogs.build())
@@ -311,7 +336,7 @@ impl FlightSqlService for Flight {
         query: CommandGetDbSchemas,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         let schema = query.clone().into_builder().schema();
         info(&query, &schema, request.into_inner())
     }
@@ -321,7 +346,7 @@ impl FlightSqlService for Flight {
         query: CommandGetDbSchemas,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let mut schemas = query.into_builder();
         let catalog = role.engine.catalog(DATABASE);
         catalog
@@ -336,7 +361,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTables,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         let schema = query.clone().into_builder().schema();
         info(&query, &schema, request.into_inner())
     }
@@ -346,7 +371,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTables,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        let role = self.role(request.metadata())?;
+        let role = self.role(&request).await?;
         let mut tables = query.into_builder();
         let Some(catalog) = role.engine.catalog(DATABASE) else {
             return Err(internal("no catalog"));
@@ -368,7 +393,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTableTypes,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         info(&query, &query.into_builder().schema(), request.into_inner())
     }
 
@@ -377,7 +402,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTableTypes,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         let mut kinds = query.into_builder();
         ["TABLE", "VIEW"].into_iter().for_each(|kind| kinds.append(kind));
         one(kinds.build())
@@ -388,7 +413,7 @@ impl FlightSqlService for Flight {
         query: CommandGetSqlInfo,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         let schema = query.clone().into_builder(&self.about).schema();
         info(&query, &schema, request.into_inner())
     }
@@ -398,16 +423,19 @@ impl FlightSqlService for Flight {
         query: CommandGetSqlInfo,
         request: Request<Ticket>,
     ) -> Result<Rows, Status> {
-        self.role(request.metadata())?;
+        self.role(&request).await?;
         one(query.into_builder(&self.about).build())
     }
 
     async fn register_sql_info(&self, _: i32, _: &SqlInfo) {}
 }
 
+/// Calls of one client that run at once. Others wait.
+const CALLS: usize = 32;
+
 /// Serves clients for as long as the program runs.
 pub(crate) async fn serve(listener: TcpListener, flight: Flight, tls: Option<Tls>) -> ProgramError {
-    let mut server = Server::builder();
+    let mut server = Server::builder().concurrency_limit_per_connection(CALLS);
     if let Some(tls) = tls {
         server = match server.tls_config(tls.flight) {
             Ok(server) => server,
@@ -415,7 +443,11 @@ pub(crate) async fn serve(listener: TcpListener, flight: Flight, tls: Option<Tls
         };
     }
     let service = server.add_service(FlightServiceServer::new(flight));
-    match service.serve_with_incoming(TcpListenerStream::new(listener)).await {
+    let clients = stream::unfold((listener, Gate::default()), |(listener, gate)| async move {
+        let client = Connection::new(gate.accept(&listener).await);
+        Some((Ok::<_, io::Error>(client), (listener, gate)))
+    });
+    match service.serve_with_incoming(clients.boxed()).await {
         Ok(()) => ProgramError::Serve("the listener was closed".to_owned()),
         Err(error) => ProgramError::Serve(error.to_string()),
     }

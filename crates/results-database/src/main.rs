@@ -8,7 +8,7 @@
 //! - [`scratch`]: a role's own schemas,
 //! - [`statements`], [`planner`]: what may run, and what is said of what may not,
 //! - [`role`], [`database`]: a role's engine, and all roles,
-//! - [`postgres`], [`flight`], [`tls`], [`roles`]: the listeners, and who may connect,
+//! - [`postgres`], [`flight`], [`tls`], [`roles`], [`gate`]: the listeners, and who may connect,
 //! - [`refusal`], [`failure`]: errors of statements, and of the program.
 
 mod alpheus;
@@ -17,6 +17,7 @@ mod database;
 mod failure;
 mod feed;
 mod flight;
+mod gate;
 mod planner;
 mod postgres;
 mod refusal;

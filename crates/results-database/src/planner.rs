@@ -94,13 +94,43 @@ impl Planner {
 }
 
 fn has_window(sql: &str) -> bool {
-    sql.to_uppercase().contains("WINDOW")
+    word(sql, "WINDOW").is_some()
 }
 
 /// The same question about hours.
 fn with_window(sql: &str) -> Option<String> {
-    let (select, rest) = sql.split_once(" FROM ")?;
-    (!has_window(sql)).then(|| format!("{select} {WINDOW} FROM {rest}"))
+    let (select, rest) = sql.split_at(word(sql, "FROM")?);
+    (!has_window(sql)).then(|| format!("{}\n{WINDOW} {rest}", select.trim_end()))
+}
+
+/// Where a word of the language first stands, in whatever case. Texts, names in quotes, comments and
+/// parentheses may have the same word.
+fn word(sql: &str, wanted: &str) -> Option<usize> {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(first) = sql[at..].chars().next() {
+        let rest = &sql[at..];
+        let end = match first {
+            '\'' | '"' | '`' => rest[1..].find(first).map(|end| end + 2),
+            '-' if rest.starts_with("--") => rest.find('\n'),
+            '/' if rest.starts_with("/*") => rest.find("*/").map(|end| end + 2),
+            _ if is_part(first) => {
+                Some(rest.find(|char: char| !is_part(char)).unwrap_or(rest.len()))
+            }
+            _ => Some(first.len_utf8()),
+        };
+        let own = &rest[..end?];
+        if depth == 0 && own.eq_ignore_ascii_case(wanted) {
+            return Some(at);
+        }
+        depth = match first {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        at += own.len();
+    }
+    None
 }
 
 /// Reads what `alpheus query` has printed.
@@ -153,7 +183,20 @@ mod tests {
     #[test]
     fn a_question_without_a_window_gets_one() {
         let with = with_window("SELECT avg(a) FROM T").unwrap();
-        assert_eq!(with, "SELECT avg(a) WINDOW TUMBLING (SIZE 1 HOUR) FROM T");
+        assert_eq!(with, "SELECT avg(a)\nWINDOW TUMBLING (SIZE 1 HOUR) FROM T");
         assert_eq!(with_window(&with), None);
+        assert_eq!(with_window("select avg(a) window tumbling (size 1 hour) from T"), None);
+        for (asked, expected) in [
+            ("select avg(a)\nfrom T where from_day > 1", "from T where from_day > 1"),
+            ("SELECT window_start, avg(\"a FROM b\") From T", "From T"),
+            ("select extract(hour from t), ' from ' -- from here\n\tfrom T", "from T"),
+            ("select 1 /* from WINDOW */ from T", "from T"),
+        ] {
+            let with = with_window(asked).unwrap();
+            assert!(with.ends_with(&format!("{WINDOW} {expected}")), "{with}");
+        }
+        for none in ["SELECT 1", "SELECT 'FROM", "SELECT (1 FROM T)", "", "/* FROM"] {
+            assert_eq!(with_window(none), None, "{none}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::database::Database;
 use crate::failure::ProgramError;
-use crate::refusal::explain;
+use crate::gate::{Gate, Guest};
+use crate::refusal::{CROWDED, NOT_LOGGED_IN, explain};
 use crate::role::{Role, views_as_tables};
 use crate::roles::{ITERATIONS, Roles};
 use crate::scratch::Scratch;
@@ -28,20 +29,17 @@ use datafusion_postgres::pgwire::api::results::{FieldInfo, Response, Tag};
 use datafusion_postgres::pgwire::api::stmt::QueryParser;
 use datafusion_postgres::pgwire::api::store::PortalStore;
 use datafusion_postgres::pgwire::api::{
-    ClientInfo, ClientPortalStore, ConnectionManager, ErrorHandler, PgWireServerHandlers, Type,
+    ClientInfo, ClientPortalStore, ConnectionManager, ErrorHandler, PgWireConnectionState,
+    PgWireServerHandlers, Type,
 };
-use datafusion_postgres::pgwire::error::{PgWireError, PgWireResult};
-use datafusion_postgres::pgwire::messages::PgWireBackendMessage;
+use datafusion_postgres::pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
 use datafusion_postgres::pgwire::messages::response::TransactionStatus;
+use datafusion_postgres::pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use datafusion_postgres::pgwire::tokio::process_socket;
 use futures::Sink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-
-/// How many clients may be connected.
-const CONNECTIONS: usize = 100;
 
 /// What a role may run, beside what the engine runs.
 struct OwnStatements(Arc<Role>);
@@ -148,6 +146,12 @@ struct Service {
     inner: DfSessionService,
 }
 
+/// What answers one client.
+struct Connection {
+    handlers: Arc<Handlers>,
+    guest: Arc<Guest>,
+}
+
 /// What answers all clients. Each is sent to its role's own service.
 struct Handlers {
     services: Arc<Services>,
@@ -170,13 +174,57 @@ struct Parser {
 
 type Prepared = <DfSessionService as ExtendedQueryHandler>::Statement;
 
-fn user<C: ClientInfo + ?Sized>(client: &C) -> &str {
-    client.metadata().get("user").map(String::as_str).unwrap_or_default()
+/// That a client has logged in. The library also reads statements after a login that has failed.
+struct LoggedIn;
+
+/// The role of a client that has logged in.
+fn user<C: ClientInfo + ?Sized>(client: &C) -> PgWireResult<&str> {
+    let is_logged_in = client.session_extensions().get::<LoggedIn>().is_some();
+    let name = client.metadata().get("user").filter(|_| is_logged_in);
+    name.map(String::as_str).ok_or_else(|| fatal(NOT_LOGGED_IN, "log in first"))
+}
+
+/// An error that ends the connection.
+fn fatal(code: &str, message: &str) -> PgWireError {
+    let info = ErrorInfo::new("FATAL".to_owned(), code.to_owned(), message.to_owned());
+    PgWireError::UserError(Box::new(info))
 }
 
 impl Services {
     fn of<C: ClientInfo>(&self, client: &C) -> PgWireResult<&Service> {
-        self.by_role.get(user(client)).ok_or(PgWireError::UserNameRequired)
+        self.by_role.get(user(client)?).ok_or(PgWireError::UserNameRequired)
+    }
+}
+
+/// A login by SCRAM, with a place for who succeeds.
+struct Login {
+    scram: SASLAuthStartupHandler<DefaultServerParameterProvider>,
+    guest: Arc<Guest>,
+}
+
+#[async_trait]
+impl StartupHandler for Login {
+    async fn on_startup<C>(
+        &self,
+        client: &mut C,
+        message: PgWireFrontendMessage,
+    ) -> PgWireResult<()>
+    where
+        C: ClientInfo + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
+        C::Error: std::fmt::Debug,
+        PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
+    {
+        let answered = self.scram.on_startup(client, message).await;
+        if matches!(answered, Err(PgWireError::InvalidPassword(_))) {
+            self.guest.wrong_password().await;
+        }
+        answered?;
+        if matches!(client.state(), PgWireConnectionState::ReadyForQuery) {
+            let name = client.metadata().get("user").map(String::as_str).unwrap_or_default();
+            self.guest.admit(name).map_err(|why| fatal(CROWDED, &why.to_string()))?;
+            client.session_extensions().insert(LoggedIn);
+        }
+        Ok(())
     }
 }
 
@@ -234,7 +282,7 @@ impl QueryParser for Parser {
     where
         C: ClientInfo + Unpin + Send + Sync,
     {
-        let own = self.by_role.get(user(client));
+        let own = self.by_role.get(user(client)?);
         let (role, parser) = own.ok_or(PgWireError::UserNameRequired)?;
         role.parse(sql).await?;
         parser.parse_sql(client, &views_as_tables(sql), types).await
@@ -261,26 +309,28 @@ impl ErrorHandler for Explained {
     }
 }
 
-impl PgWireServerHandlers for Handlers {
+impl PgWireServerHandlers for Connection {
     fn simple_query_handler(&self) -> Arc<impl SimpleQueryHandler> {
-        Arc::clone(&self.services)
+        Arc::clone(&self.handlers.services)
     }
 
     fn extended_query_handler(&self) -> Arc<impl ExtendedQueryHandler> {
-        Arc::clone(&self.services)
+        Arc::clone(&self.handlers.services)
     }
 
     fn startup_handler(&self) -> Arc<impl StartupHandler> {
-        let mut scram = ScramAuth::new(Arc::<Roles>::clone(&self.roles));
+        let shared = &self.handlers;
+        let mut scram = ScramAuth::new(Arc::<Roles>::clone(&shared.roles));
         scram.set_iterations(ITERATIONS);
         // Read when the program started, so it is a certificate. Some have algorithms that cannot be bound to.
-        if let Some(certificate) = &self.certificate {
+        if let Some(certificate) = &shared.certificate {
             let _ = scram.configure_certificate(certificate);
         }
         let mut said = DefaultServerParameterProvider::default();
         (said.is_superuser, said.search_path) = (false, "\"$user\", released".to_owned());
         let handler = SASLAuthStartupHandler::new(Arc::new(said)).with_scram(scram);
-        Arc::new(handler.with_connection_manager(Arc::clone(&self.connections)))
+        let scram = handler.with_connection_manager(Arc::clone(&shared.connections));
+        Arc::new(Login { scram, guest: Arc::clone(&self.guest) })
     }
 
     fn error_handler(&self) -> Arc<impl ErrorHandler> {
@@ -288,7 +338,7 @@ impl PgWireServerHandlers for Handlers {
     }
 
     fn cancel_handler(&self) -> Arc<impl CancelHandler> {
-        Arc::new(DefaultCancelHandler::new(Arc::clone(&self.connections)))
+        Arc::new(DefaultCancelHandler::new(Arc::clone(&self.handlers.connections)))
     }
 }
 
@@ -329,19 +379,18 @@ pub(crate) async fn serve(
     let connections = Arc::new(ConnectionManager::new());
     let handlers =
         Arc::new(Handlers { services: Arc::new(services), roles, connections, certificate });
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let gate = Gate::default();
     loop {
-        let socket = match listener.accept().await {
-            Ok((socket, _)) => socket,
-            Err(error) => return ProgramError::Serve(error.to_string()),
-        };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
-        let (handlers, acceptor) =
-            (Arc::clone(&handlers), tls.as_ref().map(|tls| tls.postgres.clone()));
+        let (socket, guest, deadline) = gate.accept(&listener).await;
+        let acceptor = tls.as_ref().map(|tls| tls.postgres.clone());
+        let handlers = Arc::clone(&handlers);
         tokio::spawn(async move {
-            // A client that goes without a word is no failure of this program.
-            let _ = process_socket(socket, acceptor, handlers).await;
-            drop(place);
+            let connection = Connection { handlers, guest: Arc::clone(&guest) };
+            tokio::select! {
+                // A client that goes without a word is no failure of this program.
+                _ = process_socket(socket, acceptor, connection) => {}
+                () = deadline.passes(&guest) => {}
+            }
         });
     }
 }

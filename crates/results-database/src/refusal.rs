@@ -39,6 +39,10 @@ pub(crate) const UNSUPPORTED: &str = "0A000";
 pub(crate) const READ_ONLY: &str = "25006";
 /// It needs more memory than there is.
 pub(crate) const NO_MEMORY: &str = "53200";
+/// Nobody has logged in over this connection.
+pub(crate) const NOT_LOGGED_IN: &str = "28000";
+/// Too many clients are connected.
+pub(crate) const CROWDED: &str = "53300";
 /// `alpheus` does not answer.
 pub(crate) const UNREACHABLE: &str = "08001";
 

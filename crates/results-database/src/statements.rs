@@ -11,8 +11,9 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateTable, CreateView, Delete, FromTable, Ident, ObjectName,
     ObjectType, Query, RenameTableNameKind, SchemaName, Set, SetExpr, Statement, TableFactor,
-    TableObject, TableWithJoins, Truncate,
+    TableObject, TableWithJoins, Truncate, visit_relations_mut,
 };
+use std::ops::ControlFlow;
 
 /// What a statement has done: its name, and how many rows it concerned.
 #[derive(Debug, PartialEq, Eq)]
@@ -109,33 +110,38 @@ fn only_reads(query: &Query) -> Result<(), StatementError> {
 
 /// A statement that names an encrypted stream gets the planner's words.
 async fn check_tables(role: &Role, statement: &Statement) -> Result<(), StatementError> {
+    let mut streams = Vec::new();
     for reference in references(role, statement)? {
         if role.engine.table_provider(reference.clone()).await.is_ok() {
             continue;
         }
         if let Some(stream) = role.released.stream(reference.table()) {
-            return Err(role
-                .planner
-                .refuse(&stream, &as_asked(statement, &reference, &stream))
-                .await);
+            streams.push((reference, stream));
         }
     }
-    Ok(())
+    let Some((_, first)) = streams.first() else { return Ok(()) };
+    Err(role.planner.refuse(first, &as_asked(statement, &streams)).await)
 }
 
-/// The statement as the planner reads it: with the schema's own name.
-fn as_asked(statement: &Statement, reference: &TableReference, stream: &str) -> String {
-    let text = match statement {
+/// The statement as the planner reads it: with the schemas' own names, wherever they stand.
+fn as_asked(statement: &Statement, streams: &[(TableReference, String)]) -> String {
+    let mut asked = statement.clone();
+    let _ = visit_relations_mut(&mut asked, |name| {
+        let named = parts(name).unwrap_or_default();
+        let is_named = |own: &TableReference| {
+            [own.catalog(), own.schema(), Some(own.table())].into_iter().flatten().eq(&named)
+        };
+        if let Some((_, stream)) = streams.iter().find(|(own, _)| is_named(own)) {
+            *name = ObjectName::from(vec![Ident::new(stream)]);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    match asked {
         Statement::CreateTable(CreateTable { query: Some(query), .. }) => query.to_string(),
         Statement::CreateView(CreateView { query, .. }) => query.to_string(),
         Statement::Explain { statement, .. } => statement.to_string(),
         other => other.to_string(),
-    };
-    let quoted = reference.to_quoted_string();
-    let plain = reference.to_string();
-    [quoted, plain]
-        .iter()
-        .fold(text, |text, name| text.replace(&format!("FROM {name}"), &format!("FROM {stream}")))
+    }
 }
 
 /// The tables that a statement names.
@@ -413,4 +419,38 @@ fn parts(name: &ObjectName) -> Result<Vec<String>, StatementError> {
 
 fn last(name: &ObjectName) -> Result<String, StatementError> {
     parts(name)?.pop().ok_or_else(|| StatementError::new(SYNTAX, "a name is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    #[test]
+    fn the_planner_reads_the_schemas_own_names() {
+        let streams = [
+            (TableReference::bare("meters"), "Meters".to_owned()),
+            (TableReference::partial("ann", "pipes"), "Pipes".to_owned()),
+        ];
+        for (said, asked) in [
+            ("SELECT avg(a) FROM meters", "SELECT avg(a) FROM Meters"),
+            (
+                "SELECT 1 FROM load JOIN METERS AS m ON true",
+                "SELECT 1 FROM load JOIN Meters AS m ON true",
+            ),
+            ("SELECT 1 FROM load, meters, ann.pipes", "SELECT 1 FROM load, Meters, Pipes"),
+            (
+                "CREATE TABLE t AS SELECT 'FROM meters' FROM \"meters\"",
+                "SELECT 'FROM meters' FROM Meters",
+            ),
+            (
+                "SELECT (SELECT max(b) FROM meters) FROM ann.meters",
+                "SELECT (SELECT max(b) FROM Meters) FROM ann.meters",
+            ),
+        ] {
+            let statement = Parser::parse_sql(&PostgreSqlDialect {}, said).unwrap().remove(0);
+            assert_eq!(as_asked(&statement, &streams), asked);
+        }
+    }
 }

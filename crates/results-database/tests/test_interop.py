@@ -107,8 +107,15 @@ class Refusals(unittest.TestCase):
         self.assertIn("single values are never released", said)
         # In the language of `alpheus sql`, which is no SQL of Postgres.
         question = "SELECT AVG(health) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters"
-        for text in [question, "CREATE STREAM Mine AS " + question]:
+        lower = "select avg(health)\nfrom Meters between 3 and 100"
+        for text in [question, "CREATE STREAM Mine AS " + question, lower]:
             self.assertIn("keep `health` private", DATABASE.refusal(text))
+
+    def test_a_stream_behind_a_join_is_the_schema_that_the_planner_knows(self):
+        for text in ["SELECT avg(m.health) FROM load JOIN meters m ON true", "SELECT avg(health) FROM load, meters"]:
+            said = DATABASE.refusal(text)
+            self.assertIn("`Meters` is a stream", said)
+            self.assertNotIn("no schema", said)
 
     def test_nothing_that_clients_ask_spends_budget_or_begins_a_query(self):
         before = SITE.budgets()
