@@ -139,6 +139,7 @@ def left_out(data, plan):
         said = bound(one["presence"], "PRESENCE", "presence/v2", plan["keys"][at], **here)
         own = all(streams[own["stream"]]["controller"] == at for own in said["excluded"])
         need(own, "a stream is another's")
+        need(said["excluded"], "a presence that is shown leaves nothing out")
         place = members.index(at), len(members)
         same("a presence's place", (one["at"], one["size"]), place)
         leaf = bytes.fromhex(said["digest"])

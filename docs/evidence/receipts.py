@@ -52,7 +52,9 @@ class Reader(io.BytesIO):
 
     def integer(self):
         byte = self.take(1)[0]
-        return byte if byte < 128 else byte - 128 + 128 * self.integer()
+        rest = self.integer() if byte >= 128 else None
+        need(rest != 0, "bytes are more than a number needs")
+        return byte if rest is None else byte - 128 + 128 * rest
 
     def value(self, of):
         if of in TYPES:

@@ -20,7 +20,9 @@ REASONS = {
     "OpeningSet": "signature of opening-set", "NotASubset": "not within the membership",
     "BelowQuorum": "too few controllers", "Population": "population breaks",
     "Signature": "the signature of (token|presence)", "Length": "another length",
-    "OtherShare": "token of window-opening|root of the membership|a stream is another's",
+    "OtherShare": "window of presence|token of window-opening|root of the membership|a stream is another's|leaves nothing"
+                  "|excluded is 0, and signed are",
+    "OtherSet": "membership of opening-set", "Shares": "the number of shares", "OtherList": "no receipt of a verified",
     "CheckWord": "do not add up", "Malformed": "bytes are", "Version": "it is no receipt"}
 
 # The same of lists.

@@ -161,6 +161,7 @@ fn reasons_why_streams_are_left_out_keep_their_numbers() {
         "Restless",
         "HeldElsewhere",
         "OutOfBounds",
+        "Moved",
     ];
     assert_eq!(names::<ExclusionError>(), expected);
 }

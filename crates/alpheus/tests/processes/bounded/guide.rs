@@ -66,7 +66,7 @@ fn changed_file(running: &Running, offline: &str) {
     let without = "the receipt has no proofs";
     refuse(&|own| each_receipt(own, without_proofs), without);
     refuse(&|own| each_receipt(own, with_another_proof), "is not signed by it");
-    refuse(&|own| own["schema"] = Value::Null, "so its proofs cannot be checked");
+    refuse(&|own| own["schema"] = Value::Null, "the file has no schema");
     std::fs::write(&path, honest.to_string()).unwrap();
     assert!(run(running, offline).status.success());
 }

@@ -169,10 +169,7 @@ fn only_the_owner_says_who_guards_a_stream() {
     // Alice moves; the host of before, which has her earlier word, does not get her back.
     register("second", town.placement(&alice, 2, second.id, "watch")).unwrap();
     let refused = register("first", town.placement(&alice, 1, first.id, "device-of-owner-1"));
-    assert!(
-        matches!(refused, Err(IntroductionError::Annotation(AnnotationError::NotLater { .. }))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(IntroductionError::Moved(_))), "{refused:?}");
     let refused = register("first", town.placement(&alice, 2, first.id, "watch"));
     assert!(
         matches!(refused, Err(IntroductionError::Annotation(AnnotationError::Conflicting { .. }))),
