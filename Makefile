@@ -365,6 +365,7 @@ jdk:
 .PHONY: jvm
 # Fetches Maven, Kafka and Flink when it first runs. Tests of Kafka and of Flink mostly wait, so both run at once.
 jvm: jdk ## the JVM side: build and test it with Maven
+	@rm -rf jvm/*/target/*-reports
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress --threads 2 verify
 	cd examples/scale && $(PYTHON) -m unittest -q test_scale
 
