@@ -264,11 +264,29 @@ fn outcome(refused: usize, missing: u64, (held, query): (usize, &str)) -> Result
         ))
     };
     match (refused, missing, held) {
-        (0, _, 0) => failure(UnverifiedRowsError::NoResult { query: query.to_owned() }),
+        (0, 0, 0) => failure(UnverifiedRowsError::NoResult { query: query.to_owned() }),
         (0, 0, _) => Ok(()),
         (0, missing, _) => failure(UnverifiedRowsError::Withheld(missing)),
         (refused, _, held) => {
             failure(UnverifiedRowsError::Refused { refused, all: refused + held })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn withheld_windows_are_named_though_no_row_has_a_result() {
+        let said = |refused, missing, held| {
+            outcome(refused, missing, (held, "Readings")).map_err(|failure| failure.to_string())
+        };
+        let withheld = said(0, 2, 0).unwrap_err();
+        assert!(withheld.contains("the service shows no row of 2 windows"), "{withheld}");
+        let nothing = said(0, 0, 0).unwrap_err();
+        assert!(nothing.contains("nothing was checked"), "{nothing}");
+        assert!(said(1, 2, 3).unwrap_err().contains("1 of 4 rows do not hold"));
+        assert_eq!(said(0, 0, 3), Ok(()));
     }
 }
