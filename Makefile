@@ -25,9 +25,11 @@ OTHER_THREADS ?= 1
 YIELDING := nice -n 5
 # Tests of whole processes that wait for minutes and compute little.
 WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
-# All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing. Tests
-# contain the walkthroughs, which are not built again as examples.
-OTHERS := --lib --bins --example native --example known_answers --example alpheus --example alpheus_known --example throughput --test all --test plain --test suite --test vectors
+# All tests but those of whole processes, and all that is built and not a test. `cargo xtask tidy` says
+# if a test target or a benchmark is missing.
+OTHERS := --lib --bin xtask --test all --test plain --test suite --test vectors
+BUILT := --bin alpheus --bin alpheus-bench --bin alpheus-model --example native --example known_answers --example alpheus \
+  --example alpheus_known --example throughput --bench kernel --bench server --bench data_path --bench masks
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Run without cargo, which would wait for the build of all other tests.
 PROCESSES = cd crates/alpheus && CARGO_MANIFEST_DIR=$(CURDIR)/crates/alpheus $(TARGET)/processes
@@ -98,13 +100,14 @@ test: tools ## everything that must hold before a change lands
 	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
 	@$(PYTHON) .ci/count.py target/steps jvm
 
-# $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails.
+# $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails. It says
+# for how long, and how many seconds processors worked for it.
 define step
-	@echo "start   $(1)"; from=$$SECONDS; \
-	if $(2) $(MAKE) --jobs 1 $(1) >target/steps/$(1).log 2>&1; then \
-	  echo "passed  $(1), $$((SECONDS - from)) s"; \
+	@echo "start   $(1)"; TIMEFORMAT='%R s, of processors %U and %S s'; \
+	if { time $(2) $(MAKE) --jobs 1 $(1) >target/steps/$(1).log 2>&1; } 2>target/steps/$(1).time; then \
+	  echo "passed  $(1), $$(cat target/steps/$(1).time)"; \
 	else \
-	  cat target/steps/$(1).log; echo "FAILED  $(1), $$((SECONDS - from)) s" >&2; exit 1; \
+	  cat target/steps/$(1).log; echo "FAILED  $(1), $$(cat target/steps/$(1).time)" >&2; exit 1; \
 	fi
 endef
 
@@ -187,6 +190,7 @@ others: build-others
 build-others: tools
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run $(OTHERS) \
 	  --message-format json-render-diagnostics >$(TARGET)/others.json
+	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked $(BUILT)
 others-programs:
 	RUST_TEST_THREADS=$(OTHER_THREADS) $(PYTHON) .ci/programs.py run 3 <$(TARGET)/others.json
 others-doc:

@@ -57,7 +57,7 @@ const RULES: &[Rule] = &[
     purity::no_ambient_input,
     reach::no_dead_file,
     reach::examples_are_tested,
-    reach::test_targets_are_run,
+    reach::targets_are_named,
     reach::fuzz_targets_are_tested,
     sentences::sentences_are_short,
     source::first_line_says_what_for,

@@ -122,28 +122,39 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// `make test` names its test targets, so that it can run some beside others: it names all.
-pub(super) fn test_targets_are_run(tree: &Tree) -> Vec<Finding> {
+/// `make test` names its test targets, so that it can run some beside others: it names all. It builds
+/// all benchmarks, but for those that only a feature has.
+pub(super) fn targets_are_named(tree: &Tree) -> Vec<Finding> {
     let Some(makefile) = tree.files.get("Makefile") else { return Vec::new() };
-    let named: BTreeSet<&str> = makefile
-        .split_whitespace()
-        .zip(makefile.split_whitespace().skip(1))
-        .filter_map(|(flag, name)| (flag == "--test").then_some(name))
-        .collect();
+    let words: Vec<&str> = makefile.split_whitespace().collect();
     let mut findings = Vec::new();
-    for (directory, _) in tree.packages() {
-        let folder = format!("{directory}/tests/");
-        for (path, _) in tree.ending(".rs") {
-            let Some(rest) = path.strip_prefix(&folder) else { continue };
-            let name = rest.strip_suffix("/main.rs").or_else(|| rest.strip_suffix(".rs"));
-            let Some(name) = name.filter(|name| !name.contains('/')) else { continue };
-            if !named.contains(name) {
-                let what = format!("the Makefile runs no `--test {name}`");
-                findings.push(Finding::new(path, 1, what));
+    for (directory, manifest) in tree.packages() {
+        for (kind, folder) in [("test", "tests"), ("bench", "benches")] {
+            let folder = format!("{directory}/{folder}/");
+            for (path, _) in tree.ending(".rs") {
+                let Some(rest) = path.strip_prefix(&folder) else { continue };
+                let name = rest.strip_suffix("/main.rs").or_else(|| rest.strip_suffix(".rs"));
+                let Some(name) = name.filter(|name| !name.contains('/')) else { continue };
+                let flag = format!("--{kind}");
+                if !words.windows(2).any(|pair| pair == [flag.as_str(), name])
+                    && !needs_feature(&manifest, kind, name)
+                {
+                    let what = format!("the Makefile names no `{flag} {name}`");
+                    findings.push(Finding::new(path, 1, what));
+                }
             }
         }
     }
     findings
+}
+
+/// Whether a target of a package is built with a feature of it alone.
+fn needs_feature(manifest: &toml::Table, kind: &str, name: &str) -> bool {
+    let targets = manifest.get(kind).and_then(toml::Value::as_array);
+    targets.into_iter().flatten().any(|target| {
+        target.get("name").and_then(toml::Value::as_str) == Some(name)
+            && target.get("required-features").is_some()
+    })
 }
 
 /// An example in the documentation of a crate is run, or marked as text.
@@ -196,20 +207,26 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_test_target_that_is_not_run() {
-        let manifest = "[package]\nname = \"a\"\n";
+    fn refuses_a_test_target_or_a_benchmark_that_nothing_builds() {
+        let manifest = "[package]\nname = \"a\"\n[[bench]]\nname = \"own\"\nrequired-features = [\"f\"]\n\
+            [[bench]]\nname = \"slow\"\n";
         let tree = Tree::from([
-            ("Makefile", "test:\n\tcargo test --lib --test all\n"),
+            ("Makefile", "test:\n\tcargo test --lib --test all --bench fast\n"),
             ("crates/a/Cargo.toml", manifest),
             ("crates/a/tests/all/main.rs", "mod x;\n"),
             ("crates/a/tests/all/x.rs", ""),
             ("crates/a/tests/new.rs", ""),
             ("crates/a/tests/other/main.rs", ""),
+            ("crates/a/benches/fast.rs", ""),
+            ("crates/a/benches/own.rs", ""),
+            ("crates/a/benches/slow.rs", ""),
         ]);
-        let what =
-            |path, name| format!("crates/a/tests/{path}:1: the Makefile runs no `--test {name}`");
-        let found = messages(&test_targets_are_run(&tree));
-        assert_eq!(found, [what("new.rs", "new"), what("other/main.rs", "other")]);
+        let expected = [
+            "crates/a/tests/new.rs:1: the Makefile names no `--test new`",
+            "crates/a/tests/other/main.rs:1: the Makefile names no `--test other`",
+            "crates/a/benches/slow.rs:1: the Makefile names no `--bench slow`",
+        ];
+        assert_eq!(messages(&targets_are_named(&tree)), expected);
     }
 
     #[test]
