@@ -409,10 +409,11 @@ kafka-build: compiler
 
 .PHONY: broker
 # Tests in Rust start them; without them they say that they are skipped.
-broker: jdk ## a Kafka broker and the Flink job for tests: fetches both with Maven
-	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
+broker: jdk ## a Kafka broker, the Flink job and a program with OpenTelemetry for tests: fetches them with Maven
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,otlp-program,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
-	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
+	@for module in test-broker otlp-program; do \
+	  printf ':%s' "$(CURDIR)/jvm/$$module/target/classes" >> jvm/$$module/target/classpath; done
 
 .PHONY: site
 # The pages lie in target/site/html. Their links are checked first, and again by the generator.

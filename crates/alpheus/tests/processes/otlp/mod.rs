@@ -25,6 +25,12 @@ fn python() -> Option<PathBuf> {
     Some(path)
 }
 
+/// Where Java finds its program, which `make broker` builds with the SDK for Java.
+fn class_path() -> Option<String> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/otlp-program/target/classpath");
+    skip::class_path("ALPHEUS_OTLP_PROGRAM_CLASSPATH", default)
+}
+
 /// What was recorded, by the names of attributes.
 type Totals = BTreeMap<String, f64>;
 
@@ -38,7 +44,20 @@ struct Program {
 impl Program {
     fn start(python: &Path, args: [&str; 4]) -> Program {
         let mut command = Command::new(python);
-        command.args(["-B", SCRIPT, "send"]).args(args);
+        command.args(["-B", SCRIPT, "send"]);
+        Program::run(command, args)
+    }
+
+    /// The same in Java.
+    fn start_java(class_path: &str, args: [&str; 4]) -> Program {
+        let mut command = Command::new("java");
+        let quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m"];
+        command.args(quick).args(["-cp", class_path, "alpheus.otlp.Program"]);
+        Program::run(command, args)
+    }
+
+    fn run(mut command: Command, args: [&str; 4]) -> Program {
+        command.args(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         Program { child, said, totals: Totals::new() }
@@ -231,8 +250,8 @@ fn what_a_real_sdk_sends_is_captured_for_an_import() {
 }
 
 #[test]
-fn what_a_real_sdk_sends_is_counted_after_any_kill() {
-    let Some(python) = python() else { return };
+fn what_real_sdks_send_is_counted_after_any_kill() {
+    let (Some(python), Some(java)) = (python(), class_path()) else { return };
     let mut shop = Shop::open(&python);
     let (http, grpc) = (free(), free());
     let receiver = |shop: &Shop| Receiver::start(&shop.place, &shop.server, (&http, &grpc));
@@ -252,6 +271,8 @@ fn what_a_real_sdk_sends_is_counted_after_any_kill() {
         start("grpc", "delta", &grpc),
         start("http", "cumulative", &http),
         start("json", "delta", &http),
+        Program::start_java(&java, ["grpc", "cumulative", &grpc, "java-1"]),
+        Program::start_java(&java, ["http", "delta", &http, "java-2"]),
     ];
     programs.iter_mut().for_each(Program::batch);
     programs.iter_mut().for_each(Program::batch);
