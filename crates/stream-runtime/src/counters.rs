@@ -2,7 +2,8 @@
 
 use super::results::{KeptResults, Row, has_opened};
 use alpheus_encrypted_stream::coordinator::Outcome;
-use alpheus_encrypted_stream::error::ExclusionError;
+use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError};
+use alpheus_encrypted_stream::tick::ingest::AuthenticityError;
 use alpheus_node::service::metrics::Metrics;
 use alpheus_policy::ids::ControllerId;
 use alpheus_policy::plan::Plan;
@@ -16,6 +17,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why a window that opened has no result.
+const UNDECODED: &str = "the result cannot be decoded";
 
 /// What became of checks of proofs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,7 +134,7 @@ impl Counters {
                 self.opened += 1;
                 self.silent += u64::from(released.silent);
             }
-            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
+            Ok(_) => *self.failed.entry(UNDECODED).or_default() += 1,
             Err(failure) => {
                 if self.lists_windows {
                     tracing::info!(window = start, excluded, reason = %failure, "window did not open");
@@ -172,7 +176,6 @@ impl Collector for Watch {
         total(encoder, "stream_frames", "Frames read from the log", counters.frames)?;
         total(encoder, "stream_frame_bytes", "Bytes of frames read from the log", counters.bytes)?;
         total(encoder, "stream_windows_opened", "Windows with a result", counters.opened)?;
-        by_reason(encoder, "stream_windows_failed", "Windows without a result", &counters.failed)?;
         gauge(
             encoder,
             "stream_windows_in_progress",
@@ -196,10 +199,6 @@ impl Collector for Watch {
         gauge(encoder, "stream_results", help, counters.results.kept as f64)?;
         let help = "Results deleted for their age or their number";
         total(encoder, "stream_results_deleted", help, counters.results.deleted)?;
-        let help = "Frames that became dead letters";
-        by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
-        let help = "Messages of controllers that were refused";
-        by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
         let help = "Answers that did not follow controllers' attendances, presences or tokens: each loses a window";
         total(encoder, "stream_openings_missing", help, counters.ruined)?;
         bounded(encoder, &counters)?;
@@ -207,9 +206,34 @@ impl Collector for Watch {
         gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
         total(encoder, "stream_silent", help, counters.silent)?;
-        let help = "Streams left out of windows";
-        by_reason(encoder, "stream_exclusions", help, &counters.exclusions)
+        reasons_of(encoder, &counters)
     }
+}
+
+/// What is counted by reason.
+fn reasons_of(encoder: &mut DescriptorEncoder<'_>, counters: &Counters) -> Result<(), fmt::Error> {
+    let (kinds, help) =
+        (ReleaseError::KINDS.into_iter().chain([UNDECODED]), "Windows without a result");
+    by_reason(encoder, "stream_windows_failed", help, &known(kinds, &counters.failed))?;
+    let help = "Frames that became dead letters";
+    let forged = [AuthenticityError::BadMac, AuthenticityError::BadSignature];
+    let forged = forged.map(|error| error.name().to_owned());
+    by_reason(encoder, "stream_frames_refused", help, &known(forged, &counters.refused_frames))?;
+    let help = "Messages of controllers that were refused";
+    by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
+    let help = "Streams left out of windows";
+    by_reason(encoder, "stream_exclusions", help, &known(ExclusionError::ALL, &counters.exclusions))
+}
+
+/// Counts by reason, with zeros for reasons that have not come up. An alert compares with what was there
+/// before, so it would miss the first of a reason that had no count.
+fn known<R: Ord + Clone>(
+    reasons: impl IntoIterator<Item = R>,
+    counts: &BTreeMap<R, u64>,
+) -> BTreeMap<R, u64> {
+    let mut all: BTreeMap<R, u64> = reasons.into_iter().map(|reason| (reason, 0)).collect();
+    all.extend(counts.iter().map(|(reason, count)| (reason.clone(), *count)));
+    all
 }
 
 /// What there is of bounded windows alone.
@@ -265,7 +289,7 @@ mod tests {
     use super::*;
     use alpheus_bounded_influence::blame::LieError;
     use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, UnstatedEdgesError};
-    use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};
+    use alpheus_encrypted_stream::error::WindowRefusalError;
     use alpheus_time::Window;
 
     fn ended(result: Result<Opened, ReleaseError>) -> Outcome {
@@ -362,5 +386,23 @@ mod tests {
             "alpheus_stream_windows_failed_total{reason=\"population below the minimum\"} 3";
         assert!(text.contains(failed), "{text}");
         assert!(text.contains("alpheus_stream_watermark_seconds 1.5"), "{text}");
+    }
+
+    /// Alerts ask by how much a count has grown. One that begins at 1 has not grown.
+    #[test]
+    fn reasons_are_exported_before_they_come_up() {
+        let (metrics, watch) = (Metrics::new(), Watch::default());
+        watch.register(&metrics);
+        let text = metrics.text();
+        for series in [
+            "windows_failed_total{reason=\"too few controllers answered\"}",
+            "windows_failed_total{reason=\"the result cannot be decoded\"}",
+            "exclusions_total{reason=\"its controller takes no part in this window\"}",
+            "exclusions_total{reason=\"its owner's privacy budget is spent\"}",
+            "frames_refused_total{reason=\"bad-mac\"}",
+            "frames_refused_total{reason=\"bad-signature\"}",
+        ] {
+            assert!(text.contains(&format!("alpheus_stream_{series} 0\n")), "{series}: {text}");
+        }
     }
 }

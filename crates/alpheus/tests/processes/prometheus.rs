@@ -13,12 +13,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Metrics of things that do not happen here, and why. Queries about them may find nothing.
-const QUIET: &[(&str, &str)] = &[
-    ("alpheus_part_failed", "all parts are ready"),
-    ("alpheus_stream_exclusions_total", "no stream is left out"),
-    ("alpheus_stream_windows_failed_total", "no window fails"),
-    ("alpheus_stream_frames_refused_total", "no frame is refused"),
-];
+const QUIET: &[(&str, &str)] = &[("alpheus_part_failed", "all parts are ready")];
 
 struct Prometheus {
     address: SocketAddr,
@@ -164,6 +159,31 @@ fn a_real_prometheus_answers_what_the_dashboard_and_the_alerts_ask() {
         all.iter().all(|(_, health)| health != "unknown").then_some(all)
     });
     assert!(all.len() > 20 && all.iter().all(|(_, health)| health == "ok"), "{all:?}");
+}
+
+/// Each alert is raised at its fault, and none without one.
+#[test]
+fn the_alerts_are_raised_at_their_faults() {
+    if !skip::has_program("promtool") {
+        return;
+    }
+    for (what, file) in
+        [("check", "prometheus/alerts.yaml"), ("test", "prometheus/alerts_test.yaml")]
+    {
+        let ran =
+            Command::new("promtool").args([what, "rules"]).arg(deploy(file)).output().unwrap();
+        let (said, errors) = (ran.stdout, ran.stderr);
+        let said = [said, errors].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        assert!(ran.status.success(), "{said}");
+    }
+    let (rules, tests) = (deploy("prometheus/alerts.yaml"), deploy("prometheus/alerts_test.yaml"));
+    let tests = std::fs::read_to_string(tests).unwrap();
+    for line in std::fs::read_to_string(rules).unwrap().lines() {
+        let Some(alert) = line.trim().strip_prefix("- alert: ") else { continue };
+        let waits = ["AlpheusEventTimeStands", "AlpheusHostsAbsent", "AlpheusFramesRefused"];
+        let is_tested = tests.contains(&format!("- name: {alert}\n")) || waits.contains(&alert);
+        assert!(is_tested, "no test of {alert}");
+    }
 }
 
 /// The names of all rules, and how their last evaluation went.

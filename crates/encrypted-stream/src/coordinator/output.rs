@@ -222,6 +222,29 @@ impl Outcome {
 }
 
 impl ReleaseError {
+    /// What [`kind`](Self::kind) may be.
+    pub const KINDS: [&'static str; 19] = [
+        "population below the minimum",
+        "population above the bound",
+        "too few controllers answered",
+        "a controller refused",
+        "a controller that sent its token did not send its opening",
+        "the check word is not zero",
+        "a token has another length than the plan's outputs",
+        "the sums of the window are gone",
+        "the plan was retired",
+        "the sums of the window did not come in time",
+        "the job has reported nothing about the window",
+        "no list of the epoch would be accepted",
+        "begun in a state that was lost",
+        "the sums are not those of the opening set",
+        "the opening of a member does not hold",
+        "the commitments do not open to the row",
+        "too many proofs were waiting",
+        "proofs were not checked in time",
+        "a check of proofs broke off",
+    ];
+
     /// The rule without its numbers, for counting.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -246,5 +269,68 @@ impl ReleaseError {
             Self::Unchecked(UncheckedProofsError::Late) => "proofs were not checked in time",
             Self::Unchecked(UncheckedProofsError::Broken) => "a check of proofs broke off",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::WindowRefusalError;
+
+    /// A rule that is added here does not compile without its place.
+    fn place(failure: ReleaseError) -> usize {
+        match failure {
+            ReleaseError::PopulationTooSmall { .. } => 0,
+            ReleaseError::PopulationTooLarge { .. } => 1,
+            ReleaseError::QuorumLost { .. } => 2,
+            ReleaseError::ControllerRefused(_) => 3,
+            ReleaseError::OpeningLost => 4,
+            ReleaseError::CheckWord => 5,
+            ReleaseError::WrongLength => 6,
+            ReleaseError::SumsLost => 7,
+            ReleaseError::Retired => 8,
+            ReleaseError::SumsLate => 9,
+            ReleaseError::NothingReported => 10,
+            ReleaseError::NotListed => 11,
+            ReleaseError::StateLost => 12,
+            ReleaseError::OtherSums => 13,
+            ReleaseError::FaultyOpening => 14,
+            ReleaseError::NotTheRow => 15,
+            ReleaseError::Unchecked(UncheckedProofsError::QueueFull) => 16,
+            ReleaseError::Unchecked(UncheckedProofsError::Late) => 17,
+            ReleaseError::Unchecked(UncheckedProofsError::Broken) => 18,
+        }
+    }
+
+    #[test]
+    fn all_kinds_are_listed() {
+        let unchecked = [
+            UncheckedProofsError::QueueFull,
+            UncheckedProofsError::Late,
+            UncheckedProofsError::Broken,
+        ];
+        let mut all = vec![
+            ReleaseError::PopulationTooSmall { counted: 0, needed: 1 },
+            ReleaseError::PopulationTooLarge { counted: 1, most: 0 },
+            ReleaseError::QuorumLost { held: 0, needed: 1 },
+            ReleaseError::ControllerRefused(WindowRefusalError::KeysGone),
+            ReleaseError::OpeningLost,
+            ReleaseError::CheckWord,
+            ReleaseError::WrongLength,
+            ReleaseError::SumsLost,
+            ReleaseError::Retired,
+            ReleaseError::SumsLate,
+            ReleaseError::NothingReported,
+            ReleaseError::NotListed,
+            ReleaseError::StateLost,
+            ReleaseError::OtherSums,
+            ReleaseError::FaultyOpening,
+            ReleaseError::NotTheRow,
+        ];
+        all.extend(unchecked.map(ReleaseError::Unchecked));
+        let places: Vec<usize> = all.iter().map(|failure| place(*failure)).collect();
+        assert_eq!(places, (0..ReleaseError::KINDS.len()).collect::<Vec<_>>());
+        let kinds: Vec<&str> = all.iter().map(ReleaseError::kind).collect();
+        assert_eq!(kinds, ReleaseError::KINDS);
     }
 }

@@ -85,3 +85,68 @@ pub enum ExclusionError {
     #[error("its owner has moved it to another controller")]
     Moved,
 }
+
+impl ExclusionError {
+    /// Every reason.
+    pub const ALL: [Self; 21] = [
+        Self::Incomplete,
+        Self::TooManyEvents,
+        Self::ForgedBorder,
+        Self::NotTiled,
+        Self::MissingTicks,
+        Self::SessionOverlap,
+        Self::CheckWord,
+        Self::Policy,
+        Self::Revoked,
+        Self::Released,
+        Self::ControllerAbsent,
+        Self::Unconfirmed,
+        Self::BeyondNoise,
+        Self::BudgetSpent,
+        Self::Cloned,
+        Self::CertificateRevoked,
+        Self::SumMismatch,
+        Self::Restless,
+        Self::HeldElsewhere,
+        Self::OutOfBounds,
+        Self::Moved,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reason that is added here does not compile without its place.
+    fn place(reason: ExclusionError) -> usize {
+        match reason {
+            ExclusionError::Incomplete => 0,
+            ExclusionError::TooManyEvents => 1,
+            ExclusionError::ForgedBorder => 2,
+            ExclusionError::NotTiled => 3,
+            ExclusionError::MissingTicks => 4,
+            ExclusionError::SessionOverlap => 5,
+            ExclusionError::CheckWord => 6,
+            ExclusionError::Policy => 7,
+            ExclusionError::Revoked => 8,
+            ExclusionError::Released => 9,
+            ExclusionError::ControllerAbsent => 10,
+            ExclusionError::Unconfirmed => 11,
+            ExclusionError::BeyondNoise => 12,
+            ExclusionError::BudgetSpent => 13,
+            ExclusionError::Cloned => 14,
+            ExclusionError::CertificateRevoked => 15,
+            ExclusionError::SumMismatch => 16,
+            ExclusionError::Restless => 17,
+            ExclusionError::HeldElsewhere => 18,
+            ExclusionError::OutOfBounds => 19,
+            ExclusionError::Moved => 20,
+        }
+    }
+
+    #[test]
+    fn all_reasons_are_listed() {
+        let places: Vec<usize> = ExclusionError::ALL.into_iter().map(place).collect();
+        assert_eq!(places, (0..21).collect::<Vec<_>>());
+    }
+}

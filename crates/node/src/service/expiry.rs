@@ -19,9 +19,10 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 /// Exports how many days the certificate in a PEM file is still valid, less than zero if it has
-/// expired, as `alpheus_certificate_days_left`; and whether its files changed to something that cannot
+/// expired, as `alpheus_certificate_days_left`; how many it is valid in all, as
+/// `alpheus_certificate_days_valid`; and whether its files changed to something that cannot
 /// be used, as `alpheus_certificate_reload_failed`. The report on health says so, and from three weeks
-/// before the end when it is; once it has expired the process is not ready. Without such a file there
+/// before the end when it is, unless it is never valid for as long; once it has expired the process is not ready. Without such a file there
 /// is none of it.
 pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
     let expiry = Expiry(path.to_owned());
@@ -32,14 +33,18 @@ pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
 
 fn finding(known: InUse, now: Timestamp) -> Finding {
     let unused = "the TLS files cannot be used, and those read before stay in use: see the log";
-    match (known.validity.map(|(_, end)| days_left(end, now)), known.failed) {
-        (Some(left), failed) if left <= 0.0 => {
+    let nearness = known.validity.map(|validity| {
+        let (left, all) = days_of(validity, now);
+        (Stage::of(left, all), left)
+    });
+    match (nearness, known.failed) {
+        (Some((Stage::Over, _)), failed) => {
             let expired = "the TLS certificate has expired: `alpheus ca renew` extends it";
             let why = if failed { format!("{expired}; {unused}") } else { expired.into() };
             Finding::Broken(why)
         }
         (_, true) => Finding::Noteworthy(unused.into()),
-        (Some(left), _) if left <= NOTED_DAYS => {
+        (Some((Stage::Noted | Stage::Urgent, left)), _) => {
             Finding::Noteworthy(format!("days until the TLS certificate ends: {}", left.ceil()))
         }
         _ => Finding::Fine,
@@ -86,10 +91,9 @@ pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
 /// Warns once 21 days and once 7 days before the end of the certificate that was read from a file, and
 /// when it is over.
 pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut Warned) {
-    let Some((start, end)) = validity else { return };
-    let days = days_left(end, clock::now());
-    let all = (end.saturating_sub(start)).as_secs_f64() / DAY;
-    let news = news(file, (end, Stage::of(days, all)), warned);
+    let Some(validity) = validity else { return };
+    let (days, all) = days_of(validity, clock::now());
+    let news = news(file, (validity.1, Stage::of(days, all)), warned);
     let (file, days_left) = (file.display(), days.ceil());
     match news {
         Some(Stage::Over) => {
@@ -115,16 +119,21 @@ struct Expiry(PathBuf);
 impl Collector for Expiry {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let known = in_use_of(&self.0);
-        let Some((_, end)) = known.validity else { return Ok(()) };
+        let Some(validity) = known.validity else { return Ok(()) };
         let failed = ConstGauge::new(i64::from(known.failed));
         let help = "Whether changed TLS files cannot be used";
         let kind = failed.metric_type();
         let name = "certificate_reload_failed";
         failed.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
-        let days = ConstGauge::new(days_left(end, clock::now()));
+        let (left, all) = days_of(validity, clock::now());
+        let left = ConstGauge::new(left);
         let help = "Days for which this process's TLS certificate is still valid";
-        let kind = days.metric_type();
-        days.encode(encoder.encode_descriptor("certificate_days_left", help, None, kind)?)
+        let kind = left.metric_type();
+        left.encode(encoder.encode_descriptor("certificate_days_left", help, None, kind)?)?;
+        let all = ConstGauge::new(all);
+        let help = "Days from the beginning of this process's TLS certificate to its end";
+        let kind = all.metric_type();
+        all.encode(encoder.encode_descriptor("certificate_days_valid", help, None, kind)?)
     }
 }
 
@@ -144,10 +153,10 @@ pub(crate) fn validity_of(path: &Path) -> Option<Validity> {
     Some((validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration()))
 }
 
-fn days_left(end: Duration, now: Timestamp) -> f64 {
-    let now = Duration::from_micros(now.0);
+/// For how many days a certificate is still valid, and for how many it is in all.
+fn days_of((start, end): Validity, now: Timestamp) -> (f64, f64) {
     let days = |time: Duration| time.as_secs_f64() / DAY;
-    days(end) - days(now)
+    (days(end) - days(Duration::from_micros(now.0)), days(end) - days(start))
 }
 
 #[cfg(test)]
@@ -164,16 +173,21 @@ mod tests {
         let (metrics, health) = (Metrics::new(), Health::new());
         watch_certificate(&metrics, &health, &pki.join("service/tls.pem"));
         let report = health.report();
-        assert!(report.ready && report.notes["certificate"].ends_with(": 1"), "{report:?}");
+        assert!(report.ready && !report.notes.contains_key("certificate"), "{report:?}");
         let text = metrics.text();
-        let line = text.lines().find(|line| line.starts_with("alpheus_certificate_days_left "));
-        let days: f64 = line.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+        let exported = |name: &str| -> f64 {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            line.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        let days = exported("alpheus_certificate_days_left ");
         assert!(days > 0.9 && days <= 1.0, "{days}");
+        assert!(exported("alpheus_certificate_days_valid ") >= 1.0);
         let (missing, health) = (Metrics::new(), Health::new());
         watch_certificate(&missing, &health, &pki.join("none"));
         assert!(health.report().ready);
         assert!(!missing.text().contains("certificate_days_left"));
-        assert!(days_left(Duration::from_secs(86_400), Timestamp(2 * 86_400_000_000)) < 0.0);
+        let day = Duration::from_secs(86_400);
+        assert_eq!(days_of((Duration::ZERO, day), Timestamp(2 * 86_400_000_000)), (-1.0, 1.0));
     }
 
     #[test]
