@@ -477,8 +477,8 @@ mod tests {
         assert!(open().begins() && open().origin == StateOrigin::Intact);
     }
 
-    /// A backup of the first day holds the first commit alone, and comes back without a fence. What was
-    /// served since would be served again.
+    /// A backup of the first day holds the first commit alone, and comes back without a fence. Requests served
+    /// since would be served again.
     #[test]
     fn a_first_commit_without_its_fence_is_no_beginning() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Whether the machine's clock can be right, before a process touches its state.
 //!
-//! A machine without a battery starts in 1970, and one whose clock was set wrong years ahead. What is
-//! noted under such a time stays: old results would be deleted, sessions and epochs begin in years. So
+//! A machine without a battery starts in 1970, and one whose clock was set wrong years ahead. Records made
+//! under such a time stay: old results would be deleted, sessions and epochs begin in years. So
 //! a process does not start then. Certificates know the time roughly. A clock that shows too early a
 //! time is waited for, since machines ask for the time while they start.
 

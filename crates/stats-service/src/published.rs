@@ -191,8 +191,8 @@ mod tests {
         ShownResult::Aggregate(Box::new(Publication { definition, outcomes, claimed }))
     }
 
-    /// What is shown of a result is what t smoothers have signed of this aggregate; anything else is
-    /// left out, and counted.
+    /// Of a result, only the parts that t smoothers have signed for this aggregate are shown; anything else
+    /// is left out, and counted.
     #[test]
     fn results_hold_only_as_smoothers_have_signed_them() {
         let place = TestDeployment::new();

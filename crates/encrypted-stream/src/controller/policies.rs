@@ -20,7 +20,7 @@ const VERDICTS_PER_STREAM: usize = 4;
 const VERDICTS_KEPT: usize = 1024;
 
 /// Whether a stream, by position, allows a plan under a version of its annotation, and what a window
-/// is charged then. What is forgotten is found again.
+/// is charged then. A forgotten answer is computed again.
 #[derive(Default)]
 pub(super) struct Verdicts(HashMap<(u32, u32), Option<Charges>>);
 

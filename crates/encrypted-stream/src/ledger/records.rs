@@ -293,8 +293,8 @@ pub enum Record {
 pub struct StampedRecord {
     /// Counts the writes of this ledger.
     pub sequence: u64,
-    /// The last sequence number that the fence had when this was written. What has a later one may
-    /// never have left.
+    /// The last sequence number that the fence had when this was written. An answer with a later number
+    /// may never have left.
     pub fenced: u64,
     /// The controller's clock. In a replay that is the watermark.
     pub clock: Timestamp,

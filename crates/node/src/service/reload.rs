@@ -209,8 +209,8 @@ fn watch() {
     }
 }
 
-/// Forgets the files of a folder, which is about to be removed. What was made of them stays in
-/// use.
+/// Forgets the files of a folder, which is about to be removed. Connections already configured from
+/// them stay in use.
 pub(super) fn forget(folder: &Path) {
     let _not_looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
     let is_in = |live: &Arc<dyn Reload>| {

@@ -303,7 +303,7 @@ mod tests {
         assert!(other.has("Sums"));
     }
 
-    /// What the service refuses does not run. So what held before holds again.
+    /// A query that the service refuses does not run. So what held before holds again.
     #[test]
     fn a_statement_that_is_refused_leaves_no_note() {
         let folder = tempfile::tempdir().unwrap();

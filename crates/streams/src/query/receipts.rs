@@ -222,8 +222,8 @@ pub fn check(
     if same { Ok(signed.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
 }
 
-/// Checks what a bounded row says of members that are not in it. Who signed shows how many they are; how many
-/// of them were refused is the service's word.
+/// Checks what a bounded row says of members that are not in it. The signers show how many they are; the service
+/// alone says how many of them were refused.
 fn check_left_out(row: &Map<String, Value>, signed: &SignedRow) -> Result<(), RefusedRowError> {
     let Some(left_out) = signed.left_out().map(u64::from) else { return Ok(()) };
     let number = |name: &str| row.get(name).and_then(Value::as_u64);

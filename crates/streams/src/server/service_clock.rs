@@ -49,8 +49,8 @@ impl DeviceTimes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many devices said each of two times, lately and not before `since`. What they said may
-    /// be off by the skew, and moves on with the steady clock.
+    /// How many devices said each of two times, lately and not before `since`. Their times may be off by
+    /// the skew, and advance with the steady clock.
     fn agree(
         &self,
         at: [Timestamp; 2],
