@@ -398,7 +398,7 @@ mod tests {
         );
     }
 
-    /// A copy is made between a commit and the fence, and an older one goes on in its place, as far. When
+    /// A copy is made between a commit and the fence, and an older one continues in its place, equally far. When
     /// the first is put back, the fence has seen another history.
     #[test]
     fn a_history_of_equal_length_is_not_taken_for_the_latest() {

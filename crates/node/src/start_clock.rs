@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The start of 2026: no clock that is right shows an earlier time.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
-/// How long after the end of its certificate a process starts that only calls others: a device goes on
+/// How long after the end of its certificate a process starts that only calls others: a device continues
 /// to note what it measures, and says that it needs another.
 const CALLERS: Duration = Duration::from_secs(400 * 86_400);
 /// How long a clock that shows too early a time is waited for, and how often it is looked at.

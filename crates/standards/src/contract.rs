@@ -72,7 +72,7 @@ pub struct Column {
     pub links: Vec<Noted<String>>,
     /// Whether it is part of an object that a row may lack.
     pub in_optional: bool,
-    /// Whether it stands in a list, so that an event may have many values.
+    /// Whether it is in a list, so that an event may have many values.
     pub many: bool,
 }
 

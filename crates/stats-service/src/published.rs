@@ -47,7 +47,7 @@ pub struct ResultsPage<T> {
 /// The most results in a page.
 pub const PAGE_RESULTS: usize = 1024;
 
-/// How many results that nobody has signed are taken from an aggregator. It could go on for ever.
+/// How many results that nobody has signed are taken from an aggregator. It could continue forever.
 const MAX_UNSIGNED: usize = 10_000;
 
 /// Results that hold.

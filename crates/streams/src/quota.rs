@@ -72,7 +72,7 @@ impl Quota {
     }
 
     /// Whether so many bytes of a stream may be taken. A stream of which nothing counts any more may
-    /// send them whatever their number, so that no upload waits for ever.
+    /// send them whatever their number, so that no upload waits forever.
     ///
     /// # Errors
     /// [`QuotaError`].

@@ -5,7 +5,7 @@
 //! - [`instruction`]: what the service says: plans, opening sets, devices,
 //! - [`part`]: the sum over one partition's streams,
 //! - [`lane`]: the sums of one partition, in the transformer,
-//! - [`journal`]: how a lane goes on in another process,
+//! - [`journal`]: how a lane continues in another process,
 //! - [`joiner`]: adds up partitions' parts, and controllers' answers, and leaves marks of how far,
 //! - [`group`]: a process's lanes and joiners, while they are its own,
 //! - [`clock`]: a worker's time, beside the brokers',

@@ -14,7 +14,7 @@ use crate::error::ExclusionError;
 /// Maximum number of policies of a plan whose verdicts are kept.
 const POLICIES_KEPT: usize = 64;
 /// Verdicts that are kept for each of a plan's streams, on average: usually one choice is in force, and
-/// owners make others for ever.
+/// owners keep making new ones.
 const VERDICTS_PER_STREAM: usize = 4;
 /// The same for a plan of few streams.
 const VERDICTS_KEPT: usize = 1024;

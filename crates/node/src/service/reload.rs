@@ -183,7 +183,7 @@ pub(super) fn ask() {
     ASKED.1.notify_all();
 }
 
-/// Starts the thread that looks at the files. Without it the process goes on with what it has.
+/// Starts the thread that looks at the files. Without it the process continues with the files that it has.
 fn start() {
     let thread = std::thread::Builder::new().name("certificates".into());
     if let Err(error) = thread.spawn(watch) {

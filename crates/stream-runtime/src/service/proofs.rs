@@ -1,4 +1,4 @@
-//! Proofs of bounded windows, checked by threads of their own: the service goes on meanwhile.
+//! Proofs of bounded windows, checked by threads of their own: the service continues meanwhile.
 
 use super::Service;
 use super::proof_queue::{Check, ProofQueue};

@@ -1,7 +1,7 @@
 //! Which queries a consumer has asked to be verified or sealed, as it noted itself.
 //!
 //! A row says whether it is verified or sealed, and the service makes the row. So the consumer does not
-//! take its word: what its own statements asked for stands in its identity folder (`verified.known`), one
+//! take its word: its own statements are in its identity folder (`verified.known`), one
 //! JSON object a line. The last line about a query holds. It has the whole statement, so that the plan
 //! of a row can be compared with it.
 

@@ -267,7 +267,7 @@ pub fn check_all(
 }
 
 /// The same with the proofs checked on a thread that may be busy: they take seconds where there are many
-/// owners, and other work goes on.
+/// owners, and other work continues.
 pub(super) async fn check_apart(
     row: &Map<String, Value>,
     query: &str,
@@ -465,7 +465,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A check that waits for other work of the same thread would wait for ever if it kept that thread.
+    /// A check that waits for other work of the same thread would wait forever if it kept that thread.
     #[tokio::test(flavor = "current_thread")]
     async fn other_work_goes_on_during_a_check() {
         let (end, ended) = channel();
