@@ -151,7 +151,7 @@ impl Generations {
         held.plans.get_mut(family)
     }
 
-    /// What commits with this generation's keys, if it is made already.
+    /// The committer that uses this generation's keys, if it exists already.
     pub(super) fn known_committer(
         &mut self,
         number: Option<u64>,
@@ -160,7 +160,7 @@ impl Generations {
         self.of(number, family)?.committer.clone()
     }
 
-    /// What commits with this generation's keys under terms.
+    /// The committer that uses this generation's keys under terms.
     pub(super) fn committer(
         &mut self,
         number: Option<u64>,
