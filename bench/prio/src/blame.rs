@@ -1,7 +1,7 @@
 //! A round of blame among many members, one of which lied.
 //!
 //! All pairs share one key, so that all edges have the same commitments: it takes one member's time to make
-//! everybody's statement. What each of them costs, and what the service does, is the same as with keys of their own.
+//! everybody's statement. The cost of each, and the service's work, are the same as with keys of their own.
 
 use crate::ours::{digest, scope, terms};
 use crate::processor;

@@ -138,7 +138,7 @@ impl Deposit {
 }
 
 /// Client to the keeper of its slot: an upload for the slot, which the keeper stores and forwards.
-/// So the client needs one connection. What only one smoother may use is for that one's key.
+/// So the client needs one connection. Parts that only one smoother may use are for that smoother's key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardedDeposit {
     /// The deposit for the keeper itself.

@@ -75,7 +75,7 @@ pub struct Args {
     pub metadata: Vec<String>,
 }
 
-/// Sample owners, unless their number is said.
+/// Sample owners, unless their number is given.
 const USUAL_OWNERS: u32 = 100;
 
 /// Runs the command.

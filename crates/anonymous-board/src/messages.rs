@@ -91,8 +91,8 @@ impl SharedPart {
     }
 }
 
-/// Identifies the quota that a write spends in an epoch. What it reveals about the writer depends
-/// on the admission; it reveals nothing about the row.
+/// Identifies the quota that a write spends in an epoch. Whether it reveals the writer depends on the
+/// admission; it reveals nothing about the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(pub [u8; 32]);
 

@@ -62,8 +62,8 @@ impl OpenPresentation {
         [self.v.as_bytes().as_slice(), &self.login.to_bytes()].concat()
     }
 
-    /// Checks everything that needs no key: the epoch, and the proof under its own V. What fails
-    /// here is invalid, and what holds is valid if V is right.
+    /// Checks everything that needs no key: the epoch, and the proof under its own V. A presentation
+    /// that fails here is invalid, and one that passes is valid if V is right.
     ///
     /// # Errors
     /// [`VerifierError::Epoch`], [`VerifierError::Malformed`], [`VerifierError::Proof`].

@@ -123,8 +123,8 @@ impl Checker {
         &self.terms
     }
 
-    /// Checks contributions in one batch, before S is fixed. What does not hold names its sender, and
-    /// costs nobody else anything. Members ascend.
+    /// Checks contributions in one batch, before S is fixed. An invalid one names its sender, and costs
+    /// nobody else anything. Members ascend.
     ///
     /// # Errors
     /// [`RoundError`], if this is no window of the terms.
@@ -220,8 +220,8 @@ impl Checker {
         fits.then(|| owner.commitments.iter().map(Commitment::of).collect())
     }
 
-    /// Checks the openings of members of S. What does not hold fails the window, and names its
-    /// sender. Members ascend.
+    /// Checks the openings of members of S. An invalid one fails the window, and names its sender.
+    /// Members ascend.
     ///
     /// # Errors
     /// [`OpeningsError`], with all that do not hold.

@@ -99,8 +99,8 @@ impl Admitted {
 }
 
 impl Noise {
-    /// Noise that was drawn for one opening set. What is out of the plan's range becomes the end of
-    /// the range, so that no draw keeps a controller from opening. The chance of that is a part of
+    /// Noise that was drawn for one opening set. A draw out of the plan's range becomes the end of the
+    /// range, so that no draw keeps a controller from opening. The chance of that is a part of
     /// the plan's δ.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub enum TermsError {
     /// More cells than can be proven together.
     #[error("the query has {0} cells, but a bounded one has at most {MAX_CELLS}; select fewer")]
     TooManyCells(usize),
-    /// Least above most.
+    /// The lower bound exceeds the upper one.
     #[error("the bounds of cell {0} are empty; its lowest value must not be above its highest")]
     EmptyBounds(usize),
     /// A relation names a cell that does not exist, one twice, or a count that may be negative or is

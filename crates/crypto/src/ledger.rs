@@ -112,8 +112,8 @@ impl<T> Step<T> {
         Self { changes, released }
     }
 
-    /// The changes alone, for a caller that commits them with others. What this step
-    /// would release is dropped.
+    /// The changes alone, for a caller that commits them with others. This step's content is
+    /// dropped.
     #[must_use]
     pub fn dangerous_changes(self) -> Vec<Change> {
         self.changes

@@ -29,7 +29,7 @@ pub struct Attribute {
     pub numeric_texts: u64,
     /// Numbers that lie far from all others.
     pub outliers: Outliers,
-    /// How its numbers go on, which says whether they may be added up.
+    /// How its numbers progress, which says whether they may be added up.
     pub course: Course,
     /// How many owners its sums are over.
     pub(crate) crowd: Crowd,

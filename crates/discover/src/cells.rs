@@ -93,7 +93,7 @@ impl<'a> Rows<'a> {
         self
     }
 
-    /// Lets quoted cells go on over several lines.
+    /// Lets quoted cells span several lines.
     #[must_use]
     pub fn over_lines(mut self, multiline: bool) -> Self {
         self.multiline = multiline;
@@ -180,7 +180,7 @@ impl<'a> Rows<'a> {
 /// Splits one row.
 ///
 /// # Errors
-/// [`BrokenQuotes`] if a quoted cell does not end, or goes on after its end.
+/// [`BrokenQuotes`] if a quoted cell does not end, or continues after its end.
 pub fn split<'a>(
     line: &'a str,
     delimiter: Delimiter,

@@ -170,7 +170,7 @@ impl Sorted {
     }
 
     /// Numbers that name something are no measurements. If the file has nothing else, they are
-    /// measured all the same.
+    /// measured anyway.
     fn codes(&mut self, codes: &[usize], profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
         let alone = self.attributes.is_empty();
         for at in codes {
@@ -424,7 +424,7 @@ fn short(column: &str) -> &str {
     if before.chars().any(char::is_alphanumeric) { before } else { column }
 }
 
-/// Units that stand in a column of their own, right behind the numbers.
+/// Units in a column of their own, right behind the numbers.
 fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String> {
     let mut found = BTreeMap::new();
     for at in 1..profile.columns.len() {

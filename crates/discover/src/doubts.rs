@@ -113,7 +113,7 @@ fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints)
 }
 
 /// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked
-/// and nothing was said of what tells them apart.
+/// and nothing was stated about what distinguishes them.
 pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
     let rows = tally.rows_at_once?;
     let others = tally.same_time > tally.duplicates;

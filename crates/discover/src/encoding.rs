@@ -81,7 +81,7 @@ impl Encoding {
     }
 
     /// The text of the bytes, without a byte order mark, and with a line feed at each line's
-    /// end if lines end in carriage returns alone. What is not in this encoding becomes U+FFFD.
+    /// end if lines end in carriage returns alone. Bytes that are not in this encoding become U+FFFD.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let text = match self {

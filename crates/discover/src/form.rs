@@ -32,7 +32,7 @@ pub struct Form {
     pub comment: Option<char>,
     /// What stands between cells.
     pub delimiter: Delimiter,
-    /// Whether a quoted cell may go on over several lines.
+    /// Whether a quoted cell may span several lines.
     pub multiline: bool,
     /// Whether cells may lack at the end of a row.
     pub ragged: bool,

@@ -179,7 +179,7 @@ fn pairs<'a>(
 }
 
 /// Whether rows of one owner at one time have the same texts of a column again and again, as
-/// kinds of readings have, or most of all that there are. What somebody bought differs each time.
+/// kinds of readings have, or most of all that there are. Purchases differ each time.
 /// Where times do not repeat often, they are the same nearly always.
 pub(crate) fn recur(
     (text, form): (&str, &Form),

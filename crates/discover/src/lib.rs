@@ -2,7 +2,7 @@
 //!
 //! [`understand()`] takes the bytes of a file and gives an [`Understanding`], or says why they are
 //! no table of readings. [`write::files`] makes a schema, a source file, policies and a query of
-//! it. What cannot be known is said, and what matters besides is a question
+//! it. It states what it cannot know, and asks about it if it matters
 //! ([`Understanding::questions`]): nothing is guessed in silence. All numbers are exact decimals.
 //!
 //! - [`form`], [`encoding`], [`cells`], [`number`], [`decimal_mark`], [`clock`]: how a file is written; what reads

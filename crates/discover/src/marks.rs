@@ -23,7 +23,7 @@ pub(crate) struct Decision {
     pub marks: Marks,
     /// A question in full sentences, if the mark cannot be known.
     pub open: Option<String>,
-    /// Units that stand in the cells, by column.
+    /// Units written in the cells, by column.
     pub units: BTreeMap<usize, String>,
 }
 

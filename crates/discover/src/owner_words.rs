@@ -200,7 +200,7 @@ const OWNERS: &[(u32, &[&str])] = &[
 ];
 
 /// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
-/// words counts by each of them and by both together. What ends in another word, such as `user
+/// words counts by each of them and by both together. A name that ends in another word, such as `user
 /// agent`, says something about the owner, and so does a flag or a type.
 pub(crate) fn owner_score(name: &str) -> u32 {
     let words = words(name);

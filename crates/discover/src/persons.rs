@@ -61,7 +61,7 @@ const TRAITS: &[&str] = &[
 ];
 
 /// Columns that may say whose a row is, those with the most different values first: whole numbers
-/// and texts that repeat. What tells hardly any rows apart is not among them, and no amount.
+/// and texts that repeat. Columns that distinguish hardly any rows are not among them, and neither are amounts.
 pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
     /// With fewer values than the best by so much, a column hardly identifies.
     const FEWER: u64 = 20;

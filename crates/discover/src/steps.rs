@@ -20,7 +20,7 @@ pub(crate) struct Steps {
     stays: u64,
 }
 
-/// How numbers go on from one reading of an owner to the next.
+/// How numbers progress from one reading of an owner to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Course {
     /// Up and down.
@@ -95,7 +95,7 @@ impl Steps {
         }
     }
 
-    /// How a column of this name goes on. `span` is the time from the first to the last reading,
+    /// How a column of this name progresses. `span` is the time from the first to the last reading,
     /// in microseconds.
     pub(crate) fn course(&self, name: &str, owners: u64, span: i64) -> Course {
         if has(name, BALANCES) {

@@ -26,7 +26,7 @@ pub(crate) struct Table {
     pub above: Vec<String>,
     /// Whether the file names its columns.
     pub has_header: bool,
-    /// Units that stand in the cells, by column.
+    /// Units written in the cells, by column.
     pub cell_units: BTreeMap<usize, String>,
     /// A question about decimal marks.
     pub open_marks: Option<String>,

@@ -72,7 +72,7 @@ pub struct Tally {
     pub untimed: u64,
     /// Rows whose time cannot be read.
     pub bad_time: u64,
-    /// Rows with another number of cells than the header.
+    /// Rows whose number of cells differs from the header's.
     pub bad_width: u64,
     /// Rows whose quotes do not fit.
     pub broken: u64,

@@ -1,6 +1,6 @@
 //! Names the cause of a fault from facts, with the command that fixes it.
 //!
-//! [`diagnose`] is a function of [`Facts`] alone. Who collects them sees only what they may see: their
+//! [`diagnose`] is a function of [`Facts`] alone. Callers collect only what they may see: their
 //! own files, who answers at an address, and what the service tells their role.
 //!
 //! - [`fault`]: the faults that are distinguished,

@@ -51,7 +51,7 @@ fn terms(masks: MaskStrategy) -> Terms {
     Terms { plan: PLAN, controllers: CONTROLLERS, window: LENGTH, masks, may_be_alone: false }
 }
 
-/// Keys with every other controller. What the agreements were does not matter here.
+/// Keys with every other controller. The agreements' values do not matter here.
 fn all_pairs(storage: Storage) -> PairKeys {
     let others: Vec<Secret<32>> = (1..CONTROLLERS).map(|other| secret("pair", other)).collect();
     PairKeys::from_secrets(OWN, &others, storage)

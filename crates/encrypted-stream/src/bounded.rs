@@ -20,7 +20,7 @@ const HEAD_BYTES: usize = 2 << 10;
 /// Bytes for each owner: three commitments and a proof of 512 bits, at most. An edge has fewer.
 const EACH_BYTES: usize = 1 << 10;
 
-/// Bytes of a message with so many owners or edges, at most. What is longer is not even read.
+/// Bytes of a message with so many owners or edges, at most. Longer messages are not even read.
 pub(crate) fn most_bytes(each: u32) -> usize {
     HEAD_BYTES
         .saturating_add(EACH_BYTES.saturating_mul(usize::try_from(each).unwrap_or(usize::MAX)))

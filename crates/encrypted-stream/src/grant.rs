@@ -1,11 +1,11 @@
 //! Raw access: an owner allows a named consumer to read days of a stream, and the
-//! controller hands out the keys of those days, sealed (Zeph §2.2, the first kind of
+//! controller releases the keys of those days, sealed (Zeph §2.2, the first kind of
 //! consumer).
 //!
 //! # Privacy
 //! Anyone with a day's key can read every event of that day of that stream, for as long as
 //! its ciphertexts exist. With one frame a tick that is every tick, and no single event. They learn nothing of any other day. No session spans two days,
-//! so not even the sums between two granted days are revealed. Keys that were handed out
+//! so not even the sums between two granted days are revealed. Keys that were released
 //! cannot be taken back, neither by a withdrawal nor by an erasure.
 
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub fn open(
     Ok(opened)
 }
 
-/// The stream that days are granted of, and who hands out their keys.
+/// The stream whose days are granted, and the controller that releases their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantedStream {
     /// The stream.
@@ -199,7 +199,7 @@ pub struct RawReader {
 }
 
 impl RawReader {
-    /// Opens the keys that a controller of this authority's deployment handed out for this reader.
+    /// Opens the keys that a controller of this authority's deployment released for this reader.
     pub(crate) fn new(
         authority: &VerifyingKey,
         reader: (&ConsumerId, &HybridKey),

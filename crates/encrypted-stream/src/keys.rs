@@ -290,7 +290,7 @@ impl DayKey {
         derive(master.expose(), labels::STREAM_DAY, &parts)
     }
 
-    /// From a secret that was handed out.
+    /// From a released secret.
     pub(crate) fn new(day: u64, secret: &Secret<16>) -> Self {
         Self { day, prf: Prf::new(secret) }
     }

@@ -34,7 +34,7 @@ pub fn read_policies(path: &Path, schema: &Schema) -> Result<Policies, Failure> 
 }
 
 /// The rows of a file as delimited text: decompressed if its name ends in `.gz`, and converted if
-/// it is JSON lines or Parquet ([`crate::convert`]). What cannot be converted is an error of the
+/// it is JSON lines or Parquet ([`crate::convert`]). A file that cannot be converted is an error of the
 /// first read.
 #[must_use]
 pub fn unpacked(path: &Path, file: File) -> Box<dyn Read + Send> {

@@ -9,7 +9,7 @@ pub enum RowError {
     /// More or fewer cells than the header.
     #[error("the row has a different number of cells than the header")]
     CellCount,
-    /// A quoted cell does not end on its line, or goes on after its end.
+    /// A quoted cell does not end on its line, or continues after its end.
     #[error(
         "a quoted cell does not end on its line; close it right before the next comma, and write a quote within it twice"
     )]

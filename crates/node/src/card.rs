@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(old.open(), Err(CardError::Version { found: 1, expected: 2 }));
     }
 
-    /// Cards that were handed out stay valid: the fields and their order are fixed.
+    /// Distributed cards stay valid: the fields and their order are fixed.
     #[test]
     fn the_file_has_three_fields() {
         let folder = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ pub type Owner = [u8; 32];
 pub struct Fence {
     /// Commits so far.
     pub sequence: u64,
-    /// The number drawn at the start since which they were made. Two histories that go on from one copy can
+    /// The number drawn at the start since which they were made. Two histories that continue from one copy can
     /// be equally long.
     pub start: u64,
     /// The latest time that its owner has acted on.
@@ -99,7 +99,7 @@ pub fn of_state(state: &Path) -> PathBuf {
 }
 
 /// The same for the process whose state it is: the fence of an earlier build is moved out of the folder.
-/// Where that cannot be, it goes on being used.
+/// If that is not possible, it stays in use.
 #[must_use]
 pub fn move_out_of(state: &Path) -> PathBuf {
     let (inside, beside) = places(state);

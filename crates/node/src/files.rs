@@ -76,7 +76,7 @@ pub fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a file's name durable, which stands in its folder.
+/// Makes a file's name durable, which is stored in its folder.
 ///
 /// # Errors
 /// The system's error.

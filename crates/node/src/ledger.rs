@@ -398,7 +398,7 @@ mod tests {
         );
     }
 
-    /// A copy is made between a commit and the fence, and an older one goes on in its place, as far. When
+    /// A copy is made between a commit and the fence, and an older one continues in its place, equally far. When
     /// the first is put back, the fence has seen another history.
     #[test]
     fn a_history_of_equal_length_is_not_taken_for_the_latest() {
@@ -477,8 +477,8 @@ mod tests {
         assert!(open().begins() && open().origin == StateOrigin::Intact);
     }
 
-    /// A backup of the first day holds the first commit alone, and comes back without a fence. What was
-    /// served since would be served again.
+    /// A backup of the first day holds the first commit alone, and comes back without a fence. Requests served
+    /// since would be served again.
     #[test]
     fn a_first_commit_without_its_fence_is_no_beginning() {
         let folder = tempfile::tempdir().unwrap();

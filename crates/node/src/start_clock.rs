@@ -1,7 +1,7 @@
 //! Whether the machine's clock can be right, before a process touches its state.
 //!
-//! A machine without a battery starts in 1970, and one whose clock was set wrong years ahead. What is
-//! noted under such a time stays: old results would be deleted, sessions and epochs begin in years. So
+//! A machine without a battery starts in 1970, and one whose clock was set wrong years ahead. Records made
+//! under such a time stay: old results would be deleted, sessions and epochs begin in years. So
 //! a process does not start then. Certificates know the time roughly. A clock that shows too early a
 //! time is waited for, since machines ask for the time while they start.
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The start of 2026: no clock that is right shows an earlier time.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
-/// How long after the end of its certificate a process starts that only calls others: a device goes on
+/// How long after the end of its certificate a process starts that only calls others: a device continues
 /// to note what it measures, and says that it needs another.
 const CALLERS: Duration = Duration::from_secs(400 * 86_400);
 /// How long a clock that shows too early a time is waited for, and how often it is looked at.

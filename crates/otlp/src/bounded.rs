@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// Counts the messages within one. What cannot be read is left to who reads it.
+/// Counts the messages within one. A body that cannot be read is left to its reader.
 fn count(kind: Kind, bytes: &[u8], depth: usize, left: &mut usize) -> Result<(), BoundError> {
     let mut bytes = bytes;
     while !bytes.is_empty() {

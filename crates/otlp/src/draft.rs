@@ -350,7 +350,7 @@ const PERSONS: &[&str] = &[
     "visitor",
 ];
 
-/// Whether the values of a key may name persons. They would stand in the schema.
+/// Whether the values of a key may name persons. They would be in the schema.
 fn may_name_persons<'a>(key: &str, mut values: impl Iterator<Item = &'a str>) -> bool {
     let lower = key.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());

@@ -107,7 +107,7 @@ pub(crate) fn room() -> Arc<Semaphore> {
 }
 
 impl Intake {
-    /// Opens it as it was left. What series had added up before it was opened first is not counted.
+    /// Opens it as it was left. Totals from before it was first opened are not counted.
     ///
     /// # Errors
     /// The store's error.

@@ -53,7 +53,7 @@ pub struct ResourceMetrics {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Resource {
-    /// What is said about it.
+    /// Its attributes.
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<KeyValue>,
 }
@@ -80,7 +80,7 @@ pub struct Scope {
     /// Its version.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// What is said about it.
+    /// Its attributes.
     #[prost(message, repeated, tag = "3")]
     pub attributes: Vec<KeyValue>,
 }

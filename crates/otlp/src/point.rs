@@ -173,8 +173,8 @@ pub fn by_key(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     attributes.iter().map(pair).collect()
 }
 
-/// Amounts of the parts of a shape, by their position among [`Shape::endings`]. What is not
-/// listed is zero.
+/// Amounts of the parts of a shape, by their position among [`Shape::endings`]. Unlisted parts are
+/// zero.
 pub type Amounts = BTreeMap<u16, Amount>;
 
 /// The amounts that a point has.

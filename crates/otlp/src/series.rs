@@ -57,7 +57,7 @@ pub type Added = BTreeMap<u16, i64>;
 pub struct Step {
     /// What is known of the series after it.
     pub known: SeriesState,
-    /// What it adds. A total that is refused is known all the same: what follows is counted from
+    /// What it adds. A refused total is still remembered: the next one is counted from
     /// there.
     pub added: Result<Added, PointError>,
     /// Whether it cannot be of the program that sent the points before: their times overlap, or a

@@ -1,7 +1,7 @@
 //! JSON Schemas of our files, with which editors check and complete them while people type.
 //!
 //! They are made from the words that the parsers know. They say less than the parsers: names,
-//! sums and references between parts are beyond them. What they refuse, a parser refuses too.
+//! sums and references between parts are beyond them. A parser refuses everything that they refuse.
 
 use crate::policy::policies;
 use crate::schema::{attributes, options, read};

@@ -262,7 +262,7 @@ fn parts_of_a_proof_that_are_not_canonical_are_rejected() {
     assert_eq!(Encoded::of_library(&[]), None);
 }
 
-/// What the library's prover asks of elements, beside what the proofs show.
+/// Elements also support the operations of the library's prover that the proofs do not show.
 #[test]
 fn steady_elements_are_compared_encoded_and_multiplied_like_dalek_s() {
     use crate::steady::Encoding;

@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Values as a column of this kind. What has no place in it is null.
+    /// Values as a column of this kind. A value that does not fit is null.
     pub(crate) fn array<'a>(self, values: impl Iterator<Item = &'a Value>) -> ArrayRef {
         match self {
             Kind::Time => {

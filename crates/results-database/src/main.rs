@@ -6,7 +6,7 @@
 //! - [`feed`]: where rows come from, by [`alpheus`], the program that holds the keys,
 //! - [`released`], [`columns`]: rows as tables,
 //! - [`scratch`]: a role's own schemas,
-//! - [`statements`], [`planner`]: what may run, and what is said of what may not,
+//! - [`statements`], [`planner`]: which statements may run, and the answers to those that may not,
 //! - [`role`], [`database`]: a role's engine, and all roles,
 //! - [`postgres`], [`flight`], [`tls`], [`roles`], [`gate`]: the listeners, and who may connect,
 //! - [`refusal`], [`failure`]: errors of statements, and of the program.

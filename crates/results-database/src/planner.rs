@@ -1,7 +1,7 @@
 //! What the planner of the service says of a question that is not over released rows.
 //!
-//! The question is sent as `EXPLAIN`, by `alpheus query`. It begins no query and spends no budget. Who
-//! asks names an encrypted stream, so the service learns the question, as with any `EXPLAIN`.
+//! The question is sent as `EXPLAIN`, by `alpheus query`. It begins no query and spends no budget. The
+//! question names an encrypted stream, so the service learns it, as with any `EXPLAIN`.
 
 use crate::alpheus::Alpheus;
 use crate::refusal::{FORBIDDEN, SYNTAX, StatementError, UNREACHABLE, UNSUPPORTED};

@@ -72,7 +72,7 @@ impl Role {
         }
     }
 
-    /// What is said of a text that is not SQL of Postgres.
+    /// The answer to a text that is not SQL of Postgres.
     async fn unreadable(&self, sql: &str, error: &str) -> StatementError {
         let question = sql.trim().trim_end_matches(';');
         let word = question.split_whitespace().next().unwrap_or_default().to_uppercase();

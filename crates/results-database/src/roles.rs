@@ -14,7 +14,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
-/// How often a password is hashed. What SCRAM's own document asks for.
+/// How often a password is hashed. SCRAM's own document asks for this number.
 pub(crate) const ITERATIONS: usize = 4096;
 
 /// What a password is compared with.

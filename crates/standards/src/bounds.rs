@@ -149,8 +149,8 @@ fn places(limits: &Limits) -> u8 {
     needed.max(DEFAULT_SCALE)
 }
 
-/// A limit in units of `10^-scale`. What is finer is rounded inward, and an exclusive limit is
-/// a step further in.
+/// A limit in units of `10^-scale`. A finer limit is rounded inward, and an exclusive limit is a step
+/// further in.
 fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
     let (places, value) =
         (scale..=MAX_SCALE).find_map(|places| Some((places, parse_exact(text, places).ok()?)))?;

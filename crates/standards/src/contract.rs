@@ -16,7 +16,7 @@ pub struct Contract {
     pub readers: Vec<Noted<String>>,
     /// Who is responsible, for what is internal: a team, a tenant or a domain.
     pub house: Option<Noted<String>>,
-    /// What is said about all tables.
+    /// Statements about all tables.
     pub labels: Vec<Label>,
     /// Columns that the contract measures the age of events by, as `table.column` or `column`.
     pub clocks: Vec<Noted<String>>,
@@ -33,7 +33,7 @@ pub struct Table {
     pub name: Noted<String>,
     /// Its columns, those of nested objects included.
     pub columns: Vec<Column>,
-    /// What is said about all its columns.
+    /// Statements about all its columns.
     pub labels: Vec<Label>,
     /// Its own tags, for rules that name them.
     pub tags: Vec<Noted<String>>,
@@ -62,7 +62,7 @@ pub struct Column {
     pub paths: Vec<String>,
     /// Its unit.
     pub unit: Option<Noted<String>>,
-    /// What is said about who may learn it.
+    /// The statements about who may learn it.
     pub labels: Vec<Label>,
     /// Tags, for rules that name them.
     pub tags: Vec<Noted<String>>,
@@ -72,7 +72,7 @@ pub struct Column {
     pub links: Vec<Noted<String>>,
     /// Whether it is part of an object that a row may lack.
     pub in_optional: bool,
-    /// Whether it stands in a list, so that an event may have many values.
+    /// Whether it is in a list, so that an event may have many values.
     pub many: bool,
 }
 

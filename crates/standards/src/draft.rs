@@ -62,9 +62,9 @@ pub struct Attribute {
 /// Who may learn an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audience {
-    /// The strictest of all that is said; `None` if nothing is.
+    /// The strictest of all statements; `None` if there are none.
     pub level: Option<Level>,
-    /// Whether it is said to be internal, perhaps beside something stricter.
+    /// Whether it is declared internal, perhaps beside something stricter.
     pub is_internal: bool,
 }
 

@@ -47,7 +47,7 @@ pub struct ResultsPage<T> {
 /// The most results in a page.
 pub const PAGE_RESULTS: usize = 1024;
 
-/// How many results that nobody has signed are taken from an aggregator. It could go on for ever.
+/// How many results that nobody has signed are taken from an aggregator. It could continue forever.
 const MAX_UNSIGNED: usize = 10_000;
 
 /// Results that hold.
@@ -191,8 +191,8 @@ mod tests {
         ShownResult::Aggregate(Box::new(Publication { definition, outcomes, claimed }))
     }
 
-    /// What is shown of a result is what t smoothers have signed of this aggregate; anything else is
-    /// left out, and counted.
+    /// Of a result, only the parts that t smoothers have signed for this aggregate are shown; anything else
+    /// is left out, and counted.
     #[test]
     fn results_hold_only_as_smoothers_have_signed_them() {
         let place = TestDeployment::new();

@@ -22,7 +22,7 @@ use bytes::Bytes;
 /// Plans that are deleted at once.
 const PAGE: usize = 100;
 
-/// Those in a store. What was kept before ends were noted counts as ended `now`.
+/// Those in a store. Plans that were kept before ends were recorded count as ended `now`.
 pub(super) fn load(
     store: &dyn Store,
     topics: &Topics,

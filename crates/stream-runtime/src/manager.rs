@@ -132,7 +132,7 @@ impl Manager {
         })
     }
 
-    /// How many queries of one consumer may run at a time. Those that run go on.
+    /// How many queries of one consumer may run at a time. Running ones continue.
     pub fn limit_queries(&mut self, per_consumer: u32) {
         self.queries_per_consumer = per_consumer;
     }
@@ -318,7 +318,7 @@ impl Manager {
         Offset(self.begun.get(name).map_or(0, |(_, rows)| *rows))
     }
 
-    /// Notes, in a batch, where the rows of a query begin. The same statement goes on with its rows.
+    /// Notes, in a batch, where the rows of a query begin. The same statement continues with its rows.
     fn begin(
         &self,
         name: &str,

@@ -56,7 +56,7 @@ pub struct Row {
     /// reported at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_without_report: Option<u32>,
-    /// The plan that it is of; by epochs, the terms of its lists. What a row costs follows from it.
+    /// The plan that it is of; by epochs, the terms of its lists. A row's cost follows from it.
     /// Older rows lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,

@@ -1,6 +1,6 @@
 //! How much of a stream's frames is taken in a day.
 //!
-//! What is taken lies in the log for as long as it is kept, whether or not it counts for anything:
+//! Accepted frames stay in the log for as long as it is kept, whether or not they count:
 //! a frame's MAC is checked where it is summed. Without a quota one device could fill the disk.
 //! The room grows with time, so a stream that was away can send what waits at once, as far as its
 //! quota goes. It is in memory: after a restart all of it is there again.
@@ -72,7 +72,7 @@ impl Quota {
     }
 
     /// Whether so many bytes of a stream may be taken. A stream of which nothing counts any more may
-    /// send them whatever their number, so that no upload waits for ever.
+    /// send them whatever their number, so that no upload waits forever.
     ///
     /// # Errors
     /// [`QuotaError`].

@@ -415,7 +415,7 @@ pub struct Welcome {
 mod tests {
     use super::*;
 
-    /// What fills memory is what is decoded, not the body that a limit counts.
+    /// Decoded values fill memory, not the body that a limit counts.
     #[test]
     fn an_upload_of_frames_that_are_too_short_to_be_any_is_rejected() {
         let upload = |length: usize, count: usize| Upload {

@@ -184,7 +184,7 @@ mod tests {
     use alpheus_verifiable_table::messages::{Answer, MAX_REQUEST_BLOCKS, Run, Weights};
     use alpheus_verifiable_table::parameters::Set;
 
-    /// What fills memory is what is decoded, not the body that a limit counts.
+    /// Decoded values fill memory, not the body that a limit counts.
     #[test]
     fn more_weights_and_requests_than_any_owner_sends_are_not_read() {
         let request = |weights: u64| {

@@ -118,7 +118,7 @@ impl TryRng for CountingRng {
 
 impl TryCryptoRng for CountingRng {}
 
-/// A script's randomness: these bytes, each once. What is left was not drawn.
+/// A script's randomness: these bytes, each once. The remaining values were not drawn.
 pub struct ScriptedRng(pub Vec<u8>);
 
 impl TryRng for ScriptedRng {

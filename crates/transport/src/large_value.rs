@@ -1,7 +1,7 @@
 //! A value of any size under a key of a state space: a batch is limited, and so is a value on Kafka.
 //!
-//! The parts are written first, in batches of their own, under keys that the present value does not use. What names
-//! them is in the caller's batch. Until that is durable, the value before it stands, whole.
+//! The parts are written first, in batches of their own, under keys that the present value does not use. Their names are in
+//! the caller's batch. Until that is durable, the value before it stands, whole.
 //!
 //! ```text
 //! key                            -> "parts/1" slot:u8 parts:u32 bytes:u64

@@ -260,7 +260,7 @@ impl<W: Writer> State<W> {
 }
 
 /// If the writing thread panics, it is unknown what is durable. The store then fails, so that
-/// other threads do not wait for ever.
+/// other threads do not wait forever.
 struct Lead<'a, W: Writer> {
     queue: &'a Queue<W>,
 }

@@ -2,7 +2,7 @@
 //! for ones from the future, and one that is ahead closes windows before their rows have come. So it works
 //! only while both times are within the skew that devices are allowed.
 //!
-//! Brokers say their time with each record of the journals that they take. In between it goes on by the
+//! Brokers stamp each record of the journals with their time. In between it advances by the
 //! steady clock, which nobody sets.
 
 use alpheus_time::{Span, Timestamp};

@@ -233,7 +233,7 @@ impl Group {
         [self.work.names.topics.events.clone(), self.work.names.parts.clone()]
     }
 
-    /// Gives partitions up, or begins to take them over, which [`Group::turn`] goes on with.
+    /// Gives partitions up, or begins to take them over, which [`Group::turn`] continues.
     ///
     /// # Errors
     /// [`WorkerError`]; then the process must leave the group.
@@ -470,10 +470,10 @@ impl Group {
         Ok(())
     }
 
-    /// Commits and saves everything, so that others can go on at once.
+    /// Commits and saves everything, so that others can continue at once.
     ///
     /// # Errors
-    /// [`WorkerError`]; then others go on from what was committed.
+    /// [`WorkerError`]; then others continue from the last commit.
     pub fn end(&mut self) -> Result<(), WorkerError> {
         self.save(|_| true)?;
         self.mark(|_, _| true)

@@ -94,8 +94,8 @@ impl InstructionRecord {
     }
 }
 
-/// The topic of instructions, as far as it was read. What all lanes have in their snapshots is read again
-/// when somebody needs it.
+/// The topic of instructions, as far as it was read. Instructions that all lanes have in their snapshots are read
+/// again when somebody needs them.
 pub struct Instructions {
     topic: Partition,
     /// Where the kept ones begin.
@@ -106,7 +106,7 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// Reads the topic from its end on. What was before is read when it is asked for.
+    /// Reads the topic from its end on. Earlier instructions are read when they are requested.
     ///
     /// # Errors
     /// The store's error.

@@ -28,7 +28,7 @@ pub struct Joiner {
     ended: HashSet<PlanId>,
     /// What was read of windows that are over, since the last marks.
     over: BTreeMap<WindowId, Inputs>,
-    /// Windows that nothing is said of after this time are given up.
+    /// Windows that are not mentioned after this time are given up.
     old: Timestamp,
     /// What is before was of windows that are over.
     from: Positions,

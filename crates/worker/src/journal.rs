@@ -32,7 +32,7 @@ enum Entry<'a> {
     Clock,
 }
 
-/// How much was said of what a step has to say: the first messages of it.
+/// How much of a step's output was sent: its first messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
     /// The entry's number, of the numbers of steps.
@@ -62,7 +62,7 @@ pub struct History {
 pub struct EntryError;
 
 impl History {
-    /// The number of the last step, or of what was said of it; none without a step.
+    /// The number of the last step, or of its last part; none without a step.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
         let step = self.steps.last().map(|step| step.number);

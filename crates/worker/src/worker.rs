@@ -346,7 +346,7 @@ fn ask_the_time(
     Ok(())
 }
 
-/// Why a worker does not go on.
+/// Why a worker does not continue.
 #[derive(Debug, thiserror::Error)]
 enum StoppedError {
     #[error(transparent)]

@@ -2,6 +2,7 @@
 //! tree to what breaks it.
 
 mod arrows;
+mod clauses;
 mod documents;
 mod exceptions;
 mod licences;
@@ -46,6 +47,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 const RULES: &[Rule] = &[
     arrows::allowed_only,
     arrows::versions_in_one_place,
+    clauses::statements_have_subjects,
     documents::every_crate_explains_itself,
     documents::links_lead_somewhere,
     documents::readme_is_short,

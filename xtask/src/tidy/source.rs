@@ -47,8 +47,8 @@ pub(super) fn functions_are_short(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A lint is silenced by `expect` with a reason, so that the exception goes
-/// when its cause does. What several test binaries share cannot expect, since
-/// each uses another part of it.
+/// when its cause does. Code that several test binaries share cannot expect, since each uses
+/// another part of it.
 pub(super) fn exceptions_carry_reasons(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, content) in tree.ending(".rs") {

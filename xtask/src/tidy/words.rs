@@ -5,8 +5,10 @@ use super::{Finding, not_yet};
 use crate::tree::Tree;
 
 /// Files whose words people read.
-const READ: &[&str] =
-    &[".rs", ".md", ".java", ".py", ".html", ".js", ".ts", ".sh", ".toml", ".yaml", "Makefile"];
+const READ: &[&str] = &[
+    ".rs", ".md", ".java", ".py", ".pyi", ".ipynb", ".html", ".css", ".js", ".ts", ".sh", ".c",
+    ".h", ".sql", ".tpl", ".toml", ".yaml", ".yml", ".txt", "Makefile",
+];
 
 /// Files that list words to avoid.
 const LISTS: &[&str] = &["xtask/src/tidy/words.rs", "xtask/src/tidy/names.rs"];
@@ -165,6 +167,16 @@ mod tests {
             let longer = format!("prefix{} {}suffix\n", phrase[0], phrase[phrase.len() - 1]);
             assert_eq!(in_file("a.rs", &longer), [], "{longer}");
         }
+    }
+
+    #[test]
+    fn reads_every_kind_of_file_that_people_read() {
+        let text = format!("it is {}\n", WORDS[0].0[0]);
+        let kinds = ["a.ipynb", "a.pyi", "a.h", "a.c", "a.yml", "a.txt", "a.css", "a.sql", "a.tpl"];
+        for path in kinds {
+            assert_eq!(plain_words(&Tree::from([(path, text.as_str())])).len(), 1, "{path}");
+        }
+        assert_eq!(plain_words(&Tree::from([("a.json", text.as_str())])), []);
     }
 
     #[test]

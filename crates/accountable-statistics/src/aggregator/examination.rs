@@ -83,7 +83,7 @@ impl Examination {
         report
     }
 
-    /// The uploads with a valid presentation. What looks valid to others is refuted.
+    /// The uploads with a valid presentation. An upload that looks valid to others is refuted.
     fn paid(
         &self,
         opened: Vec<OpenedUpload>,

@@ -239,7 +239,7 @@ impl Smoother {
 
     /// Why it rejects a valid statement about an aggregate that it has not adopted. It remembers
     /// nothing of a pruned key epoch, its own statements included, so anyone who kept one could
-    /// send it again for ever.
+    /// send it again forever.
     fn not_here(&self, epoch: KeyEpoch, own: bool) -> StatementError {
         match own {
             _ if epoch < self.first_epoch => StatementError::Over,

@@ -73,7 +73,7 @@ impl Settlement {
         &self.key
     }
 
-    /// Members whose dealings do not count. They hold shares all the same.
+    /// Members whose dealings do not count. They still hold shares.
     #[must_use]
     pub fn left_out(&self) -> &[Member] {
         &self.left_out

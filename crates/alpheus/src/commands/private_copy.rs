@@ -1,6 +1,6 @@
 //! `alpheus private-copy`: keys that a container gets, for its user alone.
 //!
-//! What an orchestrator mounts belongs to somebody else, or a group can read it, and such keys are
+//! Files that an orchestrator mounts belong to somebody else, or a group can read them, and such keys are
 //! refused. An image need not have a shell that could copy them.
 
 use alpheus_node::failure::{Blame, Failure};

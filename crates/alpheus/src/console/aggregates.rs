@@ -1,5 +1,5 @@
 //! The page's requests about a statistics deployment: its aggregates and counts, and why some
-//! have no result. They are public, so no identity is needed. What smoothers have not signed is not
+//! have no result. They are public, so no identity is needed. Rows that smoothers have not signed are not
 //! shown.
 
 use alpheus_node::network::answer::ApiError;

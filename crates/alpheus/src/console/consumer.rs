@@ -176,7 +176,7 @@ async fn results(
 mod tests {
     use super::*;
 
-    /// Who asks what a query would reveal has not begun it, however it is written.
+    /// Asking what a query would reveal does not begin it, however it is written.
     #[test]
     fn what_is_explained_does_not_run() {
         let select = "SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM T";

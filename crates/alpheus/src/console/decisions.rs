@@ -27,7 +27,7 @@ use std::time::Duration;
 
 type Done = Result<Json<EmptyAnswer>, ApiError>;
 
-/// What the page showed when the owner decided. What has changed since is not signed.
+/// What the page showed when the owner decided. A choice that has changed since is not signed.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct View {
@@ -319,7 +319,7 @@ streamPolicyOptions:
   - { name: nothing, option: private }
 ";
 
-    /// What is signed again is what the page showed, not what a controller has shown since.
+    /// The page's choice is signed again, not one that a controller has shown since.
     #[test]
     fn a_resumption_signs_what_was_shown() {
         let schema = Schema::from_yaml(SCHEMA).unwrap();

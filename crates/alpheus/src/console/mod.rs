@@ -125,7 +125,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The page's requests. Who the identity is decides which there are.
+    /// The page's requests. They depend on the identity.
     fn routes(&self) -> Result<Router, Failure> {
         #[cfg(feature = "stats")]
         if let Some(card) = &self.statistics {

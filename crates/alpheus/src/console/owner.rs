@@ -1,4 +1,4 @@
-//! The page's requests for an owner: what they see. What they decide is in `decisions`.
+//! The page's requests for an owner: what they see. Their decisions are in `decisions`.
 
 use super::choices::{AttributeChoice, OwnChoices, attributes, is_private, unit};
 use super::decisions::{self, View, certified_name};

@@ -33,7 +33,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page. What it shows follows from who the console's identity is.
+/// The page. Its content follows from the console's identity.
 pub(super) fn router() -> Router {
     let serve = |router: Router,
                  (path, kind, text): &(&'static str, &'static str, &'static str)| {

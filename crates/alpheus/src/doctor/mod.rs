@@ -3,7 +3,7 @@
 //! - [`local`]: facts from the caller's own files,
 //! - [`remote`]: facts from processes that the caller can ask.
 //!
-//! What the facts mean is decided in `alpheus-doctor`, from them alone.
+//! `alpheus-doctor` interprets the facts, from them alone.
 
 mod local;
 mod remote;

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const STEP: Duration = Duration::from_millis(20);
 /// How often it is looked whether all processes run.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the clock waits at the end of a window for devices and results: then it goes on, and
+/// How long the clock waits at the end of a window for devices and results: then it continues, and
 /// the service closes the window without them.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long results are waited for after the end of the recording.

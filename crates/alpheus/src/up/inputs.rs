@@ -307,7 +307,7 @@ fn usual(least: usize) -> usize {
     USUAL_OWNERS.max(least.saturating_add(SPARE_OWNERS))
 }
 
-/// What is said of owners who do not take part.
+/// The message about owners who do not take part.
 fn left_out(recorded: usize, many: usize) -> Option<String> {
     let left = recorded.checked_sub(many).filter(|left| *left > 0)?;
     let owners = if left == 1 { "owner" } else { "owners" };

@@ -244,7 +244,7 @@ impl Stage {
         self.devices.start_finite(&own, &args)
     }
 
-    /// Asks the query, once the service knows the streams. What it does not hide is said.
+    /// Asks the query, once the service knows the streams. It says what it does not hide.
     pub(super) fn ask(&self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
         let (client, opener) = self.consumer()?;
         let (text, place) = &inputs.query;

@@ -39,7 +39,7 @@ fn the_files_of_the_examples_are_valid() {
     }
 }
 
-/// Who changes the line for all attributes to noise may forget that one has a line of its own.
+/// A user who changes the line for all attributes to noise may forget that one has a line of its own.
 #[test]
 fn attributes_that_are_exact_beside_noise_are_noted() {
     let folder = tempfile::tempdir().unwrap();

@@ -231,7 +231,7 @@ fn what_was_spent_goes_along() {
     assert_eq!(there.trim(), spent.trim());
 }
 
-/// What a lost host has charged nobody knows, so all counts as spent.
+/// Nobody knows what a lost host has charged, so everything counts as spent.
 #[test]
 fn a_stream_of_a_lost_host_goes_on_at_another_with_the_devices_key() {
     let mut street = Street::asked();

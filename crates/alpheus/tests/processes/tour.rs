@@ -116,7 +116,7 @@ fn line(results: &mut Terminal, after: usize, what: &str, is_it: impl Fn(&str) -
     });
 }
 
-/// Runs to its end. What has to wait for another terminal is tried again.
+/// Runs to its end. A command that has to wait for another terminal is tried again.
 fn done(folder: &Path, text: &str) {
     let until = std::time::Instant::now() + common::PATIENCE;
     loop {

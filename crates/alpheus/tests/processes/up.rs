@@ -264,7 +264,7 @@ fn nobody_waits_for_the_device_of_an_owner_who_revokes() {
     assert!(!said.contains("has waited too long"), "{said}");
 }
 
-/// What reads the output ends, as `| head` does: then all ends.
+/// The reader of the output ends, as `| head` does: then all ends.
 #[test]
 fn it_ends_when_nobody_reads_its_output_any_more() {
     let folder = noisy(2000);

@@ -14,7 +14,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Signed, SignedMessageError, Verified};
 use std::sync::OnceLock;
 
-/// Why a statement is rejected. What its signer is to blame for is a [`Fault`] instead.
+/// Why a statement is rejected. If its signer is to blame, it is a [`Fault`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatementError {
     /// That server did not sign it.

@@ -134,8 +134,8 @@ impl Transcript {
     }
 
     /// Why the epoch is burnt, if some server reports it. A warning that some server may have read
-    /// the table takes precedence: such a server can report any reason. Who only repeats what
-    /// another has reported comes last.
+    /// the table takes precedence: such a server can report any reason. A server that only repeats
+    /// another's report comes last.
     #[must_use]
     pub fn burn_reason(&self) -> Option<BurnReason> {
         let reasons = || self.board.parties().iter().filter_map(|by| self.abort_reason(*by));

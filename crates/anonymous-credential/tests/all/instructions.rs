@@ -139,7 +139,7 @@ fn presentations_together_take_the_same_instructions_for_every_holder_and_index(
 }
 
 /// Compares the instructions of a function in several runs of a test, of which each takes at least
-/// `least`. What else the process does now and then can only add to a count, so runs that differ
+/// `least`. Other work of the process can only add to a count, so runs that differ
 /// are repeated, and each keeps its lowest count.
 fn assert_same(function: &str, test: &str, shown: &[String], least: u64) {
     let mut lowest = vec![u64::MAX; shown.len()];

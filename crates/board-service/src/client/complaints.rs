@@ -165,7 +165,7 @@ mod tests {
         Client::new(&VerifiedCard { board, at, authority: None, door: None }).unwrap()
     }
 
-    /// What a writer hands on is a proof only if it arrives: a statement about all writes of a large
+    /// A writer's statements prove something only if they arrive: a statement about all writes of a large
     /// board is longer than any write.
     #[test]
     fn the_longest_statements_can_be_handed_on() {

@@ -1,9 +1,9 @@
-//! The ledger of a server, in which the secrets of an epoch can be erased. What is deleted from a store
+//! The ledger of a server, in which the secrets of an epoch can be erased. Data that is deleted from a store
 //! stays in its files, and in copies of them. So a secret is stored locked under a slot of its own,
 //! in a file beside the fence, and the slot is overwritten in place when the record is removed.
 //!
-//! The slot is durable before its record, and the removal before the slot is overwritten. What a
-//! crash leaves between the two is overwritten at the next start.
+//! The slot is durable before its record, and the removal before the slot is overwritten. Slots that a
+//! crash leaves between the two are overwritten at the next start.
 
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
 use alpheus_crypto::vault::VaultKey;
@@ -179,7 +179,7 @@ mod tests {
         Change::put(key.to_vec(), value.to_vec())
     }
 
-    /// What was copied from the store while the secret was needed is worth nothing afterwards.
+    /// A copy of the store from the time when the secret was needed is worthless afterwards.
     #[test]
     fn a_removed_secret_opens_from_no_copy() {
         let server = Server::new();

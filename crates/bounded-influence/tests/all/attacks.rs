@@ -262,7 +262,7 @@ fn a_row_needs_one_share_of_each_member() {
     assert_eq!(world.checker.row(&[0, 1, 2], &opened, Some(&pad)), Err(RowError::Pad));
 }
 
-/// What is wrong with a request names no member: all of these messages are honest.
+/// Errors in a request name no member: all of these messages are honest.
 #[test]
 fn requests_that_are_none_of_the_plan_name_nobody() {
     let world = World::new(&one_cell(), 2, 26);

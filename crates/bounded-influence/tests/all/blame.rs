@@ -83,7 +83,7 @@ fn a_struck_edge_covers_a_liar_once() {
     }
 }
 
-/// What earlier windows have shown counts after a restart of who judges.
+/// Evidence of earlier windows still counts after a restart of the judge.
 #[test]
 fn struck_edges_that_are_recalled_count() {
     let mut world = World::new(&one_cell(), 4, 48);
@@ -176,7 +176,7 @@ fn the_consumer_of_a_sealed_row_checks_pads() {
     assert_eq!(holds, [true, true, false, true]);
 }
 
-/// Who is asked again, after some did not answer or edges were struck, says the same or nothing: a
+/// A member that is asked again, after some did not answer or edges were struck, says the same or nothing: a
 /// statement belongs to the opening that was signed. So nobody honest signs two.
 #[test]
 fn a_round_that_is_asked_again_gets_the_same_bytes() {

@@ -81,7 +81,7 @@ fn every_byte_of_a_sealed_secret_counts() {
     }
 }
 
-/// What is sealed without ML-KEM, or for a key without it, is not taken for a hybrid one.
+/// A seal without ML-KEM, or for a key without it, does not pass for a hybrid one.
 #[test]
 fn other_lengths_are_refused_where_they_are_decoded() {
     for length in [0, 32, 80, 1135] {

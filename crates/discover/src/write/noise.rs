@@ -9,7 +9,7 @@ use crate::{Attribute, Understanding};
 /// the full price.
 pub(super) const EPSILON: u32 = 5;
 pub(super) const TOTAL_EPSILON: u32 = 100;
-/// The error that a query asks for, unless it is said.
+/// The error that a query asks for, unless it is given.
 const USUAL_ERROR: &str = "10 %";
 
 /// The shortest window from this one on of which all that the readings fall into can be paid.

@@ -55,7 +55,7 @@ fn columns(draft: &Draft<'_>) -> String {
     text
 }
 
-/// How the file is written. What is as usual is left out.
+/// How the file is written. Defaults are left out.
 fn form(form: &Form) -> String {
     let mut text = String::from("# How the file is written.\nfile:\n");
     let mut line = |key: &str, value: &str, says: &str| {

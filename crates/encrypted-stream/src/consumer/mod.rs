@@ -117,7 +117,7 @@ impl Consumer {
         self.sealing.public()
     }
 
-    /// Opens the keys of a granted stream's days that its controller handed out, for events of
+    /// Opens the keys of a granted stream's days that its controller released, for events of
     /// `words` words according to the schema's layout.
     ///
     /// # Errors

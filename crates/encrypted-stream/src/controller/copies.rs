@@ -125,7 +125,7 @@ mod tests {
         assert!(copies.waits() && copies.0.len() == KEPT);
     }
 
-    /// A service that has proofs of more sessions than are remembered shows them in turn, for ever.
+    /// A service that has proofs of more sessions than are remembered shows them in turn, forever.
     #[test]
     fn proofs_from_before_a_confirmation_never_make_the_owner_confirm_again() {
         let (mut copies, sessions) = (Copies::default(), KEPT as u64 + 1);

@@ -39,7 +39,7 @@ pub(super) struct Generations {
     /// How many there have been since the start.
     count: u64,
     /// How long it has been since the start, in microseconds: what the clock went forward between two looks
-    /// at it. What it is set back is not taken off. But where it is set back between two looks by what has
+    /// at it. Time by which it is set back is not subtracted. But where it is set back between two looks by what has
     /// passed since the first, no time is seen to pass: so keys live longer by what it is set back then.
     age: u64,
     /// The clock at that age.
@@ -109,8 +109,8 @@ impl HeldGeneration {
 }
 
 impl Generations {
-    /// Drops what they have of a plan that has ended. What its keys came from stays until its day is over,
-    /// and so does which streams they covered.
+    /// Drops what they have of a plan that has ended. The secret that its keys came from stays until its day is
+    /// over, and so does the record of the streams that they covered.
     pub(super) fn end(&mut self, plan: &PlanId) {
         self.held.iter_mut().for_each(|held| drop(held.plans.remove(plan)));
     }
@@ -151,7 +151,7 @@ impl Generations {
         held.plans.get_mut(family)
     }
 
-    /// What commits with this generation's keys, if it is made already.
+    /// The committer that uses this generation's keys, if it exists already.
     pub(super) fn known_committer(
         &mut self,
         number: Option<u64>,
@@ -160,7 +160,7 @@ impl Generations {
         self.of(number, family)?.committer.clone()
     }
 
-    /// What commits with this generation's keys under terms.
+    /// The committer that uses this generation's keys under terms.
     pub(super) fn committer(
         &mut self,
         number: Option<u64>,

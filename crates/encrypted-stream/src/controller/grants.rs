@@ -1,4 +1,4 @@
-//! Raw access: owners' grants, and the day keys handed out under them.
+//! Raw access: owners' grants, and the day keys released under them.
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridPublic;
@@ -77,7 +77,7 @@ impl GrantState {
         granted.into_iter().chain(handed).any(|days| days.overlap(window))
     }
 
-    /// Remembers that keys of these days were handed out. Spans that overlap or touch become one. If
+    /// Remembers that keys of these days were released. Spans that overlap or touch become one. If
     /// there are too many, the first two do, with the days between them: no day is forgotten.
     fn note(&mut self, days: Days, now: Timestamp) {
         let touch = |one: &Days, other: &Days| {
@@ -216,7 +216,7 @@ impl Controller {
         self.grants.get(&(*stream, *reader)).map(|granted| (&granted.signed, &granted.owner))
     }
 
-    /// A stream that keys may be handed out of.
+    /// A stream whose keys may be released.
     fn guarded_stream(&self, stream: &StreamId) -> Result<&StreamState, GrantError> {
         let state = self.streams.get(stream).ok_or(GrantError::NotHeld)?;
         if state.revoked.is_some() {

@@ -154,7 +154,7 @@ impl Controller {
     /// An erasure also wipes the keys of verified windows that are under way in plans with tokens over the
     /// stream. Those windows are lost here. If a key
     /// is to be erased, destroy the stored master secret once the step is
-    /// committed. Only then hand out the controller's statement.
+    /// committed. Only then send the controller's statement.
     ///
     /// # Errors
     /// [`AnnotationError`] names the rule.

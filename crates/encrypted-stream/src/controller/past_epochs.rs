@@ -16,7 +16,7 @@ use super::plan_state::{PlanState, SETTLE};
 use crate::ledger::{Change, Record, StampedRecord};
 
 /// The most spans that are kept of an attribute. A stream that is in every other window has one for
-/// each, for ever, and all of them are written again with each.
+/// each, forever, and all of them are written again with each.
 const MAX_SPANS: usize = 256;
 
 /// Spans that a stream has released, each of one attribute.

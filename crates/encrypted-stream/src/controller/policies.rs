@@ -14,13 +14,13 @@ use crate::error::ExclusionError;
 /// Maximum number of policies of a plan whose verdicts are kept.
 const POLICIES_KEPT: usize = 64;
 /// Verdicts that are kept for each of a plan's streams, on average: usually one choice is in force, and
-/// owners make others for ever.
+/// owners keep making new ones.
 const VERDICTS_PER_STREAM: usize = 4;
 /// The same for a plan of few streams.
 const VERDICTS_KEPT: usize = 1024;
 
 /// Whether a stream, by position, allows a plan under a version of its annotation, and what a window
-/// is charged then. What is forgotten is found again.
+/// is charged then. A forgotten answer is computed again.
 #[derive(Default)]
 pub(super) struct Verdicts(HashMap<(u32, u32), Option<Charges>>);
 

@@ -170,7 +170,7 @@ impl Controller {
         is_known && fence.restored == self.restored_at && fence.sequence <= self.sequence
     }
 
-    /// Writes down that this start goes on from here, and where the fence was.
+    /// Records that this start continues from here, and the fence's position.
     fn begin(&mut self, start: Start) -> Change {
         self.start = start.number;
         let fence = start.fence.map(|fence| (fence.sequence, fence.start));

@@ -1,6 +1,6 @@
 //! Certificates that the authority has revoked: of owners, consumers and other controllers.
 //!
-//! The list is no part of a ledger. Who hosts a controller gives it the list at each start,
+//! The list is no part of a ledger. The host of a controller gives it the list at each start,
 //! before any message, and whenever it grows.
 
 use std::collections::BTreeSet;

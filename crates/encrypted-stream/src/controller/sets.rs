@@ -5,7 +5,7 @@
 //! sets the sums of one UTC day are over, for each attribute, whatever plans ask. The day is that of
 //! the data, and a window opens once. So neither a clock nor a restart gives a day another bound.
 //!
-//! What is compared is the set as this controller knows it: who is in S, how many owners of
+//! Sets are compared as this controller knows them: who is in S, how many owners of
 //! each have data, and which streams of its own are in its token.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,7 +198,7 @@ fn set_id(joined: &PlanState, fixed: &FixedMembership, set: &RosterSet, accepted
 mod tests {
     use super::*;
 
-    /// What is kept of a day is bounded, and full for any bound that an owner may choose.
+    /// The record of a day is bounded, and complete for any bound that an owner may choose.
     #[test]
     fn a_day_keeps_as_many_sets_as_a_bound_may_allow() {
         let (of, mut sets) = ((SchemaId([1; 32]), 0), Sets::default());

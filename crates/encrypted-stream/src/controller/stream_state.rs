@@ -387,8 +387,8 @@ impl StreamState {
     }
 
     /// The options that the owner chose for these attributes, in every annotation that a
-    /// release of the window must comply with. What a later annotation allows does not
-    /// count for an earlier window.
+    /// release of the window must comply with. A later annotation does not count for an earlier
+    /// window.
     fn options(&self, attributes: &[u16], window: Window, now: Timestamp) -> Vec<&ResolvedOption> {
         let in_force = self.in_force(window, now).unwrap_or_default().into_iter();
         let chosen = in_force.flat_map(|annotation| {

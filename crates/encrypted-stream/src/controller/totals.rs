@@ -297,8 +297,8 @@ impl Controller {
     }
 
     /// Settles a plan that has ended: the cost of its running totals is charged to the time
-    /// that they may cover, and no longer to the whole planned time. What was promised and
-    /// never spent is free again.
+    /// that they may cover, and no longer to the whole planned time. Promises that were never spent
+    /// are free again.
     ///
     /// No total includes anything after the last token, so budgets of that later time are
     /// as before. This happens in the commit that ends the plan, so an older copy of the

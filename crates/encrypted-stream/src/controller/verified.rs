@@ -47,7 +47,7 @@ impl Controller {
         (windows.start < windows.end).then(line)
     }
 
-    /// What stays of a closed window: digests of what was said of it. Repeated, it changes
+    /// What remains of a closed window: digests of the answers. Repeated, it changes
     /// nothing more.
     pub(super) fn keep_digests(&mut self, now: Timestamp, digests: Option<Record>) -> Vec<Change> {
         let Some(Record::Closed { plan, window, .. }) = &digests else { return Vec::new() };

@@ -4,7 +4,7 @@
 //! A coordinator adds up the answers that it receives, and gets ciphertext sums from the
 //! party that holds them. At scale neither needs to pass through one process. Each answer
 //! is then forwarded to the adder once its sender is verified, with S once S is fixed, and
-//! two sums come back. What is signed, recorded and requested stays the same.
+//! two sums come back. Signatures, records and requests stay the same.
 
 use alpheus_time::{Timestamp, Window};
 

@@ -24,7 +24,7 @@ pub enum UnstatedEdgesError {
     /// It did not answer.
     #[error("it did not state its edges in time")]
     NoAnswer,
-    /// It answered that it cannot, as after a restart.
+    /// It answered that it cannot state its edges, for example after a restart.
     #[error("it could not state its edges: {0}")]
     Refused(WindowRefusalError),
 }

@@ -235,7 +235,7 @@ impl Coordinator {
         }
     }
 
-    /// Who stands in the list of an epoch and was not present in its window.
+    /// Members of an epoch's list that were not present in its window.
     fn listed_and_absent(&self, round: &Round) -> BTreeSet<u32> {
         if self.plan().epoch.is_none() {
             return BTreeSet::new();

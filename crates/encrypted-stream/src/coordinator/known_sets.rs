@@ -133,7 +133,7 @@ impl SetHistory {
         Some(self.days.entry(day).or_default())
     }
 
-    /// A controller says that it has had as many sets on a day. What it said of a later day stays.
+    /// A controller says that it has had as many sets on a day. Its statement about a later day stays.
     pub(super) fn state(&mut self, member: ControllerId, limit: u32, day: u64) {
         if self.limits.get(&member).is_none_or(|(_, said)| *said <= day) {
             self.limits.insert(member, (limit, day));

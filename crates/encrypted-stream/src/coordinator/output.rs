@@ -26,13 +26,13 @@ pub struct Timing {
     pub presence: Span,
     /// For tokens. A controller that has not answered by then is not in S.
     pub tokens: Span,
-    /// For openings, all of which are needed; then the window fails. Hours do no harm.
+    /// For openings, all of which are needed; then the window fails. A wait of hours does no harm.
     pub openings: Span,
     /// In a bounded plan: for a check of its members' proofs, while others are checked before; then
     /// the window fails.
     pub proofs: Span,
     /// With an adder: for its sums, once it has everything that it needs; then the window
-    /// fails. Hours do no harm.
+    /// fails. A wait of hours does no harm.
     pub sums: Span,
     /// A controller that has not answered is asked again after this long.
     pub retry: Span,

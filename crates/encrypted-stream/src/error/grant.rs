@@ -2,7 +2,7 @@
 
 use alpheus_time::Timestamp;
 
-/// Why a controller refuses a grant, or hands out no key.
+/// Why a controller refuses a grant, or releases no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
     /// Not signed by the given key.

@@ -11,7 +11,7 @@ pub struct Fence {
     /// The ledger's sequence number.
     pub sequence: u64,
     /// The number of the start since which the ledger was written, 0 before the first. Two histories
-    /// that go on from one copy can be equally long; their starts differ.
+    /// that continue from one copy can be equally long; their starts differ.
     pub start: u64,
     /// The controller's clock.
     pub clock: Timestamp,

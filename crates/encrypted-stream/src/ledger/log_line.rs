@@ -111,7 +111,7 @@ pub enum LogEvent {
         /// Which days; `None` stops the access.
         days: Option<Days>,
     },
-    /// Keys of these days were handed out to a consumer, who can read every event of them.
+    /// Keys of these days were released to a consumer, who can read every event of them.
     KeysHanded {
         /// The consumer's name.
         reader: String,

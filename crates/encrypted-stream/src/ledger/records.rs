@@ -193,7 +193,7 @@ pub enum Record {
         /// Index of the window among those of the totals, from 0.
         last: u32,
     },
-    /// What an owner allows a consumer to read of a stream, and which keys were handed out.
+    /// What an owner allows a consumer to read of a stream, and which keys were released.
     Grant {
         /// When the controller accepted it.
         at: Timestamp,
@@ -203,7 +203,7 @@ pub enum Record {
         signed: Signed<Grant>,
         /// The reader's certificate.
         certificate: Signed<Certificate>,
-        /// Days whose keys have been handed out, and when first.
+        /// Days whose keys have been released, and when first.
         handed: Vec<(Days, Timestamp)>,
         /// Withdrawn since, by a statement that was signed earlier than the grant.
         stopped: bool,
@@ -221,7 +221,7 @@ pub enum Record {
         /// When the owner confirmed that the copy is gone.
         confirmed: Option<Timestamp>,
     },
-    /// A window of a verified plan is closed: what this controller said of it is kept only as
+    /// A window of a verified plan is closed: this controller's answers are kept only as
     /// digests. It takes the place of the token's record.
     Closed {
         /// The plan.
@@ -293,8 +293,8 @@ pub enum Record {
 pub struct StampedRecord {
     /// Counts the writes of this ledger.
     pub sequence: u64,
-    /// The last sequence number that the fence had when this was written. What has a later one may
-    /// never have left.
+    /// The last sequence number that the fence had when this was written. An answer with a later number
+    /// may never have left.
     pub fenced: u64,
     /// The controller's clock. In a replay that is the watermark.
     pub clock: Timestamp,

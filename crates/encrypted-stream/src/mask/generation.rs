@@ -60,7 +60,7 @@ impl KeySource {
         Self(start)
     }
 
-    /// The next generation. What it came from is wiped.
+    /// The next generation. The value that it came from is wiped.
     pub fn advance(&mut self) -> Generation {
         let secret = derive(self.0.expose(), labels::GENERATION, &[]);
         self.0 = derive(self.0.expose(), labels::GENERATION_NEXT, &[]);
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(shown(Timestamp(hour + SHOWN.0)), Timestamp(hour + SHOWN.0));
     }
 
-    /// Ten thousand keys, clocks of their controllers, of the service and of members. What an honest
-    /// controller makes is passed on, and what is passed on is refused by nobody.
+    /// Ten thousand keys, clocks of their controllers, of the service and of members. Keys of an honest
+    /// controller are passed on, and nobody refuses a key that is passed on.
     #[test]
     fn what_the_coordinator_takes_members_take_and_honest_keys_it_takes() {
         let mut state = 1_u64;

@@ -232,7 +232,7 @@ impl Masker {
         &self.pairs
     }
 
-    /// As [`Masker::token`], with pads of other keys. Who masks with whom stays.
+    /// As [`Masker::token`], with pads of other keys. The mask graph stays the same.
     ///
     /// # Errors
     /// As [`Masker::token`].

@@ -157,7 +157,7 @@ impl TickProducer {
 ///
 /// It holds the sum of the open tick in the clear. A crash loses that tick. A session ends
 /// with its UTC day, and is never resumed: its number, its key and the open tick are only
-/// here. What a device may store is [`TickSession::reached`].
+/// here. A device may store [`TickSession::reached`].
 pub struct TickSession {
     producer: TickProducer,
     running: Running,

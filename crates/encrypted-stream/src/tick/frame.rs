@@ -94,7 +94,7 @@ pub enum TickFrameError {
         /// The fewest that its kind has.
         least: usize,
     },
-    /// It goes on after its end.
+    /// It continues after its end.
     #[error("the frame has {length} bytes; this kind has {most}")]
     TooLong {
         /// Bytes of the frame.

@@ -2,7 +2,7 @@
 //! only after it has closed.
 //!
 //! The sums of a closed window are kept for each stream until its epoch's list is fixed. Then
-//! those of the listed streams go on under the epoch's own plan, and the others are dropped.
+//! those of the listed streams continue under the epoch's own plan, and the others are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +120,7 @@ impl Transformer {
         Some(self.stream(*index).ok()?.id)
     }
 
-    /// The window of an epoch's plan has its list. The sums of its streams go on under that
+    /// The window of an epoch's plan has its list. The sums of its streams continue under that
     /// plan, as those of a closed window, and the others are dropped. Repeated, it returns the
     /// same. None if the window is not closed, or was given up.
     pub fn list(&mut self, terms: &PlanId, plan: &Plan) -> Option<ListedWindow> {

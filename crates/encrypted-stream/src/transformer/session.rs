@@ -234,7 +234,7 @@ impl Session {
         self.settled = self.settled.max(horizon);
     }
 
-    /// Ends the session where another one opens. What it holds after that never becomes
+    /// Ends the session where another one opens. Ticks that it holds after that never become
     /// complete.
     pub(super) fn replace(&mut self, at: Timestamp) {
         if self.end == End::Running {

@@ -1,7 +1,7 @@
 //! The sessions of a stream with one frame a tick.
 //!
-//! A frame's words go into the windows of running plans at once. What stays is the opening of
-//! each session, which times have come, and the claims that segments need.
+//! A frame's words go into the windows of running plans at once. The transformer keeps the opening of each
+//! session, the times that have come, and the claims that segments need.
 
 use super::IngestError;
 use super::proofs::{Entry, RunningSum};

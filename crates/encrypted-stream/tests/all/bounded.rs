@@ -112,7 +112,7 @@ fn plan(schema: &Schema, layout: &Layout, events: u64) -> Plan {
     }
 }
 
-/// What a planner lets through, proofs can be made of, and they are as long as it says.
+/// Every query that a planner accepts can be proven, and its proofs are as long as the planner says.
 #[test]
 fn terms_are_those_that_the_planner_has_promised() {
     let mut sizes = Vec::new();

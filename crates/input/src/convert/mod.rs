@@ -101,7 +101,7 @@ pub fn cells_of_line(text: &str, line: u64) -> Result<HashMap<String, String>, C
     json::members(text, line)
 }
 
-/// Reads a file as delimited text. What is text already is passed on as it comes.
+/// Reads a file as delimited text. Text is passed on as it comes.
 pub(crate) enum Converted<R> {
     /// Not looked at.
     New(R),

@@ -4,7 +4,7 @@
 //! - [`source`]: what goes into it, from folders and from a running process.
 //!
 //! # Privacy
-//! A backup holds the keys of an identity folder and all that a store holds. Who has it and the secret that opens
+//! A backup holds the keys of an identity folder and all that a store holds. Anyone who has it and the secret that opens
 //! it can act as the process. It never holds a slot file beside a store: what was erased stays erased.
 
 pub mod archive;

@@ -1,6 +1,6 @@
 //! What goes into a backup: files of folders, and everything in a store, as it is at one moment.
 //!
-//! The store of a running process is open to that process alone. So each process hands out copies of its own,
+//! The store of a running process is open to that process alone. So each process provides copies of its own,
 //! through a socket in a folder that only its user may enter ([`serve_exports`]). If nobody runs, the store
 //! is opened instead.
 
@@ -42,7 +42,7 @@ const ENTRY: [u8; 2] = [0, 1];
 const END: u8 = 2;
 const FAILED: u8 = 3;
 
-/// A copy was not handed out whole.
+/// A copy was not delivered completely.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The process failed to read its store.

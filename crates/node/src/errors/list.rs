@@ -62,7 +62,7 @@ errors! {
         "Run it again. If it has `--state`, it continues where it stopped.";
     MustGuess "must-guess"
         "The command would have to guess something that matters."
-        "What was read can mean two things, and the answer changes results or what people agree to."
+        "The input can mean two things, and the answer changes results or what people agree to."
         "Read the questions that it printed. Answer each with the flag that it names, such as `--owner` or `--day-first`, or correct the file. With `--yes`, the best guess is written but not run: edit the key that a question is about, such as `time`, `zone` or `missing` in source.yaml, or `min` and `max` in schema.yaml, and run the command in README.md.";
     FileMissing "file-missing"
         "A file or folder does not exist."
@@ -86,7 +86,7 @@ errors! {
         "Decompress it, or save it again as UTF-8.";
     DiskFull "disk-full"
         "The disk is full."
-        "What must be durable before it leaves the process cannot be written."
+        "Data that must be durable before it leaves the process cannot be written."
         "Free some space, then run the command again: nothing that was confirmed is lost.";
     IoFailed "io-failed"
         "The system could not read or write something."
@@ -134,7 +134,7 @@ errors! {
         "Use the name that the message suggests. SHOW SCHEMAS and DESCRIBE list all names.";
     QueryNotOffered "query-not-offered"
         "A query asks for a statistic that the schema does not encode."
-        "What devices encrypt is fixed by the schema: a statistic that is not encoded cannot be computed later."
+        "The schema determines what devices encrypt: a statistic that is not encoded cannot be computed later."
         "Ask for one that the message lists, or add it to `aggregations` in a new version of the schema.";
     QueryBins "query-bins"
         "A query asks for bins that the schema cannot give."
@@ -166,7 +166,7 @@ errors! {
         "Stop one with DROP STREAM, or ask the operator for a larger `queries-per-consumer`.";
     StreamQuota "stream-quota"
         "A stream has sent as much as a stream may send in a day."
-        "What devices send lies on the service's disk for as long as it is kept. Without a bound one device could fill it."
+        "Frames of devices stay on the service's disk for as long as they are kept. Without a limit one device could fill it."
         "The device keeps what waits and sends it as room grows, so wait. If it is to send more, such as a long recording, ask the operator for a larger `stream-megabytes`; if it is not, find out who uses its identity.";
     QueryReader "query-reader"
         "Results would be sealed to a consumer other than the one asking."
@@ -210,7 +210,7 @@ errors! {
         "Read the results of the running query, or stop it with DROP STREAM.";
     PolicyForbids "policy-forbids"
         "A policy forbids the request."
-        "What was asked for would reveal more than its owners agreed to. The message names the rule."
+        "The result would reveal more than its owners agreed to. The message names the rule."
         "Use the nearest query that the message shows. Only the owners can allow more.";
     MasksUnsafe "masks-unsafe"
         "No masks are safe among these controllers."
@@ -233,11 +233,11 @@ errors! {
         "The two programs are of different versions, or the address leads to something else."
         "Check the address, and run the same version of Alpheus on both sides.";
     RequestRefused "request-refused"
-        "What was asked for is refused."
+        "The request is refused."
         "It breaks a rule of a server, of owners' policies or of the data; the message says which."
         "Change what the message names. If a line `help:` is below it, that says what can be had instead.";
     NotFound "not-found"
-        "What was asked for does not exist at the server."
+        "The requested thing does not exist at the server."
         "The name or number is wrong, or the thing was removed."
         "List what there is with SHOW, `owner streams` or the like, and use a name from there.";
     RoleForbidden "role-forbidden"
@@ -258,7 +258,7 @@ errors! {
         "Check the address. Do not go on if it is right: tell the operator.";
     ClockWrong "clock-wrong"
         "The machine's clock shows a time at which the process does not start."
-        "It lies before this program was made, or its certificate is not valid then. What a process notes under a wrong time stays: it would delete what is not old, or wait for years."
+        "It lies before this program was made, or its certificate is not valid then. Under a wrong time it would delete data that is not old, or wait for years."
         "Set the clock (`timedatectl set-ntp true`). If it is right, renew the certificate: `alpheus ca renew`. Then start again.";
     AddressInUse "address-in-use"
         "A server cannot listen at its address."

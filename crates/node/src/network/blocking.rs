@@ -30,7 +30,7 @@ pub struct BlockingClient {
 
 impl BlockingClient {
     /// A client of the server at `base` (`https://host:port`) that shows the certificate of
-    /// its identity. Nothing is said to a server that is not the expected peer.
+    /// its identity. Nothing is sent to a server that is not the expected peer.
     ///
     /// # Errors
     /// If the address or a file of the identity cannot be used.

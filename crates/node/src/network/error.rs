@@ -53,8 +53,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads the body of a refusal. Servers of others refuse in other forms. Who wrote it may be
-    /// anybody, and a terminal or a log may show it: it has no control characters and is not long.
+    /// Reads the body of a refusal. Servers of others refuse in other forms. Anybody may have written
+    /// it, and a terminal or a log may show it: it has no control characters and is not long.
     pub(super) fn read(status: StatusCode, body: &[u8]) -> Self {
         let read = serde_json::from_slice(body).unwrap_or_else(|_| Self {
             rule: "http".to_owned(),
@@ -165,7 +165,7 @@ impl From<RequestError> for ApiError {
     }
 }
 
-/// The causes of an error, outermost first. What hyper says above them helps nobody.
+/// The causes of an error, outermost first. Hyper's outer messages help nobody.
 pub(super) fn causes(error: &dyn Error) -> String {
     let mut next = Some(error.source().unwrap_or(error));
     let mut text = String::new();

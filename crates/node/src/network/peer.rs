@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Even a server that hands out tickets cannot tell by them who comes again.
+    /// Even a server that issues tickets cannot recognise a returning client by them.
     #[test]
     fn a_connection_is_never_resumed() {
         let (certificate, key) = certificate(&[]);

@@ -120,7 +120,7 @@ pub enum Condition {
     Running,
     /// Some were killed and are restarted.
     Revived,
-    /// One that has something to do has failed at it, and the others run on. It is said once.
+    /// One that has something to do has failed at it, and the others run on. It is reported once.
     GaveUp,
     /// One has ended by itself.
     Ended,

@@ -85,7 +85,7 @@ impl Stage {
 /// When a certificate's validity starts, and when it ends.
 pub(crate) type Validity = (Duration, Duration);
 
-/// What the log has said of each file: of a certificate with which end, and how near.
+/// What the log has reported for each file: the end of the certificate, and how near it was.
 pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
 
 /// Warns once 21 days and once 7 days before the end of the certificate that was read from a file, and
@@ -106,7 +106,7 @@ pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut Warned)
     }
 }
 
-/// The stage, if it is later than what was said of the same certificate.
+/// The stage, if it is later than the one reported for the same certificate.
 fn news(file: &Path, (end, stage): (Duration, Stage), warned: &mut Warned) -> Option<Stage> {
     let last = warned.insert(file.to_owned(), (end, stage));
     let same = last.filter(|(known, _)| *known == end).map(|(_, stage)| stage);

@@ -1,4 +1,4 @@
-//! Heartbeats: whether the parts of a process still move, whatever they last said of themselves.
+//! Heartbeats: whether the parts of a process still move, whatever they last reported.
 //!
 //! The disk's heart writes a few bytes into the state folder and flushes them, over and over. A flush that
 //! does not return, or a disk that has no room, shows in the report on health within seconds, also while

@@ -183,7 +183,7 @@ pub(super) fn ask() {
     ASKED.1.notify_all();
 }
 
-/// Starts the thread that looks at the files. Without it the process goes on with what it has.
+/// Starts the thread that looks at the files. Without it the process continues with the files that it has.
 fn start() {
     let thread = std::thread::Builder::new().name("certificates".into());
     if let Err(error) = thread.spawn(watch) {
@@ -209,8 +209,8 @@ fn watch() {
     }
 }
 
-/// Forgets the files of a folder, which is about to be removed. What was made of them stays in
-/// use.
+/// Forgets the files of a folder, which is about to be removed. Connections already configured from
+/// them stay in use.
 pub(super) fn forget(folder: &Path) {
     let _not_looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
     let is_in = |live: &Arc<dyn Reload>| {

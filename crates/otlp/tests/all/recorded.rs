@@ -1,5 +1,5 @@
 //! Requests that other projects keep as examples of what their exporters send, where the folder with
-//! recorded data has them. What they add up to was worked out by hand.
+//! recorded data has them. Their sums were worked out by hand.
 
 use crate::{NOW, drafted, open_for, totals};
 use alpheus_otlp::capture::requests;

@@ -96,8 +96,8 @@ impl PrivacyLoss {
     }
 
     /// Whether all of it together is (ε, δ)-differentially private, with δ in units of 10^−18.
-    /// This uses the sum of ε if all was pure, or everything as zCDP. What samplers omit is
-    /// taken from δ. A pure budget is granted 10^−18 for that.
+    /// This uses the sum of ε if all was pure, or everything as zCDP. The part that samplers omit
+    /// is taken from δ. A pure budget is granted 10^−18 for that.
     #[must_use]
     pub fn within(&self, epsilon: Epsilon, atto_delta: u64) -> bool {
         let slack = self.slack.atto();

@@ -1,7 +1,7 @@
 //! How far one unit of protection can move the rows of a release.
 //!
 //! Differential privacy here hides *values*: two inputs are neighbours if they differ in
-//! the values of one unit's events. Who takes part, when, and with how many events counts as
+//! the values of one unit's events. Participation, its times and the number of events count as
 //! public, so the event count has sensitivity 0. (In tick frames the service does not see the number;
 //! a row with a count reveals it.)
 

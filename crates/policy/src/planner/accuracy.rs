@@ -43,7 +43,7 @@ pub(super) fn answer(
     solver.solve(planned, noisy).map_err(|finding| vec![*finding])
 }
 
-/// What is said if nobody's policy asks for noise.
+/// The message if nobody's policy asks for noise.
 fn exact_in_words(create: &Create) -> Vec<String> {
     let of = |item: &crate::query::Item| {
         let (column, asked) = (&item.alias, asked_in_words(&create.settings.accuracy));

@@ -73,8 +73,8 @@ impl PlanningError {
         self.nearest.is_none() && !self.is_mistaken()
     }
 
-    /// What is wrong, in sentences with their places. What several attributes do not support is
-    /// one sentence.
+    /// What is wrong, in sentences with their places. A function that several attributes do not support
+    /// is one sentence.
     #[must_use]
     pub fn sentences(&self) -> Vec<(Location, String)> {
         let mut known: Vec<String> = Vec::new();

@@ -138,7 +138,7 @@ pub struct BudgetLife {
     /// The period in which they allow it, or `None` if that is all time.
     pub period: Option<Span>,
     /// The most that windows of one day cost one member, in millionths of ε, added up over
-    /// attributes. What running totals cost, once.
+    /// attributes. For running totals, their whole cost, once.
     #[serde(default)]
     pub day_micro_epsilon: u64,
     /// The same of a year.

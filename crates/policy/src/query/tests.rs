@@ -99,7 +99,7 @@ fn a_name_in_quotes_is_a_name_whatever_it_is() {
     }
 }
 
-/// What a row has in any case cannot be a column or a group as well.
+/// A name that every row has cannot be a column or a group as well.
 #[test]
 fn columns_that_every_row_has_are_no_aliases_and_no_groups() {
     for word in ["status", "integrity", "plan", "sealed", "members_refused", "noise"] {

@@ -187,7 +187,7 @@ mod tests {
         parse(&text).unwrap_err().to_string()
     }
 
-    /// What is proposed can be pasted.
+    /// Each proposal can be pasted.
     #[test]
     fn lengths_that_do_not_suit_are_refused_with_the_nearest() {
         for (window, says) in [

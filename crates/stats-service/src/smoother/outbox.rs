@@ -38,7 +38,7 @@ pub enum PeerMessage {
 }
 
 impl PeerMessage {
-    /// Of a message that is said once, however often its cause comes: what tells it from others.
+    /// For a message that is sent once, however often its cause occurs: what distinguishes it from others.
     fn said_once(&self) -> Option<Digest> {
         match self {
             Self::Receipt(receipt) => Some(receipt.entry.digest()),
@@ -88,7 +88,7 @@ pub struct Outbox {
 struct State {
     boot: u64,
     said: BTreeMap<usize, PeerMessage>,
-    /// Digests of those among them that are said once.
+    /// Digests of those among them that are sent once.
     once: BTreeSet<Digest>,
     next: usize,
     /// The next index at past times, for pruning.

@@ -123,7 +123,7 @@ pub(super) trait Plane: Sums + Send + Sync {
     /// The stream's device is no longer let in.
     fn dismiss_device(&mut self, stream: &StreamId) -> Result<(), ServiceError>;
 
-    /// These certificates of ingest keys are revoked. A job has keys of its own, and goes on with
+    /// These certificates of ingest keys are revoked. A job has keys of its own, and continues with
     /// them until it is restarted with others.
     fn revoke_ingest(&mut self, _revoked: &BTreeSet<Digest>) {}
 

@@ -328,7 +328,7 @@ impl Service {
         earlier.flat_map(|query| query.coordinator.owing_controllers(now)).collect()
     }
 
-    /// The coordinator of a list takes over the window. What it says is pending.
+    /// The coordinator of a list takes over the window. Its messages are pending.
     fn begin_epoch(
         &mut self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! Proofs of bounded windows, checked by threads of their own: the service goes on meanwhile.
+//! Proofs of bounded windows, checked by threads of their own: the service continues meanwhile.
 
 use super::Service;
 use super::proof_queue::{Check, ProofQueue};
@@ -29,8 +29,8 @@ impl Check for ProofCheck {
 }
 
 impl Service {
-    /// Has proofs checked by threads of their own, for a service that others wait for. What they find
-    /// is [due](Service::has_due) like windows. Call it before plans start.
+    /// Has proofs checked by threads of their own, for a service that others wait for. Their findings are
+    /// [due](Service::has_due) like windows. Call it before plans start.
     #[must_use]
     pub fn with_proofs_apart(self) -> Self {
         Self { proofs: Some(ProofQueue::start()), ..self }

@@ -1,4 +1,4 @@
-//! What a device makes of a clock that is set while its session runs: it says so, and goes on in
+//! What a device makes of a clock that is set while its session runs: it says so, and continues in
 //! another session. A time that a session has passed is never used again, and a new session's
 //! number is fresh.
 

@@ -236,8 +236,8 @@ impl LiveDevice {
         self.renew(session, frames)
     }
 
-    /// Drops the session and opens another at the next tick of the clock. What records hold of the
-    /// open tick is sent again.
+    /// Drops the session and opens another at the next tick of the clock. The open tick's part of the
+    /// records is sent again.
     fn renew(
         &mut self,
         session: StreamSession,

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Progress(Mutex<ClockWriter>);
 
 impl Progress {
-    /// Creates the file; a restarted device goes on in its own.
+    /// Creates the file; a restarted device continues in its own.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         ClockWriter::open(path).map(|writer| Self(Mutex::new(writer)))
     }

@@ -301,7 +301,7 @@ impl<C: UploadClient> Carrier<C> {
 }
 
 /// The owner has withdrawn the stream. No later choice brings it back, so nothing more of it is read
-/// or made. What waits is kept, in case that the service is mistaken.
+/// or made. Waiting frames are kept, in case the service is mistaken.
 fn withdrawn() -> Result<(), Failure> {
     let what =
         "the owner has withdrawn the stream for good, and the service takes nothing more of it";

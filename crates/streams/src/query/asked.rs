@@ -1,7 +1,7 @@
 //! Which queries a consumer has asked to be verified or sealed, as it noted itself.
 //!
 //! A row says whether it is verified or sealed, and the service makes the row. So the consumer does not
-//! take its word: what its own statements asked for stands in its identity folder (`verified.known`), one
+//! take its word: its own statements are in its identity folder (`verified.known`), one
 //! JSON object a line. The last line about a query holds. It has the whole statement, so that the plan
 //! of a row can be compared with it.
 
@@ -303,7 +303,7 @@ mod tests {
         assert!(other.has("Sums"));
     }
 
-    /// What the service refuses does not run. So what held before holds again.
+    /// A query that the service refuses does not run. So what held before holds again.
     #[test]
     fn a_statement_that_is_refused_leaves_no_note() {
         let folder = tempfile::tempdir().unwrap();

@@ -222,8 +222,8 @@ pub fn check(
     if same { Ok(signed.to_string()) } else { Err(ReceiptError::OtherRow.into()) }
 }
 
-/// Checks what a bounded row says of members that are not in it. Who signed shows how many they are; how many
-/// of them were refused is the service's word.
+/// Checks what a bounded row says of members that are not in it. The signers show how many they are; the service
+/// alone says how many of them were refused.
 fn check_left_out(row: &Map<String, Value>, signed: &SignedRow) -> Result<(), RefusedRowError> {
     let Some(left_out) = signed.left_out().map(u64::from) else { return Ok(()) };
     let number = |name: &str| row.get(name).and_then(Value::as_u64);
@@ -267,7 +267,7 @@ pub fn check_all(
 }
 
 /// The same with the proofs checked on a thread that may be busy: they take seconds where there are many
-/// owners, and other work goes on.
+/// owners, and other work continues.
 pub(super) async fn check_apart(
     row: &Map<String, Value>,
     query: &str,
@@ -465,7 +465,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A check that waits for other work of the same thread would wait for ever if it kept that thread.
+    /// A check that waits for other work of the same thread would wait forever if it kept that thread.
     #[tokio::test(flavor = "current_thread")]
     async fn other_work_goes_on_during_a_check() {
         let (end, ended) = channel();

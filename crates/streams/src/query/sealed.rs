@@ -106,7 +106,7 @@ pub struct Opener {
 /// What opens sealed rows of a plan, or why they cannot be read.
 type ReaderOfPlan = Arc<Result<Reader, String>>;
 
-/// What the service has said of queries.
+/// The service's statements about queries.
 #[derive(Default)]
 struct Declared {
     verified: HashSet<String>,
@@ -456,10 +456,10 @@ pub fn asks_verified(sql: &str) -> bool {
     asked::asks_verified(sql)
 }
 
-/// What is said of a row without a result.
+/// The message about a row without a result.
 const NOTHING_SIGNED: &str = "nothing was signed";
 
-/// What is said of a row that does not hold.
+/// The message about a row that is not valid.
 const REFUSED: &str = "refused";
 
 /// Whether a row that was read here is what controllers have signed.

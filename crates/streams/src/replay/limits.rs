@@ -1,4 +1,4 @@
-//! When a replay fails though it could go on: too many rows are refused, or no window opens.
+//! When a replay fails although it could continue: too many rows are refused, or no window opens.
 
 use super::Args;
 use super::inputs::Inputs;

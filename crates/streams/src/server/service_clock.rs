@@ -2,9 +2,9 @@
 //!
 //! When the machine's clock is off the steady time by more than the skew that devices are allowed,
 //! either may be right: somebody has set it wrong, or the machine slept. Devices know. The service
-//! goes on with the steady time, and lets frames wait in the log until devices have had the time to
+//! continues with the steady time, and lets frames wait in the log until devices have had the time to
 //! speak. Then it follows the machine's clock if more of them agree with that than with the steady
-//! time. While neither has more, frames go on waiting. Each device counts once, by the name in the
+//! time. While neither has more, frames keep waiting. Each device counts once, by the name in the
 //! certificate that it connects with, and only with what it said since the doubt began.
 
 use alpheus_time::{Span, Timestamp};
@@ -49,8 +49,8 @@ impl DeviceTimes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many devices said each of two times, lately and not before `since`. What they said may
-    /// be off by the skew, and moves on with the steady clock.
+    /// How many devices said each of two times, lately and not before `since`. Their times may be off by
+    /// the skew, and advance with the steady clock.
     fn agree(
         &self,
         at: [Timestamp; 2],

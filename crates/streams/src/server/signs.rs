@@ -1,6 +1,6 @@
 //! Signs of faults, counted lately: what `GET /v1/status` and `GET /v1/diagnosis` say of the time before now.
 //!
-//! Counters count since the start, so a fault that was healed would show for ever. The totals of each second in
+//! Counters count since the start, so a repaired fault would show forever. The totals of each second in
 //! which they changed are kept for an hour.
 
 use alpheus_doctor::facts::Sign;

@@ -42,7 +42,7 @@ pub(super) struct Clients {
     last_error: Arc<LastError>,
 }
 
-/// What the clients have said of brokers that do not answer.
+/// The clients' reports about brokers that do not answer.
 #[derive(Debug, Default)]
 struct LastError {
     /// The last error that explains it.

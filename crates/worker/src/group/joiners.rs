@@ -1,4 +1,4 @@
-//! Joiners of a process: how they are taken over, and the marks from which others go on.
+//! Joiners of a process: how they are taken over, and the marks from which others continue.
 
 use super::saying::append;
 use super::{Group, WorkerError};
@@ -28,7 +28,7 @@ pub(super) struct OwnJoiner {
     dirty: bool,
 }
 
-/// How far a joiner was taken over. It goes on in slices: the process must ask for changes of its group
+/// How far a joiner was taken over. It proceeds in slices: the process must ask for changes of its group
 /// meanwhile.
 pub(super) struct JoinerRecovery {
     pub(super) number: u32,

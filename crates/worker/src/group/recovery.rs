@@ -30,7 +30,7 @@ impl Arrival {
     }
 }
 
-/// How far a lane was taken over. It goes on in slices: the process must ask for changes of its group
+/// How far a lane was taken over. It proceeds in slices: the process must ask for changes of its group
 /// meanwhile.
 pub(super) struct Recovery {
     pub(super) number: u32,

@@ -27,8 +27,8 @@ impl Group {
         Ok(append(&mut self.batch, &to, now, (key.as_bytes(), &progress.to_bytes()))?)
     }
 
-    /// Puts what a step has to say into the batch, without the first messages, which were said. What is too
-    /// long for one transaction goes out in some, and the journal says how far each one came.
+    /// Puts what a step has to say into the batch, without the first messages, which were said. Output that is too
+    /// long for one transaction is sent in several, and the journal records the progress of each.
     pub(super) fn say(
         &mut self,
         number: u32,

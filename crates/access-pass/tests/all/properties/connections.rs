@@ -39,8 +39,8 @@ fn a_challenge_is_answered_once() {
     assert_eq!(town.service.gateway.connect(&held, at(3)), Err(GatewayError::Challenge));
 }
 
-/// A session that was renewed at another gateway is forgotten here, and asked about again. What it
-/// answered here is not forgotten as long as the challenge lives: the same message would begin with the
+/// A session that was renewed at another gateway is forgotten here, and asked about again. Its answer here
+/// is not forgotten as long as the challenge is valid: the same message would begin with the
 /// same key and unused counters.
 #[test]
 fn a_forgotten_session_does_not_answer_a_challenge_again() {
@@ -92,7 +92,7 @@ fn a_challenge_must_be_this_gateways_and_fresh() {
     assert_eq!(attempt(&mut town, &theirs, at(50)), Some(GatewayError::Challenge));
 }
 
-/// What a verifier said earlier arrives late, after what it said of the next epoch.
+/// A verifier's earlier answer arrives late, after its answer about the next epoch.
 #[test]
 fn the_epoch_that_a_session_has_reached_never_goes_back() {
     let mut town = Town::new(26);

@@ -171,7 +171,7 @@ fn an_accuser_of_t_dealers_gets_no_answer() {
     assert_eq!(settled.left_out(), [0_u16; 0]);
 }
 
-/// What was signed in another attempt, or on another day, is valid only there.
+/// A message that was signed in another attempt, or on another day, is valid only there.
 #[test]
 fn messages_of_another_ceremony_do_not_count() {
     let (one, two) = (Town::attempt(4, 2, 0), Town::attempt(4, 2, 1));

@@ -216,7 +216,7 @@ fn invalid_dealings_are_reported() {
     });
 }
 
-/// What is sealed for member 2 does not open. It complains, and the answer counts; or no answer
+/// A share sealed for member 2 does not open. It complains, and the answer counts; or no answer
 /// fits, and the dealer is left out.
 #[test]
 fn a_share_that_does_not_open_is_answered_or_its_dealer_left_out() {

@@ -287,7 +287,7 @@ fn what_has_ended_is_not_closed_again() {
 }
 
 /// A faulty smoother withholds its receipt until the aggregator has closed, and shows it to one
-/// other smoother. What is certified there since is missing in the closing, and within the
+/// other smoother. An entry certified there since is missing in the closing, and within the
 /// tolerance.
 #[test]
 fn a_late_receipt_does_not_stop_an_aggregate() {
@@ -391,7 +391,7 @@ fn a_malformed_release_is_rejected() {
     assert_eq!(by_nobody, malformed);
 }
 
-/// What was closed stays closed, whatever smoothers release before or after.
+/// A closed aggregate stays closed, whatever smoothers release before or after.
 #[test]
 fn an_aggregate_is_closed_over_one_ledger() {
     let mut world = filled(46);

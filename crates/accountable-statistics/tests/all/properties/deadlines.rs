@@ -119,7 +119,7 @@ fn a_count_polls_only_at_its_close() {
     assert!(Tally::open(&Signed::new(&definition, &signing(1)), &town.pinned).is_err());
 }
 
-/// A period has seven days. What was issued in one is forgotten two periods later.
+/// A period has seven days. Credentials issued in one are forgotten two periods later.
 #[test]
 fn a_registrar_polls_when_a_period_begins() {
     let mut town = Town::new(1, 1, 205).unwrap();

@@ -387,7 +387,7 @@ fn a_late_deposit_is_vouched_for_by_others_and_as_it_is() {
     assert_eq!(send(vec![receipt(1, &entry), receipt(2, &entry)]), None);
 }
 
-/// Each keeper has its share of the slots. When it has granted them, the next one is asked. What
+/// Each keeper has its share of the slots. When it has granted them, the next one is asked. A slot that
 /// was granted and not used has another keeper at the next turn.
 #[test]
 fn unused_slots_are_granted_again() {

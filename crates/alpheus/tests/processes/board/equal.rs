@@ -50,7 +50,7 @@ fn a_replay_over_equal_servers_gives_every_line_back() {
     assert_eq!(came, expected);
 }
 
-/// What does not fit together is rejected with a specific error: another number of servers than said, a
+/// Settings that do not fit together are rejected with a specific error: another number of servers than said, a
 /// role that the card does not have.
 #[test]
 fn what_does_not_fit_is_rejected_with_a_specific_error() {

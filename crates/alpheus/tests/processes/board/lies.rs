@@ -119,8 +119,8 @@ fn a_write_that_is_refused_for_good_is_not_sent_again() {
     assert!(matches!(refused.err(), Some(BoardError::Server(by, _)) if by == party(HONEST)));
 }
 
-/// All are bound and all shares but the liar's are out: it may have read the table. What the
-/// servers have said by then.
+/// All are bound and all shares but the liar's are out: it may have read the table. The servers'
+/// statements by then.
 fn bound(stub: &Stub, liar: usize) -> Vec<Vec<Signed<Statement>>> {
     let mut ring = Ring::of(&stub.configuration, 5);
     (0..4).for_each(|i| drop(ring.post(i, Content::Cover)));
@@ -211,7 +211,7 @@ fn opened(said: &Signed<Statement>, by: usize) -> Statement {
     said.open(&server(by).verifying_key()).unwrap().into_inner()
 }
 
-/// What is not meant as a warning is said as it is, once all have ended the epoch.
+/// An abort that is no warning is reported as it is, once all have ended the epoch.
 #[test]
 fn an_epoch_that_ends_before_anybody_is_bound_may_be_written_again() {
     let stub = Stub::new();

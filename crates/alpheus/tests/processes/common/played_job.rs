@@ -173,7 +173,7 @@ impl PlayedJob {
         Ok(found)
     }
 
-    /// Takes a frame. What is refused is nobody's window.
+    /// Takes a frame. Refused frames are in nobody's window.
     fn event(&mut self, partition: u32, stream: StreamId, frame: &[u8]) {
         let Some(ingest) = &mut self.ingest else {
             let _ = self.transformer.handle(partition, stream, frame, LATER);

@@ -45,8 +45,8 @@ impl Terminal {
         Some(Self { child, keys, said, reader })
     }
 
-    /// Types, once these words have appeared and `prompt` after them. What is typed before the
-    /// prompt is there would be lost.
+    /// Types, once these words have appeared and `prompt` after them. Input typed before the prompt is
+    /// there would be lost.
     pub(crate) fn types(&mut self, after: &str, prompt: &str, keys: &str) {
         let is_there = || {
             let said = self.said.lock().unwrap();

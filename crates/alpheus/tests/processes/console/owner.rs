@@ -165,7 +165,7 @@ async fn a_pause_says_who_can_still_read(browser: &Browser, certificate: &str) {
     }
 }
 
-/// A dialog closes once the page shows the new state. What is behind it cannot be used before.
+/// A dialog closes once the page shows the new state. Nothing behind it can be used before.
 async fn has_no_dialog(browser: &Browser) {
     until_found(browser, "return document.querySelector('dialog') ? null : true").await;
 }

@@ -1,5 +1,5 @@
 //! A service and hosts of controllers over disks of the test's choice, on a clock
-//! that the test holds. What they say to each other goes by hand.
+//! that the test holds. Their messages to each other are carried by hand.
 
 use crate::common::in_memory;
 use alpheus_crypto::secret::Secret;

@@ -5,7 +5,7 @@ use crate::common::in_some_attempt;
 use crate::pass::town::{Town, until};
 use std::fs;
 
-/// What was served before would count as not served yet: nothing is served until
+/// Earlier sessions would count as not served yet: nothing is served until
 /// the clock is where it was.
 #[test]
 fn a_clock_that_goes_back_serves_nobody() {

@@ -47,8 +47,8 @@ fn strangers_cost_little_and_hold_nothing() {
     assert_eq!(read_answer(tunnel).0, 401);
 }
 
-/// What a request without a pass receives, in the terms of Privacy Pass, and where the issuer says
-/// the same.
+/// A request without a pass receives a challenge in the terms of Privacy Pass, and the issuer's directory
+/// says the same.
 #[test]
 fn strangers_are_asked_for_a_token_of_privacy_pass() {
     if !has_program("curl") {

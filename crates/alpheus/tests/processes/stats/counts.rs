@@ -69,7 +69,7 @@ fn counted_without_smoothers() -> Option<()> {
     Some(())
 }
 
-/// Who has anything in an hour of a recording is there; killed or not, each counts once.
+/// Everyone with a value in an hour of a recording is counted, and, killed or not, only once.
 #[test]
 fn a_recording_is_counted() {
     const GATE: &str =

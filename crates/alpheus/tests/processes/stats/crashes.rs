@@ -106,7 +106,7 @@ fn killed(mut seed: u64) {
     eprintln!("killed: {killed:?}; closings seen: {}", said.closings.len());
 }
 
-/// Who kills a replay leaves none of its processes behind.
+/// Killing a replay leaves none of its processes behind.
 #[test]
 fn processes_go_with_a_replay_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();

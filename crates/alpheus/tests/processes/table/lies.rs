@@ -211,7 +211,7 @@ fn tables_are_their_owners() {
     world.done("verify");
 }
 
-/// What is wrong with input is said before anything is sent.
+/// Errors in the input are reported before anything is sent.
 #[test]
 fn bad_rows_and_queries_are_refused_with_a_remedy() {
     let world = World::new(crate::table::world::SCHEMA);

@@ -270,7 +270,7 @@ fn lies_about_the_saved_state_are_rejected() {
 }
 
 /// A genuine state of an earlier day: with the key alone nothing tells it from the newest, as
-/// is documented. Who noted the number finds it, and an honest server's blocks show it too.
+/// is documented. An owner who noted the number notices it, and an honest server's blocks show it too.
 #[test]
 fn an_older_state_is_found_by_its_number() {
     let mut world = World::new(SCHEMA);

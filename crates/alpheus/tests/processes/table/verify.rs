@@ -52,7 +52,7 @@ fn damage_of_a_blocks_header_and_of_the_saved_state_is_found() {
     world.done("verify");
 }
 
-/// The server's copy was damaged before the owner heard that it was stored. What waits here is right.
+/// The server's copy was damaged before the owner heard that it was stored. The waiting bytes here are right.
 #[test]
 fn what_waits_replaces_a_damaged_copy() {
     let world = table();

@@ -186,7 +186,7 @@ fn strangers_complain_in_vain_and_a_writer_once() {
     }
 }
 
-/// What the auditor keeps of an epoch, the complaints that it has judged among it, goes with the epoch.
+/// The auditor's records of an epoch, including the complaints that it has judged, are deleted with the epoch.
 #[test]
 fn an_old_epochs_complaints_are_forgotten() {
     let (mut town, written, submission, (side, opening)) = lied_to();

@@ -255,8 +255,8 @@ fn no_key_is_shown_once_the_set_is_settled() {
     assert!(victim.shown.is_none());
 }
 
-/// The complaint arrives when the auditor has settled. It refuses it, but looks at the key. What the
-/// other database then reveals opens accepted writes alone.
+/// The complaint arrives when the auditor has settled. It refuses it, but looks at the key. The other
+/// database's later reveal opens accepted writes alone.
 #[test]
 fn a_complaint_that_comes_too_late_does_not_meet_the_other_key() {
     let mut revealed = Vec::new();

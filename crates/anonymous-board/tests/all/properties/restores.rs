@@ -126,7 +126,7 @@ fn a_key_of_small_order_is_blamed_on_arrival() {
     assert_eq!(why, Some(BurnReason::Blamed(LIAR, Fault::Keys)));
 }
 
-/// What is sealed for a key of which one half is no key would rest on the other half alone.
+/// A seal for a key with an invalid half would rest on the other half alone.
 #[test]
 fn half_a_sealing_key_is_blamed_on_arrival() {
     let town = Town::new(9, 30, 74);

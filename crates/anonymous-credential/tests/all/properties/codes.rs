@@ -267,7 +267,7 @@ fn a_code_is_not_sent_as_a_login() {
     assert!(gate.store.keys().all(|key| !key.starts_with(b"code")), "{:?}", gate.store.keys());
 }
 
-/// What a gateway was sent is not shown at a gate.
+/// Messages that were sent to a gateway are not shown at a gate.
 #[test]
 fn a_session_that_was_carried_on_is_no_code() {
     let mut gate = Gate::new(58).unwrap();

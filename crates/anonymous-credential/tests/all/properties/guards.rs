@@ -129,7 +129,7 @@ fn a_void_scan_is_not_looked_up_again() {
     assert!(matches!(other, Ok(CodeLookUp::Unspent(_))));
 }
 
-/// What a peer asks to hold for a code is of an epoch that codes reach, and that this shard has not
+/// A tag that a peer asks to hold for a code is of an epoch that codes reach, and that this shard has not
 /// forgotten.
 #[test]
 fn a_tag_is_held_for_a_code_in_its_time_only() {

@@ -1,7 +1,7 @@
 //! Predicted errors are those that are measured: for every mechanism and output, over a thousand
 //! windows or more whose noise real controllers' samplers draw.
 //!
-//! Predicted and measured differ by less than 5 %. What is measured over n windows varies itself: by
+//! Predicted and measured differ by less than 5 %. A figure measured over n windows varies itself: by
 //! 1/√(2n) for normal noise, which is 2.2 % for a thousand, and by more for other noise and for
 //! quantiles. So there are as many windows as it takes until that is two fifths of the 5 %.
 

@@ -222,8 +222,8 @@ fn half(plan: &Plan, odd: usize) -> Plan {
     Plan { streams, nonce: [50 + u8::from(odd == 1); 16], ..plan.clone() }
 }
 
-/// One plan's old windows are added up. What another plan of the same owner was promised
-/// stays promised and is paid for, and its windows do not count as past.
+/// One plan's old windows are added up. Promises to another plan of the same owner stay promised
+/// and are paid for, and its windows do not count as past.
 #[test]
 fn forgetting_one_plan_keeps_the_promises_of_another() {
     let mut evil = Evil::unannounced(pairs(3, 3));

@@ -17,7 +17,7 @@ use crate::protocol::grants::{day, days, hand_in, reader, say};
 use crate::protocol::identities::{SUBJECT, certified, owner_key};
 use crate::protocol::world::{Setup, stream_id};
 
-/// What is sealed goes to the key that the certificate in the grant names, and to no other.
+/// Day keys are sealed to the key that the certificate in the grant names, and to no other.
 #[test]
 fn a_reader_cannot_ask_for_another_key() {
     let mut evil = Evil::unannounced(Setup::new(2));

@@ -69,8 +69,8 @@ fn a_plan_that_names_a_stream_loses_it_from_the_border() {
     assert_eq!(excluded(&mut evil, 3), [(0, ExclusionError::Moved)]);
 }
 
-/// Nothing with noise is answered from then on, so what is handed over is all that was ever charged. What
-/// is under way counts.
+/// Nothing with noise is answered from then on, so what is handed over is all that was ever charged. Windows in
+/// progress count.
 #[test]
 fn what_the_owner_was_charged_goes_along_with_windows_that_are_under_way() {
     let mut evil = Evil::new(four(4, 3));

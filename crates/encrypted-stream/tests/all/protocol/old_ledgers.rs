@@ -237,8 +237,8 @@ fn accepted(evil: &mut Evil, number: u64) -> Vec<u32> {
     evil.presence_at(0, streams, after(number)).1.accepted
 }
 
-/// What was sent before a restore is not sent again against an owner's will that the ledger
-/// may have lost. The ledger was written on after the fence had the token, so it is known to have left.
+/// Answers from before a restore are not sent again against an owner's will that the ledger may
+/// have lost. The ledger was written on after the fence had the token, so it is known to have left.
 #[test]
 fn repeated_answers_also_wait_for_the_owners() {
     let mut evil = three();

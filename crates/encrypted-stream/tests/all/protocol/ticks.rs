@@ -187,7 +187,7 @@ fn a_wrong_sum_excludes_the_stream() {
     assert_eq!(tampered(|s| s.check_sum ^= 1), ExclusionError::CheckWord);
 }
 
-/// What the device itself states is bounded too.
+/// The device's own statements are bounded too.
 #[test]
 fn more_events_than_the_capacity_exclude_the_stream() {
     let many = |s: &mut SummonedStream| {

@@ -264,7 +264,7 @@ fn a_budget_of_one_query_is_spent_by_it() {
     assert_eq!(outcome.excluded[&ExclusionError::BudgetSpent], 4);
 }
 
-/// What was promised and never spent is free again once the plan has ended.
+/// Promises that were never spent are free again once the plan has ended.
 #[test]
 fn an_unspent_promise_ends_with_the_plan() {
     let mut evil = Evil::new(totals(6, 2_500_000));

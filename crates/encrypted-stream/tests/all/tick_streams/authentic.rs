@@ -126,7 +126,7 @@ fn an_opening_needs_a_known_device_and_a_known_ingest_key() {
     assert_eq!(other, refused(AuthenticityError::BadSessionKey));
 }
 
-/// Keys of sessions are in memory only. What is stored are sealed openings.
+/// Keys of sessions are in memory only. Openings are stored sealed.
 #[test]
 fn after_a_restart_frames_are_checked_by_the_stored_opening() {
     let sent = sender().sent();

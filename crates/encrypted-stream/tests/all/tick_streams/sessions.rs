@@ -162,7 +162,7 @@ fn a_lost_tick_is_the_reason_though_earlier_ones_came_before_the_plan() {
     assert_eq!(reasons, [(0, IncompleteError::MissingBorder)]);
 }
 
-/// The device says how far its last session came. What did not come of it is lost, not unsent.
+/// The device says how far its last session came. Its missing ticks are lost, not unsent.
 #[test]
 fn a_session_that_a_device_remembers_shows_what_was_lost() {
     let frames = |lost: bool, remembers: bool| {

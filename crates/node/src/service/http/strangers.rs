@@ -2,7 +2,7 @@
 //!
 //! They have a share of their own, so that they cannot crowd out clients that are served.
 //! When it is full, a newcomer takes the place of the connection that has waited longest
-//! without a word. An honest client speaks at once; a silent one could wait for ever. Each
+//! without a word. An honest client speaks at once; a silent one could wait forever. Each
 //! address has only a part of the share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

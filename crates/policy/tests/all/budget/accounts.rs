@@ -138,7 +138,7 @@ fn concentrated_losses_need_a_delta() {
     request(2).unwrap();
 }
 
-/// What samplers omit is part of δ, or of the 10^−18 granted to pure budgets.
+/// The part that samplers omit belongs to δ, or to the 10^−18 granted to pure budgets.
 #[test]
 fn the_slack_of_samplers_is_charged() {
     let rough = |bits, delta| {
@@ -168,7 +168,7 @@ fn repeating_a_charge_is_free_and_another_cost_is_refused() {
     assert_eq!(accounts.person(OWNER).epsilon, Epsilon::from_micro(1000));
 }
 
-/// What was charged under one choice of an owner counts against the budget of another.
+/// Charges under one choice of an owner count against the budget of another.
 #[test]
 fn earlier_charges_are_checked_against_every_budget() {
     let (mut accounts, wide, narrow) =

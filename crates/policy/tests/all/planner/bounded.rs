@@ -198,7 +198,7 @@ fn placed(owners: u32, controller: impl Fn(u32) -> u32) -> World {
     world
 }
 
-/// What members cannot serve, though its numbers can be proven.
+/// Refused are queries that members cannot serve, though their numbers can be proven.
 #[test]
 fn forms_that_members_cannot_serve_are_refused_with_the_nearest_query() {
     let with = "WITH (integrity = 'bounded', alpha = '1/3')";

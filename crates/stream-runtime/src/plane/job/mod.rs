@@ -79,7 +79,7 @@ pub(super) struct Job {
     /// With one frame a tick: dead letters since the start, for devices to know.
     refusals: Option<Tail>,
     refused: RefusedFrames,
-    /// How far sums were processed.
+    /// The position up to which sums were processed.
     sums_taken: Vec<Offset>,
     /// Sums that were read and not yet processed.
     arrived: Vec<(Record, WindowSum)>,

@@ -88,7 +88,7 @@ fn a_check_that_breaks_off_costs_itself_alone() {
     assert_eq!(queue.counts(), ProofCounts { waiting: 0, refused: 0, broken: 1 });
 }
 
-/// What waits is counted in proofs, over all windows, and what is too much is refused with a reason.
+/// Waiting checks are counted in proofs, over all windows, and those beyond the limit are refused with a reason.
 #[test]
 fn a_full_queue_refuses_and_goes_on() {
     let (probes, queue) = (Probes::new(), ProofQueue::with(100, 1));

@@ -2,7 +2,7 @@
 //!
 //! One wrong reading must not delete what owners may read for a year. So a machine's clock that has gone
 //! far ahead of a clock that nobody sets, or of what it showed before the last start, is not believed
-//! until it has shown so for a day. Until then time goes on from what was believed. A clock that goes
+//! until it has shown so for a day. Until then time advances from the accepted value. A clock that goes
 //! back is followed: it deletes less.
 
 use alpheus_time::{Span, Timestamp};

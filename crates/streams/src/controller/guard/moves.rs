@@ -18,7 +18,7 @@ use alpheus_transport::Batch;
 
 impl Guard {
     /// Gives a stream away, and introduces it no more, in one commit. Once it has left, the answer is
-    /// the same whatever is asked, so that the owner can go on with the move that stands.
+    /// the same whatever is asked, so that the owner can continue with the valid move.
     ///
     /// # Errors
     /// [`GuardError`]; nothing changes then.

@@ -153,7 +153,7 @@ fn a_device_learns_which_session_the_service_does_not_take() {
     }
 }
 
-/// What the next session's opening names as the one before.
+/// The previous session as the next session's opening names it.
 #[test]
 fn an_outbox_remembers_the_last_session_and_border() {
     let machine = Machine::new();

@@ -56,7 +56,7 @@ fn windows_wait_for_checks_and_open() {
     assert!(net.coordinator.take_checks().is_empty() && net.dropped.is_empty());
 }
 
-/// What comes while others are being checked is too late.
+/// A message that comes while others are being checked is too late.
 #[test]
 fn a_window_goes_on_with_those_that_were_here() {
     let mut net = apart(five());
@@ -110,7 +110,7 @@ fn a_liar_is_named_after_both_checks() {
     assert_eq!(net.heard.iter().filter(edges).count(), 5);
 }
 
-/// What was found of a window that has ended meanwhile changes nothing.
+/// Findings about a window that has ended meanwhile change nothing.
 #[test]
 fn a_check_of_a_plan_that_has_ended_is_for_nothing() {
     let mut net = apart(Setup::new(3));
@@ -126,7 +126,7 @@ fn a_check_of_a_plan_that_has_ended_is_for_nothing() {
     assert_eq!(net.outcomes.len(), 1);
 }
 
-/// A check that does not end costs its window a result, and names nobody. What it finds later is for nothing.
+/// A check that does not end costs its window a result, and names nobody. Its later findings have no effect.
 #[test]
 fn a_check_that_does_not_end_fails_its_window_with_a_reason() {
     for openings in [false, true] {
@@ -179,7 +179,7 @@ fn a_check_that_is_not_done_fails_its_window_with_the_reason() {
     }
 }
 
-/// What became of a check of before a restart says nothing of the same window.
+/// The result of a check from before a restart says nothing about the same window.
 #[test]
 fn a_check_that_was_not_asked_for_changes_nothing() {
     let mut net = apart(five());

@@ -105,7 +105,7 @@ fn struck_edges_outlive_a_restart_of_the_service() {
     assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Disagrees(2)))]);
 }
 
-/// Who does not state its edges is not named as a liar, and is left out of the next window.
+/// A member that does not state its edges is not named as a liar, and is left out of the next window.
 #[test]
 fn who_does_not_state_its_edges_is_left_out() {
     let mut net = net(five());
@@ -167,7 +167,7 @@ fn two_statements_and_statements_of_a_wrong_form_name_their_signer() {
     assert_eq!(named(&net), [(LIAR, MemberFaultError::Lie(LieError::Malformed))]);
 }
 
-/// What is kept of a liar is shown to others, who take it only for this round. So a statement of another
+/// Evidence against a liar is shown to others, who accept it only for this round. So a statement of another
 /// one does not take its place.
 #[test]
 fn statements_of_another_round_are_dropped() {

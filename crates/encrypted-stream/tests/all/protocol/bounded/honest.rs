@@ -29,7 +29,7 @@ fn rows_are_the_truth_and_their_receipts_hold() {
     assert!(net.dropped.is_empty(), "{:?}", net.dropped);
 }
 
-/// Who is silent counts for nothing, and owners with several streams count once.
+/// Silent owners do not count, and owners with several streams count once.
 #[test]
 fn owners_without_data_and_with_several_streams() {
     let setup = Setup { streams_each: 2, one_owner: true, ..Setup::new(3) };
@@ -126,7 +126,7 @@ fn records(net: &crate::protocol::net::Net, of: u32) -> Vec<Record> {
     values.into_iter().map(|value| StampedRecord::read(value).unwrap().record).collect()
 }
 
-/// What a controller has said is in its ledger before it leaves; once the window is closed, digests are.
+/// A controller's answers are in its ledger before they leave; once the window is closed, their digests are.
 #[test]
 fn what_was_said_is_durable_and_then_digests_are() {
     let mut net = net(Setup::new(3));

@@ -75,7 +75,7 @@ fn what_a_service_changes_is_refused() {
     assert_eq!(of_another, ReceiptError::Membership);
 }
 
-/// What a service and a colluding member make together: the commitments do not open to it.
+/// A receipt that a service and a colluding member make together: the commitments do not open to it.
 #[test]
 fn what_a_colluder_signs_again_is_refused() {
     let mut net = net(five());

@@ -80,7 +80,7 @@ fn a_service_that_crashes_during_blame_names_the_same() {
     check_said_once(&net);
 }
 
-/// A restart wipes a controller's keys. What it gave before stays the only thing that it gives: the
+/// A restart wipes a controller's keys. After that it gives nothing new: the
 /// window opens without it, or with what it has opened already.
 #[test]
 fn restarted_controllers_say_nothing_else() {

@@ -38,8 +38,8 @@ fn restart_all(epochs: &mut Epochs, now: Timestamp) {
     }
 }
 
-/// Each window is asked for under a name of its own. What a controller keeps does not grow, and what
-/// was released stays released.
+/// Each window is asked for under a name of its own. A controller's records do not grow, and released
+/// windows stay released.
 #[test]
 fn plans_of_epochs_that_have_ended_are_dropped_whatever_family_comes_next() {
     let mut epochs = Epochs::new(setup());

@@ -42,7 +42,7 @@ fn an_epoch_holds_attributes_for_its_own_window_alone() {
     assert!(matches!(answer.err(), Some(PlanRefusalError::Locked { .. })));
 }
 
-/// It is over two days later. What it may have released stays released.
+/// It is over two days later. Windows that it may have released stay released.
 #[test]
 fn an_epoch_whose_end_was_missed_ends_by_itself() {
     let mut epochs = Epochs::new(setup());

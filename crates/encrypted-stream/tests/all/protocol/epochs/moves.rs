@@ -260,7 +260,7 @@ fn with_a_bound_on_sets_the_border_is_at_midnight() {
     epochs.arrive((2, 1), &midnight, &handed, Timestamp(EPOCH)).unwrap();
 }
 
-/// Who chooses such a bound on the day of the move is in no later sum of that day: nobody knows which
+/// An owner who chooses such a bound on the day of the move is in no later sum of that day: nobody knows which
 /// sets the controller before had.
 #[test]
 fn a_bound_that_is_chosen_on_the_day_of_the_move_leaves_the_stream_out_for_the_day() {

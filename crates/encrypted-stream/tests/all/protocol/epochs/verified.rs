@@ -52,7 +52,7 @@ fn rows_hold_over_those_who_are_there() {
     }
 }
 
-/// Every epoch has another plan. What is for one is of no use in another.
+/// Every epoch has another plan. A message for one is useless in another.
 #[test]
 fn shares_of_another_epoch_are_refused() {
     let (_, [(first, _), (second, plan)]) = two_windows();

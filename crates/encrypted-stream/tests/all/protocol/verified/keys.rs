@@ -105,7 +105,7 @@ fn a_known_key_is_refused_once_it_is_old() {
     assert_eq!(step.map(drop), Err(MessageError::KeyOutOfTime));
 }
 
-/// What a service with another clock for its deadlines says of the time counts.
+/// The service's time counts, even if it uses another clock for its deadlines.
 #[test]
 fn keys_are_judged_by_the_time_of_day_not_by_the_clock_of_deadlines() {
     let mut net = Net::new(Setup::new(3).verified());

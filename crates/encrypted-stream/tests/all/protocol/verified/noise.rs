@@ -39,7 +39,7 @@ fn a_lone_controller_signs_its_sum_with_all_of_the_noise() {
     assert_follows(&noise_of(setup), &Pmf::polya(1.0, (-0.25_f64).exp(), 200));
 }
 
-/// A restart wipes the keys that noise is drawn from. What was said before it is repeated, and nothing else is said:
+/// A restart wipes the keys that noise is drawn from. Earlier answers are repeated, and nothing else is answered:
 /// the service cannot average two draws.
 #[test]
 fn a_window_has_one_draw_of_noise_over_restarts_and_for_one_set() {

@@ -250,7 +250,7 @@ fn a_receipt_has_one_form() {
     assert_eq!(bad(&longer), ReceiptFormatError::Malformed);
 }
 
-/// What members sign later, for another set, is of no use: they sign one.
+/// Members' later signatures, for another set, are useless: they sign one.
 #[test]
 fn a_member_opens_once() {
     let mut evil = long(4, 1, 1);

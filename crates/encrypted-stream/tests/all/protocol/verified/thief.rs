@@ -104,7 +104,7 @@ fn kept() -> (Evil, Draft, Receipt) {
     (evil, draft, kept)
 }
 
-/// What must be gone is all that keeps it closed: with the memory of the window's generation it opens.
+/// Everything that could open it must be gone: with the memory of the window's generation it opens.
 #[test]
 fn keys_for_life_open_no_receipt_without_the_memory_of_its_generation() {
     let (evil, _, kept) = kept();
