@@ -2,13 +2,16 @@
 """Compares the output of `alpheus replay` with the exact truth about a data set.
 
     compare.py DATA DATASET TABLE OUTPUT.json [--group COLUMN] [--minimum N --owners FILE]
+               [--from MILLISECONDS] [--closed]
 
 DATA is the folder of real files, TABLE a key of its truth file (say
 `windows_1h`), OUTPUT.json what `replay` wrote. Counts, sums and histograms
 must be equal; means and variances must be the exact rational, rounded once.
 With --minimum, windows with fewer owners than that (by the `population`
 column of --owners, an output of the same data without a minimum) must be
-refused and all others equal. Exits 1 on any difference and never prints a
+refused and all others equal. With --from, windows that start earlier are left
+out of both: a query over members' sums begins at an anchor. With --closed,
+windows that did not open are left out as well, and counted. Exits 1 on any difference and never prints a
 value, only where it differs.
 """
 import argparse
@@ -62,6 +65,10 @@ def index(rows, group):
     return {(row["window_start"], str(row[group]) if group else None): row for row in rows}
 
 
+def since(begun, found):
+    return {key: row for key, row in found.items() if key[0] >= begun}
+
+
 def expected_rows(table, group):
     if not group:
         for row in table:
@@ -72,13 +79,15 @@ def expected_rows(table, group):
             yield (row[0] * 1000, str(member)), row
 
 
-def compare(truth, table, rows, group, refused):
+def compare(truth, table, rows, group, refused, begun):
     problems, compared = [], 0
-    found = index(rows, group)
+    found = since(begun, index(rows, group))
     for attribute, expected in truth[table].items():
         name, scale = column(attribute), scale_of(truth, attribute)
         listed = set()
         for key, values in expected_rows(expected, group):
+            if key[0] < begun:
+                continue
             listed.add(key)
             row = found.get(key)
             if row is None:
@@ -133,22 +142,29 @@ def run():
     parser.add_argument("--group")
     parser.add_argument("--minimum", type=int)
     parser.add_argument("--owners")
+    parser.add_argument("--closed", action="store_true")
+    parser.add_argument("--from", type=int, default=0, dest="begun")
     arguments = parser.parse_args()
     truth, rows = truth_of(arguments.data, arguments.dataset), load(arguments.output)
+    refused = set()
     if arguments.table == "hr_by_altitude_5m":
         problems, compared = compare_altitude(truth, rows)
     else:
-        refused = set()
         if arguments.minimum:
-            owners = index(load(arguments.owners), arguments.group)
+            owners = since(arguments.begun, index(load(arguments.owners), arguments.group))
             refused = {key for key, row in owners.items() if row["population"] < arguments.minimum}
-            status = {key for key, row in index(rows, arguments.group).items() if row["status"] != "ok"}
+            found = since(arguments.begun, index(rows, arguments.group))
+            status = {key for key, row in found.items() if row["status"] != "ok"}
             if refused != status:
                 sys.exit(f"compare.py: {len(refused ^ status)} windows refused wrongly or not refused")
-        problems, compared = compare(truth, arguments.table, rows, arguments.group, refused)
+        elif arguments.closed:
+            found = since(arguments.begun, index(rows, arguments.group))
+            refused = {key for key, row in found.items() if row["status"] != "ok"}
+        problems, compared = compare(truth, arguments.table, rows, arguments.group, refused, arguments.begun)
     for problem in problems[:20]:
         print(problem, file=sys.stderr)
-    print(f"{arguments.dataset} {arguments.table}: {compared} compared, {len(problems)} different")
+    closed = f", {len(refused)} windows did not open" if arguments.closed or arguments.minimum else ""
+    print(f"{arguments.dataset} {arguments.table}: {compared} compared, {len(problems)} different{closed}")
     sys.exit(1 if problems or not compared else 0)
 
 

@@ -68,6 +68,9 @@ pub struct Args {
     /// The consumer's identity folder
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
+    /// Refuse rows that the service does not say are verified or bounded, of any query
+    #[arg(long)]
+    verified: bool,
     /// Keep no history of statements. By default, it is in a file that only you can read
     #[arg(long)]
     no_history: bool,
@@ -92,7 +95,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let server = Settings::needed(&settings.server, "server")?;
     let identity =
         open_identity(&Settings::needed(&settings.identity, "identity")?, Role::Consumer)?;
-    let (client, opener) = (links::service(&server, &identity)?, Opener::new(&identity)?);
+    let (client, mut opener) = (links::service(&server, &identity)?, Opener::new(&identity)?);
+    if args.verified {
+        opener.require_verified();
+    }
     let session = Session { client, opener, format: globals.format.unwrap_or_default() };
     let names = session.names()?;
     let mut input = Input::open(names, !args.no_history)?;

@@ -1,8 +1,11 @@
 //! `integrity = 'verified'` over processes: a service that cheats is caught, as
-//! `docs/integrity.md` shows. The cheating is done here, in the store of a service that is down.
+//! `docs/integrity.md` shows. The cheating is done here: in the store of a service that is down, and between one that
+//! runs and those whom it talks to.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod consumers;
+mod controllers;
 mod readers;
 mod unasked;
 

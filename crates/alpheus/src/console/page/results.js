@@ -5,6 +5,7 @@ import { barChart, place, timeChart } from "/chart.js";
 import { count, each, list, number, people, plural, range, roughly, sentence, zone } from "/words.js";
 
 const DRAWN = 60; // windows on a chart
+const AGAIN = 2000; // milliseconds, after a request that failed
 const KEPT = 20_000; // rows for export
 const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity", "members_left_out", "members_refused"]);
 
@@ -46,13 +47,13 @@ const mark = ({ sql, columns, group, sealed, verified, bounded, noise, lacking }
 /** One query. */
 function section(query, gone) {
   const state = { query, rows: [], chosen: null, group: null };
-  const parts = Object.fromEntries(["status", "group", "tiles", "scrub", "charts", "rows", "trouble"].map((name) => [name, make("div")]));
+  const parts = Object.fromEntries(["status", "group", "tiles", "scrub", "charts", "rows", "trouble", "lost"].map((name) => [name, make("div")]));
   parts.status.className = "state";
   parts.tiles.className = "tiles";
   parts.charts.className = "charts";
   const element = make("section", { "aria-label": `Results of ${query.name}`, "data-query": query.name },
     make("div", { class: "head" }, make("h2", {}, query.name), make("span", { class: "quiet" }, about(query))),
-    parts.status, parts.trouble, parts.group, parts.tiles, parts.scrub, parts.charts,
+    parts.status, parts.lost, parts.trouble, parts.group, parts.tiles, parts.scrub, parts.charts,
     known(query),
     make("div", { class: "card" },
       make("div", { class: "head" }, make("h2", {}, "Rows"),
@@ -74,10 +75,16 @@ function about(query) {
 async function follow(element, state, parts) {
   await new Promise((wake) => setTimeout(wake)); // until it is on the page
   for (let after = 0; element.isConnected;) {
-    const { rows, next } = await ask(`/api/queries/${encodeURIComponent(state.query.name)}/results?after=${after}`);
-    after = next;
-    if (!rows.length) continue;
-    state.rows.push(...rows);
+    const path = `/api/queries/${encodeURIComponent(state.query.name)}/results?after=${after}`;
+    const read = await tried(parts.lost, () => ask(path));
+    if (!read) {
+      // A service that was away comes back, and rows go on where they were.
+      await new Promise((wake) => setTimeout(wake, AGAIN));
+      continue;
+    }
+    after = read.next;
+    if (!read.rows.length) continue;
+    state.rows.push(...read.rows);
     state.rows.splice(0, state.rows.length - KEPT);
     draw(state, parts);
   }

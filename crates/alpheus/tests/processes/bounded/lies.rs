@@ -11,12 +11,13 @@ use alpheus_streams::deployment;
 use alpheus_streams::revocations::open_identity;
 use serde_json::Value;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// The house whose controller lies.
 const LIAR: usize = 2;
 
 /// A deployment in which one house's controller lies on demand.
-fn with_liar() -> (Running, Liar, Trigger) {
+fn with_liar() -> (Running, Arc<Liar>, Trigger) {
     let place = Site::with_ticks();
     let key = RefCell::new(Some(known_identity(&place, HOUSES[LIAR])));
     let (service, host) = (place.path("pki/service"), place.path("pki/host-c"));

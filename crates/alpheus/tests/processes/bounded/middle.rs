@@ -2,7 +2,7 @@
 //! lies. It changes what the honest program says, and signs that.
 
 use crate::common::deployment::Site;
-use crate::common::serving::serve;
+use crate::common::relaying::{Relay, relay};
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
@@ -12,29 +12,17 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_node::files::read_key_file;
-use alpheus_node::network::client::HttpClient;
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::slots::SlotFile;
 use alpheus_streams::controller::guard::Spaces;
 use alpheus_streams::controller::keystore::KeyStore;
-use alpheus_streams::links;
-use alpheus_streams::wire::{Introduction, Mail, Notice, NoticeReply, Post, Welcome};
+use alpheus_streams::wire::Mail;
 use alpheus_transport::local;
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{StatusCode, Uri};
-use axum::routing::post;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// What it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +35,14 @@ pub(super) enum Lie {
     Silence,
 }
 
-/// The liar. It serves as long as it is kept.
-#[derive(Clone)]
+/// The liar.
 pub(super) struct Liar {
-    server: HttpClient,
-    key: Arc<SigningKey>,
-    lie: Arc<Mutex<Option<Lie>>>,
+    key: SigningKey,
+    lie: Mutex<Option<Lie>>,
     /// What it has signed, by what the controller had.
-    given: Arc<Mutex<HashMap<Digest, Digest>>>,
+    given: Mutex<HashMap<Digest, Digest>>,
     /// The proofs of the last window in which it had some.
-    proofs: Arc<Mutex<Vec<Vec<u8>>>>,
+    proofs: Mutex<Vec<Vec<u8>>>,
 }
 
 /// Gives a house's controller an identity whose key is returned.
@@ -83,22 +69,14 @@ pub(super) fn known_identity(place: &Site, house: &str) -> SigningKey {
 impl Liar {
     /// Stands before the service, as which the controller knows it; at which address.
     pub(super) fn start(
-        (service, host): (&Path, &Path),
+        folders: (&Path, &Path),
         url: &str,
         key: SigningKey,
-    ) -> (Liar, Trigger, String) {
-        let identity = IdentityFolder::open(host, Role::Controller).unwrap();
-        let server = links::service(url, &identity).unwrap().http().clone();
+    ) -> (Arc<Liar>, Trigger, String) {
         let (lie, given, proofs) = Default::default();
-        let liar = Liar { server, key: Arc::new(key), lie, given, proofs };
-        let tls = IdentityFolder::open(service, Role::Server).unwrap().tls();
-        let routes = Router::new()
-            .route("/v1/controllers", post(pass::<Introduction, Welcome>))
-            .route("/v1/streams", post(pass::<Vec<Notice>, Vec<NoticeReply>>))
-            .route("/v1/mail", post(mail))
-            .with_state(liar.clone());
-        let (trigger, address) = serve(&tls, routes);
-        (liar, trigger, address.trim_start_matches("https://").to_owned())
+        let liar = Arc::new(Liar { key, lie, given, proofs });
+        let (trigger, address) = relay(folders, url, Arc::clone(&liar));
+        (liar, trigger, address)
     }
 
     /// Lies from now on, or no more.
@@ -145,29 +123,14 @@ impl Liar {
     }
 }
 
-/// Passes a request on.
-async fn pass<Q, A>(State(liar): State<Liar>, uri: Uri, body: Bytes) -> Result<Vec<u8>, StatusCode>
-where
-    Q: DeserializeOwned + Serialize + Send + Sync + 'static,
-    A: DeserializeOwned + Serialize + Send + 'static,
-{
-    let asked: Q = postcard::from_bytes(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
-    answered(liar.server.call::<A>(uri.path(), &asked, Duration::ZERO).await.ok())
-}
-
-/// Passes messages on, and lies.
-async fn mail(State(liar): State<Liar>, body: Bytes) -> Result<Vec<u8>, StatusCode> {
-    let mut mail: Mail = postcard::from_bytes(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
-    let is_silent = *liar.lie.lock().unwrap() == Some(Lie::Silence);
-    mail.messages.retain(|(_, _, own)| !is_silent || !matches!(own, ControllerMessage::Edges(_)));
-    for (_, _, message) in &mut mail.messages {
-        *message = liar.changed(message.clone());
+impl Relay for Liar {
+    fn says(&self, mail: &mut Mail) {
+        let is_silent = *self.lie.lock().unwrap() == Some(Lie::Silence);
+        let says =
+            |own: &ControllerMessage| !is_silent || !matches!(own, ControllerMessage::Edges(_));
+        mail.messages.retain(|(_, _, own)| says(own));
+        for (_, _, message) in &mut mail.messages {
+            *message = self.changed(message.clone());
+        }
     }
-    let wait = Duration::from_millis(u64::from(mail.wait));
-    answered(liar.server.call::<Post>("/v1/mail", &mail, wait).await.ok())
-}
-
-fn answered<A: Serialize>(answer: Option<A>) -> Result<Vec<u8>, StatusCode> {
-    let answer = answer.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
-    postcard::to_allocvec(&answer).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
 }

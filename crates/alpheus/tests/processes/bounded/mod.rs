@@ -17,12 +17,12 @@ use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The query of the guide.
-const QUERY: &str = "CREATE STREAM Loads AS SELECT SUM(reading), COUNT(reading) \
+pub(crate) const QUERY: &str = "CREATE STREAM Loads AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
     WITH (integrity = 'bounded', alpha = '1/3')";
 
 /// What a row says that holds.
-const BOUNDED: &str =
+pub(crate) const BOUNDED: &str =
     "signed by 3 controllers, each of which could have changed it by its owners' bounds";
 
 /// Waits for a row that is looked for.

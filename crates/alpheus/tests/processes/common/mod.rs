@@ -12,6 +12,7 @@ mod meters;
 pub(crate) mod played_job;
 pub(crate) mod published;
 pub(crate) mod recording;
+pub(crate) mod relaying;
 pub(crate) mod serving;
 pub(crate) mod socks;
 pub(crate) mod terminal;
