@@ -149,7 +149,7 @@ step-c: step-processes step-build-others step-js
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_count test_fuzz test_guards test_mutants test_programs
+	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs
 	$(PYTHON) .ci/site.py --check
 	$(PYTHON) bench/limits.py --check
 
@@ -319,11 +319,10 @@ guards: compiler ## takes each listed guard out of the protocols' code: does the
 	@$(PYTHON) .ci/guards.py $${CRATE:-} $${FIND:+--find}
 
 .PHONY: drills
-# ALPHEUS_BOUNDED_WINDOWS=1000 make drills: so many windows with liars of every kind, where 10,000 are usual.
-drills: tools web browser broker totals kills package-tools ## the long forms of tests: an hour
+# DRILLS="outages --long" make drills: of these only, or also those that take hours. A table is written to bench/results.
+drills: tools web browser broker package-tools ## the long forms of tests, with a table of what they showed: hours
 	@$(call need,valgrind:valgrind)
-	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored
-	set -e; for drill in drills/*.sh; do echo "$$drill"; sh "$$drill"; done
+	$(PYTHON) drills/run.py $${DRILLS:-}
 
 .PHONY: totals
 totals: compiler ## a million totals to their law, and predicted errors, more closely than `make test`

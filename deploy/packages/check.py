@@ -124,7 +124,7 @@ def report(dist):
         print("FAULT", line, file=sys.stderr)
     for file in sorted(dist.iterdir()):
         size = sum(one.stat().st_size for one in ([file] if file.is_file() else file.rglob("*")) if one.is_file())
-        print(f"{size / 1e6:9.2f} MB  {file.name}")
+        print(f"figure: {file.name} = {size / 1e6:.2f} MB")
     return 1 if wrong else 0
 
 
