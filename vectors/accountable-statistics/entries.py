@@ -8,7 +8,7 @@ from tuples import PREFIX, r
 from uploads import Key, signature
 
 # 64 is the most that a deployment has.
-MOST = 64
+MAX_SIGNATURES = 64
 
 
 class Entry:
@@ -99,7 +99,7 @@ def bad(aggregate):
         "certificates": [
             one(certificate(signed + signed[:1]), "NotSeveral"),
             one(certificate([signed[0], (0, entry.signed(1))]), "NotSeveral"),
-            one(certificate([(by, entry.signed(1)) for by in range(MOST + 1)]), "NotSeveral"),
+            one(certificate([(by, entry.signed(1)) for by in range(MAX_SIGNATURES + 1)]), "NotSeveral"),
             one(certificate(signed) + b"\0", "Malformed"),
             one(certificate(signed)[:-1], "Malformed"),
             one(b"\x83\x00" + certificate(signed[:3])[1:], "Malformed"),

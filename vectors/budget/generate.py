@@ -16,7 +16,7 @@ OUT = Path(sys.argv[1]) / "v1"
 getcontext().prec = 120
 random.seed("alpheus/budget/v1")
 EPSILON, RHO = 10**18, 10**24
-MOST_SKELLAM = 1 << 21
+MAX_SKELLAM = 1 << 21
 
 
 def ln(atto):
@@ -94,7 +94,7 @@ def steps(granule, l1, l2, rows):
 
 
 def skellam(rho, l1, l2, rows):
-    table = lambda change: skellam_rho(MOST_SKELLAM, *change) <= rho  # noqa: E731
+    table = lambda change: skellam_rho(MAX_SKELLAM, *change) <= rho  # noqa: E731
     if table((l1, l2)):
         granule = 1
     elif rows > 1:
@@ -103,7 +103,7 @@ def skellam(rho, l1, l2, rows):
         k = greatest(l1, lambda k: table((k, k * k)))
         granule = -(-l1 // k) | 1
     moved = steps(granule, l1, l2, rows)
-    enough = greatest(MOST_SKELLAM, lambda v: v == 0 or skellam_rho(v, *moved) > rho) + 1
+    enough = greatest(MAX_SKELLAM, lambda v: v == 0 or skellam_rho(v, *moved) > rho) + 1
     return {"Skellam": {"above": str(enough), "below": "1", "granule": str(granule)}}
 
 

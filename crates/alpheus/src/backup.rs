@@ -42,7 +42,7 @@ pub struct Args {
     #[command(subcommand)]
     what: Option<Command>,
     #[command(flatten)]
-    taken: Option<Taken>,
+    taken: Option<TakeArgs>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -53,7 +53,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Taken {
+struct TakeArgs {
     /// The identity folder of the process, with its keys
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
@@ -105,7 +105,7 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     }
 }
 
-fn take(taken: &Taken) -> Result<(), Failure> {
+fn take(taken: &TakeArgs) -> Result<(), Failure> {
     if taken.identity.is_none() && taken.state.is_none() && taken.slots.is_none() {
         return Err(Failure::new(Category::Usage, NothingError));
     }
@@ -155,7 +155,7 @@ pub(crate) fn lacking(role: &str) -> &'static [&'static str] {
     }
 }
 
-fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
+fn write(taken: &TakeArgs, secret: &[u8], file: File) -> Result<(), Failure> {
     let out = BufWriter::with_capacity(1 << 20, file);
     let mut writer = Writer::begin(out, secret, Hardness::of(secret), entropy::rng()?)?;
     let folder = taken.identity.as_ref();

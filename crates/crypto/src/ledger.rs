@@ -76,6 +76,16 @@ impl Ledger for BTreeMap<Vec<u8>, Vec<u8>> {
     }
 }
 
+/// A ledger that stores nothing and says so, for tests of what happens then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FailingLedger;
+
+impl Ledger for FailingLedger {
+    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
+        Err(LedgerError)
+    }
+}
+
 /// Where the ledger that a role starts from comes from. The ledger itself cannot show
 /// that it is an old copy, so the caller that opens the store declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

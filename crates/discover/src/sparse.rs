@@ -56,7 +56,7 @@ struct Window {
 
 /// The windows in which an owner had data last, for each length.
 #[derive(Clone)]
-struct Seen {
+struct LastWindows {
     any: Vec<Vec<i64>>,
     own: Vec<Vec<Vec<i64>>>,
 }
@@ -102,11 +102,11 @@ fn windows(
     lengths: &[usize],
 ) -> Vec<Map<i64, Window>> {
     let mut windows: Vec<Map<i64, Window>> = lengths.iter().map(|_| Map::default()).collect();
-    let none = Seen {
+    let none = LastWindows {
         any: vec![Vec::new(); lengths.len()],
         own: vec![vec![Vec::new(); sparse.len()]; lengths.len()],
     };
-    let mut owners: Map<u64, Seen> = Map::default();
+    let mut owners: Map<u64, LastWindows> = Map::default();
     let (hashes, missing) = (Hashes::default(), Missing::of(&form.missing));
     let columns: Vec<(usize, Missing)> =
         sparse.iter().map(|at| (wanted[*at].column, Missing::of(&wanted[*at].missing))).collect();

@@ -1,5 +1,6 @@
 //! Calendar dates and times in text: `2026-11-21` and `2026-11-21T06:00`, UTC.
 
+use alpheus_discover::clock::calendar;
 use alpheus_time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +9,6 @@ use time::{Date, Month};
 /// A day of the calendar, UTC, as days since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day(pub u64);
-
-/// Julian day of 1970-01-01.
-const EPOCH: i64 = 2_440_588;
 
 impl FromStr for Day {
     type Err = &'static str;
@@ -40,15 +38,13 @@ pub fn day_number(text: &str) -> Result<i64, &'static str> {
     let day: u8 = part()?.parse().map_err(|_| wrong)?;
     let month = Month::try_from(month).map_err(|_| "there is no such month")?;
     let date = Date::from_calendar_date(year, month, day).map_err(|_| "there is no such day")?;
-    Ok(i64::from(date.to_julian_day()) - EPOCH)
+    Ok(calendar::day_number(date))
 }
 
 /// A day, counted from 1970, as it is written: `2026-11-21`.
 #[must_use]
 pub fn day_text(day: i64) -> String {
-    let julian = day.checked_add(EPOCH).and_then(|day| i32::try_from(day).ok());
-    let date = julian.and_then(|julian| Date::from_julian_day(julian).ok());
-    date.map_or_else(|| format!("day {day}"), |date| date.to_string())
+    calendar::date_of(day).map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
 /// Reads a time in UTC, or in Unix milliseconds.

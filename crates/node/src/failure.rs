@@ -100,7 +100,7 @@ impl Failure {
     /// Its text without that query, so that more can be said before it.
     #[must_use]
     pub fn said(&self) -> impl fmt::Display + '_ {
-        Said(self)
+        FailureText(self)
     }
 
     /// Says which kind of failure it is, where the type of the error does not.
@@ -155,9 +155,9 @@ impl fmt::Display for Failure {
 }
 
 /// A failure's text without its query.
-struct Said<'a>(&'a Failure);
+struct FailureText<'a>(&'a Failure);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for FailureText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(Failure { place, error, help, .. }) = self;
         write!(f, "error: ")?;

@@ -1,7 +1,8 @@
 //! When a failed attempt is repeated: after a pause that grows, until a deadline.
 //!
 //! The [policy](RetryPolicy) is a value and reads no clock. [`retry`] and
-//! [`retry_blocking`] follow it for one operation, [`Backoff`] for a loop of its own.
+//! [`retry_blocking`] follow it for one operation, [`Attempts`] for a loop of its own, and
+//! [`Backoff`] for one without a deadline.
 
 use rand_core::Rng;
 use std::time::Duration;
@@ -68,12 +69,38 @@ impl Backoff {
     pub fn reset(&mut self) {
         self.next = self.policy.first;
     }
+}
 
-    /// The pause after one more failure, so long after the first attempt began; none
-    /// if the next attempt would begin after the deadline.
+/// The attempts of one loop, until the deadline of its policy.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    begun: Instant,
+    backoff: Backoff,
+}
+
+impl Attempts {
+    /// The first attempt begins now.
+    #[must_use]
+    pub fn new(policy: RetryPolicy) -> Self {
+        Self { begun: Instant::now(), backoff: Backoff::new(policy) }
+    }
+
+    /// Waits before one more attempt. Returns false if that would begin after the deadline.
+    pub async fn again(&mut self) -> bool {
+        match self.pause_after(self.begun.elapsed()) {
+            Some(pause) => {
+                tokio::time::sleep(pause).await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The pause before one more attempt, so long after the first one began; none if it would
+    /// begin after the deadline.
     fn pause_after(&mut self, elapsed: Duration) -> Option<Duration> {
-        let pause = self.pause();
-        (elapsed.saturating_add(pause) < self.policy.deadline).then_some(pause)
+        let pause = self.backoff.pause();
+        (elapsed.saturating_add(pause) < self.backoff.policy.deadline).then_some(pause)
     }
 }
 
@@ -86,12 +113,12 @@ pub async fn retry<T, E, F: Future<Output = Result<T, E>>>(
     may_pass: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, E> {
-    let (begun, mut backoff) = (Instant::now(), Backoff::new(policy));
+    let mut attempts = Attempts::new(policy);
     loop {
         let answer = attempt().await;
-        match pause(&answer, &may_pass, &mut backoff, begun) {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return answer,
+        let again = answer.as_ref().is_err_and(&may_pass) && attempts.again().await;
+        if !again {
+            return answer;
         }
     }
 }
@@ -105,24 +132,18 @@ pub fn retry_blocking<T, E>(
     may_pass: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
-    let (begun, mut backoff) = (Instant::now(), Backoff::new(policy));
+    let mut attempts = Attempts::new(policy);
     loop {
         let answer = attempt();
-        match pause(&answer, &may_pass, &mut backoff, begun) {
+        let pause = match &answer {
+            Err(error) if may_pass(error) => attempts.pause_after(attempts.begun.elapsed()),
+            _ => None,
+        };
+        match pause {
             Some(pause) => std::thread::sleep(pause),
             None => return answer,
         }
     }
-}
-
-fn pause<T, E>(
-    answer: &Result<T, E>,
-    may_pass: impl Fn(&E) -> bool,
-    backoff: &mut Backoff,
-    begun: Instant,
-) -> Option<Duration> {
-    answer.as_ref().err().filter(|error| may_pass(error))?;
-    backoff.pause_after(begun.elapsed())
 }
 
 #[cfg(test)]
@@ -158,9 +179,9 @@ mod tests {
 
     #[test]
     fn no_attempt_begins_after_the_deadline() {
-        let mut backoff = Backoff::new(POLICY.within(Duration::from_secs(12)));
+        let mut attempts = Attempts::new(POLICY.within(Duration::from_secs(12)));
         let mut elapsed = Duration::ZERO;
-        while let Some(pause) = backoff.pause_after(elapsed) {
+        while let Some(pause) = attempts.pause_after(elapsed) {
             elapsed += pause;
         }
         assert_eq!(elapsed, Duration::from_secs(7), "1 + 2 + 4, and not 5 more");

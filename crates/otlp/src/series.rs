@@ -21,7 +21,7 @@ const FORMAT: u8 = 0x82;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesState {
     /// Deltas and moments: the last points, in the order of their times.
-    seen: Vec<Seen>,
+    seen: Vec<CountedPoint>,
     /// Cumulative: the time of the last point. Otherwise the latest time of those that are no
     /// longer remembered.
     until: u64,
@@ -33,7 +33,7 @@ pub struct SeriesState {
 
 /// A point that was counted. One that is equal is the same point, which came again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Seen {
+struct CountedPoint {
     start: u64,
     time: u64,
     /// Of its amounts.
@@ -85,7 +85,7 @@ impl SeriesState {
     }
 
     /// Adds a point to those that are remembered.
-    fn remember(&mut self, own: Seen) {
+    fn remember(&mut self, own: CountedPoint) {
         let place = self.seen.partition_point(|other| other.time <= own.time);
         self.seen.insert(place, own);
         if self.seen.len() > REMEMBERED {
@@ -94,15 +94,15 @@ impl SeriesState {
     }
 }
 
-impl Seen {
-    fn new(flow: Flow, (start, time): (u64, u64), amounts: &Amounts) -> Seen {
+impl CountedPoint {
+    fn new(flow: Flow, (start, time): (u64, u64), amounts: &Amounts) -> CountedPoint {
         let start = if flow == Flow::Delta && start != 0 { start.min(time) } else { time };
         let hash = Sha256::digest(postcard::to_allocvec(amounts).unwrap_or_default());
         let digest = hash.first_chunk().copied().map_or(0, u64::from_be_bytes);
-        Seen { start, time, digest }
+        CountedPoint { start, time, digest }
     }
 
-    fn overlaps(&self, other: &Seen) -> bool {
+    fn overlaps(&self, other: &CountedPoint) -> bool {
         let is_same = (self.start, self.time) == (other.start, other.time);
         is_same || self.start < other.time && other.start < self.time
     }
@@ -131,7 +131,7 @@ pub fn added(
         return Err(PointError::TooOld);
     }
     let Flow::Cumulative { may_fall } = flow else {
-        let own = Seen::new(flow, (start, time), amounts);
+        let own = CountedPoint::new(flow, (start, time), amounts);
         return single(known.unwrap_or_default(), flow, own, (amounts, targets));
     };
     if known.as_ref().is_some_and(|known| time <= known.until) {
@@ -170,7 +170,7 @@ fn grown(
 fn single(
     mut known: SeriesState,
     flow: Flow,
-    own: Seen,
+    own: CountedPoint,
     (amounts, targets): (&Amounts, &[Target]),
 ) -> Result<Option<Step>, PointError> {
     if known.seen.contains(&own) {

@@ -25,7 +25,7 @@ use alpheus_node::retry::{RetryPolicy, retry};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 const EXAMPLES: &str = "\
@@ -187,8 +187,8 @@ async fn key_of(
     parties: &Parties,
     epoch: KeyEpoch,
 ) -> Result<ThresholdKey, StatsError> {
-    let (until, needed) = (Instant::now() + parties.patience, card.pinned.quorum());
-    loop {
+    let needed = card.pinned.quorum();
+    let ask = || async {
         let mut asked = JoinSet::new();
         for party in parties.smoothers.clone() {
             let pinned = card.pinned.clone();
@@ -200,14 +200,10 @@ async fn key_of(
             });
         }
         let made = gather(asked, 1, Option::is_some).await;
-        if let Some(key) = made.into_iter().flatten().next() {
-            return Ok(key);
-        }
-        if Instant::now() > until {
-            return Err(StatsError::NoKey);
-        }
-        tokio::time::sleep(RETRY_PAUSE).await;
-    }
+        made.into_iter().flatten().next().ok_or(StatsError::NoKey)
+    };
+    let policy = RetryPolicy::every(RETRY_PAUSE).within(parties.patience);
+    retry(policy, |_: &StatsError| true, ask).await
 }
 
 /// Proposes a definition to a smoother; retries while the smoother does not know the key yet.
@@ -228,7 +224,8 @@ async fn propose(
     parties: &Parties,
     definition: &Signed<Definition>,
 ) -> Result<Endorsed<Definition>, StatsError> {
-    let (until, needed) = (Instant::now() + parties.patience, card.pinned.quorum());
+    let needed = card.pinned.quorum();
+    let mut attempts = parties.attempts();
     let mut endorsed = Endorsed::default();
     let mut open: BTreeMap<SmootherId, PartyClient> =
         card.pinned.ids().zip(parties.smoothers.iter().cloned()).collect();
@@ -260,8 +257,8 @@ async fn propose(
             Some(error) if card.smoothers.len().saturating_sub(refusals) < needed => {
                 return Err(error.into());
             }
-            _ if Instant::now() > until => return Err(StatsError::TooFew { have, needed }),
-            _ => tokio::time::sleep(RETRY_PAUSE).await,
+            _ if attempts.again().await => {}
+            _ => return Err(StatsError::TooFew { have, needed }),
         }
     }
 }

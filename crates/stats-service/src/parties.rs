@@ -16,7 +16,7 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
-use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_node::retry::{Attempts, RetryPolicy, retry};
 use alpheus_time::{Span, Timestamp};
 use axum::http::{Method, header::HeaderName};
 use serde::de::DeserializeOwned;
@@ -324,6 +324,12 @@ pub struct Parties {
 }
 
 impl Parties {
+    /// The attempts at something that others must do first, until patience ends.
+    #[must_use]
+    pub fn attempts(&self) -> Attempts {
+        Attempts::new(RetryPolicy::every(RETRY_PAUSE).within(self.patience))
+    }
+
     /// Opens new connections.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
-use alpheus_standards::evidence::{EndedPlans, LogPlaces, Ran};
+use alpheus_standards::evidence::{EndedPlans, LogPlaces, PlanRun};
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Error, Offset, Space, Store};
 use bytes::Bytes;
@@ -61,7 +61,7 @@ pub(super) fn note(
     plan: &Plan,
     (ended, until): (Timestamp, LogPlaces),
 ) -> Result<(), RuntimeError> {
-    let ran = Ran { query: plan.name.clone(), from: plan.from, ended, until };
+    let ran = PlanRun { query: plan.name.clone(), from: plan.from, ended, until };
     let bytes = postcard::to_allocvec(&ran).map_err(|_| RuntimeError::DamagedPlans)?;
     batch.put(space, [ENDED, &plan.id().0].concat(), bytes)?;
     plans.insert(plan.id(), ran);

@@ -34,12 +34,12 @@ pub struct Revocations {
     /// The latest list that was read here.
     kept: PathBuf,
     authority: VerifyingKey,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<LatestList>>,
     revoked: Revoked,
 }
 
 /// The latest list, and the version of the one that is kept for the next start.
-struct Known {
+struct LatestList {
     list: RevocationList,
     /// The version that is kept.
     kept: u64,
@@ -105,7 +105,7 @@ impl Revocations {
         let list = list_of(&kept, authority)?;
         let revoked = Revoked::new(tls_digest, tls_key_digest);
         revoked.replace(list.certificates.iter().copied().collect());
-        let known = Known { kept: list.version, unkept: 0, list };
+        let known = LatestList { kept: list.version, unkept: 0, list };
         let known = Arc::new(Mutex::new(known));
         let revocations = Revocations { path, kept, authority: *authority, known, revoked };
         revocations.read()?;

@@ -245,21 +245,12 @@ fn pad(mut plain: Vec<u8>) -> Zeroizing<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_test_support::vectors::{cases, from_hex, hex};
     use serde_json::Value;
     use sha2::{Digest, Sha256};
 
-    fn cases(text: &str) -> Vec<Value> {
-        serde_json::from_str(text).unwrap()
-    }
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     fn bytes(text: &Value) -> Vec<u8> {
-        let text = text.as_str().unwrap().as_bytes();
-        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        text.as_chunks::<2>().0.iter().map(|pair| byte(pair).unwrap()).collect()
+        from_hex(text.as_str().unwrap())
     }
 
     fn counting<const N: usize>(from: u8) -> [u8; N] {
@@ -270,8 +261,8 @@ mod tests {
     fn sealed(key: &TableKey) -> Vec<SavedState> {
         let state_key = StateKey::new(key, key.data_set());
         let (mut previous, mut all) = (StateId::NONE, Vec::new());
-        let vectors = include_str!("../../../vectors/verifiable-table/v1/state.json");
-        for (case, fresh) in cases(vectors).iter().zip([48, 80]) {
+        let vectors: Vec<Value> = cases("verifiable-table/v1/state.json");
+        for (case, fresh) in vectors.iter().zip([48, 80]) {
             let held: Vec<_> = case["records"].as_array().unwrap().iter().collect();
             let held: Vec<_> = held.iter().map(|pair| (bytes(&pair[0]), bytes(&pair[1]))).collect();
             let records = held.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
@@ -300,7 +291,7 @@ mod tests {
         let key = TableKey::new(Secret::from_bytes(counting(0)));
         let states = sealed(&key);
         let (honest, name) = (&states[1].bytes, states[1].name);
-        let bad = cases(include_str!("../../../vectors/verifiable-table/v1/state_bad.json"));
+        let bad: Vec<Value> = cases("verifiable-table/v1/state_bad.json");
         assert_eq!(bad.len(), 12);
         for case in bad {
             let mut forged = honest.clone();

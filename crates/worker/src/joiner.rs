@@ -24,7 +24,7 @@ pub struct Joiner {
     of: u32,
     windows: BTreeMap<WindowId, Window>,
     /// By plan: windows whose sums are written, or that have none.
-    given: HashMap<PlanId, Given>,
+    given: HashMap<PlanId, FinishedWindows>,
     ended: HashSet<PlanId>,
     /// What was read of windows that are over, since the last marks.
     over: BTreeMap<WindowId, Inputs>,
@@ -41,7 +41,7 @@ const GIVEN: usize = 4096;
 const MAX_OVER: usize = 1 << 16;
 
 /// Which windows of a plan are over.
-struct Given {
+struct FinishedWindows {
     /// All that start before.
     before: Timestamp,
     /// And these.
@@ -255,13 +255,13 @@ impl Joiner {
     }
 }
 
-impl Default for Given {
+impl Default for FinishedWindows {
     fn default() -> Self {
         Self { before: Timestamp(0), starts: BTreeSet::new() }
     }
 }
 
-impl Given {
+impl FinishedWindows {
     fn contains(&self, start: Timestamp) -> bool {
         start < self.before || self.starts.contains(&start)
     }

@@ -13,6 +13,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_node::service::shutdown::{self, Shutdown};
@@ -182,6 +183,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 impl Worker {
     fn run(&self) -> Result<(), Failure> {
         let (mut failures, mut joined) = (0, false);
+        let mut backoff = Backoff::new(RetryPolicy::doubling(PAUSE, MAX_PAUSE));
         loop {
             let begun = Instant::now();
             let ended = self.attend(&mut joined);
@@ -195,7 +197,11 @@ impl Worker {
                 return Ok(());
             }
             self.part.set(State::Failed);
-            failures = if begun.elapsed() > STABLE { 1 } else { failures + 1 };
+            if begun.elapsed() > STABLE {
+                failures = 0;
+                backoff.reset();
+            }
+            failures += 1;
             let is_first = !joined
                 && matches!(
                     error,
@@ -205,7 +211,7 @@ impl Worker {
                 return Err(error.into());
             }
             tracing::warn!(%error, "joins the group again");
-            let until = Instant::now() + (PAUSE * failures).min(MAX_PAUSE);
+            let until = Instant::now() + backoff.pause();
             while Instant::now() < until && !self.stop.is_stopping() {
                 self.heart.beat();
                 std::thread::sleep(COMMIT);

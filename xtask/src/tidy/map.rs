@@ -12,7 +12,7 @@ pub(super) fn steps_lead_to_code(tree: &Tree) -> Vec<Finding> {
     let rows = lines.enumerate().filter_map(|(at, line)| Some((at + 1, step(line)?)));
     let mut findings = Vec::new();
     for (number, (home, places)) in rows {
-        for Place { file, of, names } in places {
+        for Reference { file, of, names } in places {
             let package = of.unwrap_or(home);
             let Some(content) = source(tree, package, file) else {
                 let what = format!("`{package}` has no file `{file}`");
@@ -30,24 +30,24 @@ pub(super) fn steps_lead_to_code(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Functions in one file.
-struct Place<'a> {
+struct Reference<'a> {
     file: &'a str,
     of: Option<&'a str>,
     names: Vec<&'a str>,
 }
 
 /// The crate of a row `| step | crate | function and file |`, and what its last column names.
-fn step(line: &str) -> Option<(&str, Vec<Place<'_>>)> {
+fn step(line: &str) -> Option<(&str, Vec<Reference<'_>>)> {
     let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
     let (_, home, code) = (cells.next()?, quoted(cells.next()?)?, cells.next()?);
-    let (mut names, mut places) = (Vec::new(), Vec::<Place<'_>>::new());
+    let (mut names, mut places) = (Vec::new(), Vec::<Reference<'_>>::new());
     // What stands between backquotes is at the odd places.
     let parts: Vec<&str> = code.split('`').collect();
     for pair in parts.chunks_exact(2) {
         let [before, code] = pair else { continue };
         match *code {
             file if before.ends_with(" in ") && file.ends_with(".rs") => {
-                places.push(Place { file, of: None, names: std::mem::take(&mut names) });
+                places.push(Reference { file, of: None, names: std::mem::take(&mut names) });
             }
             package if *before == " of " => {
                 places.last_mut().into_iter().for_each(|place| place.of = Some(package));

@@ -12,6 +12,7 @@ mod names;
 mod not_yet;
 mod purity;
 mod reach;
+mod roles;
 mod rust;
 mod sentences;
 mod source;
@@ -61,6 +62,8 @@ const RULES: &[Rule] = &[
     reach::examples_are_tested,
     reach::targets_are_named,
     reach::fuzz_targets_are_tested,
+    roles::connections_stand_in_links,
+    roles::links_are_tested,
     sentences::sentences_are_short,
     source::first_line_says_what_for,
     source::files_are_short,

@@ -15,12 +15,13 @@ const LIMITS: &[(&str, &str)] = &[
 
 /// Participles and question words, which name no thing.
 const NOT_THINGS: &[&str] = &[
-    "What", "Which", "Who", "Whose", "How", "Why", "Where", "When", "Way", "Ways", "Place", "Said",
-    "Told", "Untold", "Heard", "Known", "Asked", "Answered", "Found", "Meant", "Seen", "Given",
-    "Shown", "Done", "Taken", "Held", "Kept", "Made", "Sent", "Wanted", "Called", "Begun",
+    "What", "Which", "Who", "Whose", "How", "Why", "Where", "When", "Way", "Ways", "Place",
+    "Places", "Said", "Told", "Untold", "Heard", "Known", "Asked", "Answered", "Found", "Meant",
+    "Seen", "Given", "Shown", "Done", "Taken", "Held", "Kept", "Made", "Sent", "Wanted", "Called",
+    "Begun", "Ran",
 ];
 
-/// Constants, public types and errors are named as the rest of the field names them.
+/// Constants, types and errors are named as the rest of the field names them.
 pub(super) fn names_say_the_thing(tree: &Tree) -> Vec<Finding> {
     let files = tree.ending(".rs");
     let findings = files.flat_map(|(path, content)| in_file(path, content)).collect();
@@ -31,7 +32,7 @@ fn in_file(path: &str, content: &str) -> Vec<Finding> {
     let code = rust::code(content);
     let mut findings = Vec::new();
     for (at, line) in code.lines().enumerate() {
-        let said = constant(line).or_else(|| public_type(line));
+        let said = constant(line).or_else(|| type_name(line));
         findings.extend(said.map(|what| Finding::new(path, at + 1, what)));
     }
     findings.extend(errors(&code).into_iter().map(|(line, name)| {
@@ -50,14 +51,12 @@ fn constant(line: &str) -> Option<String> {
     Some(format!("constant `{name}`: say `{instead}…`"))
 }
 
-/// A public type that is called by a participle or a question word.
-fn public_type(line: &str) -> Option<String> {
-    let line = line.trim_start();
-    let item = without_visibility(line);
+/// A type that is called by a participle or a question word.
+fn type_name(line: &str) -> Option<String> {
+    let item = without_visibility(line.trim_start());
     let rest = ["struct ", "enum ", "type ", "trait ", "union "]
         .iter()
-        .find_map(|keyword| item.strip_prefix(keyword))
-        .filter(|_| item.len() < line.len())?;
+        .find_map(|keyword| item.strip_prefix(keyword))?;
     let name = rust::identifier(rest)?;
     NOT_THINGS
         .contains(&name)
@@ -121,10 +120,11 @@ mod tests {
     #[test]
     fn refuses_types_that_name_no_thing() {
         let content =
-            "pub struct Seen(u8);\npub(super) enum What {}\nstruct Known;\npub struct Sighting;\n";
+            "pub struct Seen(u8);\npub(super) enum What {}\n    struct Known;\nstruct Sighting;\n";
         let expected = [
             "a.rs:1: type `Seen`: name the thing, not what happened to it",
             "a.rs:2: type `What`: name the thing, not what happened to it",
+            "a.rs:3: type `Known`: name the thing, not what happened to it",
         ];
         assert_eq!(lines(content), expected);
     }

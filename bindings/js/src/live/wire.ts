@@ -58,14 +58,14 @@ export function encodeUploads(uploads: readonly Upload[]): Bytes {
 }
 
 /** Fewest bytes of a frame, as the service has it, and most uploads of one request: a device sends one. */
-const LEAST_FRAME = 25;
-const MOST_UPLOADS = 64;
+const MIN_FRAME = 25;
+const MAX_UPLOADS = 64;
 
 /** The streams that such a body is about: a relay looks at them. Frames are passed over: nothing of them is kept. */
 export function streamsOf(body: Bytes): Bytes[] {
   const reader = new Reader(body);
   const count = reader.size();
-  if (count > MOST_UPLOADS) throw new PostcardError('there are too many uploads');
+  if (count > MAX_UPLOADS) throw new PostcardError('there are too many uploads');
   const found: Bytes[] = [];
   while (found.length < count) {
     found.push(reader.raw(16));
@@ -73,7 +73,7 @@ export function streamsOf(body: Bytes): Bytes[] {
     reader.number();
     for (let left = reader.size(); left > 0; left--) {
       const length = reader.size();
-      if (length < LEAST_FRAME) throw new PostcardError('a frame is too short to be one');
+      if (length < MIN_FRAME) throw new PostcardError('a frame is too short to be one');
       reader.skip(length);
     }
   }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-type Done = Result<Json<EmptyAnswer>, ApiError>;
+type EmptyReply = Result<Json<EmptyAnswer>, ApiError>;
 
 /// What the page showed when the owner decided. A choice that has changed since is not signed.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
@@ -60,8 +60,8 @@ pub(super) async fn pause(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
     Json(pause): Json<Pause>,
-) -> Done {
-    let place = Place::of(&owner, &stream).await?;
+) -> EmptyReply {
+    let place = StreamChoices::of(&owner, &stream).await?;
     let nothing = ResolvedPolicy::private(&place.schema);
     let done = place.submit(&owner, nothing).await?;
     let mut failed = None;
@@ -88,8 +88,8 @@ pub(super) async fn resume(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
     Json(resumption): Json<Resumption>,
-) -> Done {
-    let place = Place::of(&owner, &stream).await?;
+) -> EmptyReply {
+    let place = StreamChoices::of(&owner, &stream).await?;
     place.check(&resumption.seen)?;
     let last = place.own.last_sharing(&place.schema).map(|last| last.policy.clone());
     let none =
@@ -119,27 +119,27 @@ pub(super) async fn choose(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
     Json(NewChoice { seen, wish }): Json<NewChoice>,
-) -> Done {
-    let place = Place::of(&owner, &stream).await?;
+) -> EmptyReply {
+    let place = StreamChoices::of(&owner, &stream).await?;
     place.check(&seen)?;
     let policy = wish.policy(&place.schema)?;
     place.submit(&owner, policy).await
 }
 
 /// A stream with what its owner has chosen before.
-struct Place {
+struct StreamChoices {
     stream: StreamId,
     schema: Schema,
     view: StreamView,
     own: OwnChoices,
 }
 
-impl Place {
-    async fn of(owner: &Owner, stream: &str) -> Result<Place, ApiError> {
+impl StreamChoices {
+    async fn of(owner: &Owner, stream: &str) -> Result<StreamChoices, ApiError> {
         let stream = parsed(stream)?;
         let (view, schema) = (owner.view(&stream).await?, owner.schema().await?);
         let own = OwnChoices::of(&view, (owner.identity.certified.key(), &stream), &schema);
-        Ok(Place { stream, schema, view, own })
+        Ok(StreamChoices { stream, schema, view, own })
     }
 
     /// That the owner saw what is in force.
@@ -147,7 +147,7 @@ impl Place {
         if *seen == View::of(&self.own, &self.schema) { Ok(()) } else { Err(changed()) }
     }
 
-    async fn end_grant(&self, owner: &Owner, reader: &ConsumerId) -> Done {
+    async fn end_grant(&self, owner: &Owner, reader: &ConsumerId) -> EmptyReply {
         let known = self.view.grants.iter().find(|grant| grant.reader == *reader);
         let none = || ApiError::missing("you have given no access to this reader");
         let certificate = &known.ok_or_else(none)?.certificate;
@@ -155,7 +155,7 @@ impl Place {
     }
 
     /// Signs a policy, with the public facts of the last choice, and submits it.
-    async fn submit(&self, owner: &Owner, policy: ResolvedPolicy) -> Done {
+    async fn submit(&self, owner: &Owner, policy: ResolvedPolicy) -> EmptyReply {
         let current = self.own.current();
         let metadata = current.map(|last| last.metadata.clone()).unwrap_or_default();
         // Two choices within a second still have an order.
@@ -230,7 +230,7 @@ pub(super) async fn grant(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
     Json(access): Json<Access>,
-) -> Done {
+) -> EmptyReply {
     let day = |text: &str| text.parse::<Day>().map_err(ApiError::malformed);
     let days = Days::new(day(&access.from)?.0, day(&access.to)?.0);
     let days = days.map_err(|error| ApiError::malformed(error.to_string()))?;
@@ -250,8 +250,8 @@ pub(super) async fn end_grant(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
     Json(ended): Json<EndedAccess>,
-) -> Done {
-    Place::of(&owner, &stream).await?.end_grant(&owner, &ended.reader).await
+) -> EmptyReply {
+    StreamChoices::of(&owner, &stream).await?.end_grant(&owner, &ended.reader).await
 }
 
 async fn state_grant(
@@ -259,7 +259,7 @@ async fn state_grant(
     stream: StreamId,
     (certificate, whom): (&str, &ConsumerId),
     days: Option<Days>,
-) -> Done {
+) -> EmptyReply {
     let (certificate, reader) = opened(owner, certificate)?;
     // The page named somebody. No one else is signed for.
     if consumer_id(&reader) != *whom {
@@ -271,7 +271,7 @@ async fn state_grant(
 }
 
 /// Withdraws consent, for good.
-pub(super) async fn revoke(State(owner): State<Owner>, Path(stream): Path<String>) -> Done {
+pub(super) async fn revoke(State(owner): State<Owner>, Path(stream): Path<String>) -> EmptyReply {
     withdraw(&owner, parsed(&stream)?, false).await?;
     Ok(Json(EmptyAnswer {}))
 }

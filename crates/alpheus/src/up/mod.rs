@@ -83,16 +83,16 @@ pub struct Args {
 }
 
 /// Where the state lies.
-enum Place {
+enum StateFolder {
     Temporary(Folder),
     Kept(PathBuf),
 }
 
-impl Place {
+impl StateFolder {
     fn create(state: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = state else { return Folder::create("up").map(Place::Temporary) };
+        let Some(path) = state else { return Folder::create("up").map(StateFolder::Temporary) };
         alpheus_node::files::make_private_folder(path)?;
-        std::fs::canonicalize(path).blame_io(path).map(Place::Kept)
+        std::fs::canonicalize(path).blame_io(path).map(StateFolder::Kept)
     }
 
     fn path(&self) -> &Path {
@@ -110,7 +110,7 @@ impl Place {
 /// result.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let stop = shutdown::on_signal().blame(Category::Io)?;
-    let place = Place::create(args.state.as_deref())?;
+    let place = StateFolder::create(args.state.as_deref())?;
     let inputs = Inputs::read(args, place.path())?;
     eprintln!("{}", inputs.summary());
     let speed = args.speed.unwrap_or_else(|| inputs.usual_speed());
@@ -130,7 +130,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 }
 
 /// What to do next.
-fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) -> String {
+fn describe(place: &StateFolder, stage: &Stage, inputs: &Inputs, speed: u32) -> String {
     let at = place.path().display();
     let (server, name) = (stage.server(), &inputs.create.name);
     let analyst = format!("--server {server} --identity {at}/pki/analyst");
@@ -139,8 +139,8 @@ fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) -> String
         (many, None) => counted(u64::from(*many), "controller"),
     };
     let kept = match place {
-        Place::Temporary(_) => " (removed at the end)",
-        Place::Kept(_) => "",
+        StateFolder::Temporary(_) => " (removed at the end)",
+        StateFolder::Kept(_) => "",
     };
     format!(
         "service:    {server}, and {controllers}

@@ -151,3 +151,20 @@ fn every_caller_refuses_another_role_at_the_other_end() {
         }
     });
 }
+
+/// The service behind a gateway is not one of ours, so any certificate for its host is accepted.
+#[test]
+fn a_gateway_demands_no_role_of_the_service_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("pki");
+    pki::make(&pki, &[(Role::Producer, "producer")]).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let trigger = Trigger::new();
+        let base = listen(&pki, Role::Producer, &trigger).await;
+        let caller = Caller { pki: &pki, role: Role::Gateway };
+        let client = pass::upstream(base, Some(&caller.authority())).unwrap();
+        let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
+        assert_eq!(asked.unwrap(), b"taken");
+    });
+}

@@ -118,6 +118,7 @@ enum Source {
 
 impl engine::Engine for Engine {
     type Call = Call;
+    type Error = LedgerError;
 
     fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         let mut writes: Vec<Waiting> = Vec::new();

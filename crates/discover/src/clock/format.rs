@@ -1,5 +1,6 @@
 //! One format: read from its text, and applied to cells.
 
+use super::calendar;
 use super::region::{Local, Region};
 use super::words;
 use thiserror::Error;
@@ -7,8 +8,6 @@ use time::{Date, Month, Weekday};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
-/// Julian day of 1970-01-01.
-const EPOCH: i64 = 2_440_588;
 
 /// A part of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,7 +345,7 @@ impl Moment {
         if let Some(week) = self.week {
             let day = Weekday::Monday.nth_next(self.week_day.unwrap_or(1) - 1);
             let date = Date::from_iso_week_date(year, week, day).ok()?;
-            return Some(i64::from(date.to_julian_day()) - EPOCH);
+            return Some(calendar::day_number(date));
         }
         let first = Date::from_calendar_date(year, Month::January, 1).ok()?;
         let date = match self.ordinal {
@@ -356,7 +355,7 @@ impl Moment {
                 Date::from_calendar_date(first.year(), month, self.day.unwrap_or(1)).ok()?
             }
         };
-        Some(i64::from(date.to_julian_day()) - EPOCH)
+        Some(calendar::day_number(date))
     }
 
     /// Microseconds since midnight.
@@ -453,7 +452,7 @@ mod tests {
 
         #[test]
         fn a_date_is_read_as_the_calendar_has_it(day in -30_000i32..60_000, second in 0u32..86_400) {
-            let date = Date::from_julian_day(day + 2_440_588).unwrap();
+            let date = calendar::date_of(day.into()).unwrap();
             let (year, month, day_of_month) = date.to_calendar_date();
             let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
             let expected = i64::from(day) * 86_400 + i64::from(second);

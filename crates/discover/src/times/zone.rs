@@ -26,14 +26,14 @@ pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
     if let Some(region) = named {
         return (Zone::Fixed(region, ABOVE), None);
     }
-    let said: Vec<Said> = above.iter().filter_map(|line| of_times(line)).collect();
-    let sure = said.iter().find(|said| matches!(said, Said::Zone(_)));
+    let said: Vec<ZoneNote> = above.iter().filter_map(|line| of_times(line)).collect();
+    let sure = said.iter().find(|said| matches!(said, ZoneNote::Zone(_)));
     match sure.or(said.first()) {
-        Some(Said::Zone(region)) => (Zone::Fixed(region.clone(), ABOVE), None),
-        Some(Said::Perhaps(region)) => {
+        Some(ZoneNote::Zone(region)) => (Zone::Fixed(region.clone(), ABOVE), None),
+        Some(ZoneNote::Perhaps(region)) => {
             (Zone::Fixed(region.clone(), ABOVE), Some(perhaps(&region.text())))
         }
-        Some(Said::Local) => (Zone::Unstated, Some(IS_LOCAL.to_owned())),
+        Some(ZoneNote::Local) => (Zone::Unstated, Some(IS_LOCAL.to_owned())),
         None => (Zone::Unstated, None),
     }
 }
@@ -51,7 +51,7 @@ fn perhaps(zone: &str) -> String {
 
 /// What a line above the table says of times.
 #[derive(Clone, Debug, PartialEq)]
-enum Said {
+enum ZoneNote {
     /// They are in this zone.
     Zone(Region),
     /// Some time is.
@@ -110,7 +110,7 @@ const BETWEEN: &[&str] = &[
 ];
 
 /// What a line says of times: `Zeit: MEZ`, `All times in UTC+1`, `Times are local`.
-fn of_times(line: &str) -> Option<Said> {
+fn of_times(line: &str) -> Option<ZoneNote> {
     let joined = joined(line);
     let sign = |c: char| {
         c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '[' | ']' | '=' | '#' | '"')
@@ -124,14 +124,14 @@ fn of_times(line: &str) -> Option<Said> {
     let near = || times().flat_map(|at| behind(at).into_iter().chain(before(at)));
     if let Some(region) = near().find_map(|word| region(word)) {
         return Some(if all.iter().any(|word| is_moment(word)) {
-            Said::Perhaps(region)
+            ZoneNote::Perhaps(region)
         } else {
-            Said::Zone(region)
+            ZoneNote::Zone(region)
         });
     }
     let local = near().any(|word| is(word, LOCAL));
     let local = local || all.iter().any(|word| is(word, &["ortszeit", "lokalzeit"]));
-    local.then(|| region(line).map_or(Said::Local, Said::Zone))
+    local.then(|| region(line).map_or(ZoneNote::Local, ZoneNote::Zone))
 }
 
 /// Whether a word is a date or a time of day, such as that of an export.
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn lines_above_say_the_zone_of_times() {
-        let zone = |text: &str| Some(Said::Zone(Region::parse(text).unwrap()));
+        let zone = |text: &str| Some(ZoneNote::Zone(Region::parse(text).unwrap()));
         for (line, expected) in [
             ("# Netz: Wetter Nord, Zeit: MEZ", zone("+01:00")),
             ("Alle Zeiten in MEZ", zone("+01:00")),
@@ -294,11 +294,11 @@ mod tests {
             ("MEZ-Zeit", None),
             ("Time: Europe/Vienna", zone("Europe/Vienna")),
             ("UTC time", zone("UTC")),
-            ("Times are local", Some(Said::Local)),
-            ("local time", Some(Said::Local)),
-            ("Alle Angaben in Ortszeit", Some(Said::Local)),
+            ("Times are local", Some(ZoneNote::Local)),
+            ("local time", Some(ZoneNote::Local)),
+            ("Alle Angaben in Ortszeit", Some(ZoneNote::Local)),
             ("Local time (UTC-5)", zone("-05:00")),
-            ("Report time UTC: 2024-03-01 10:00", Some(Said::Perhaps(Region::Fixed(0)))),
+            ("Report time UTC: 2024-03-01 10:00", Some(ZoneNote::Perhaps(Region::Fixed(0)))),
             ("Time: 10:30", None),
             ("These time series are inhomogeneous because of station relocations", None),
             ("Station EST 4", None),

@@ -41,10 +41,10 @@ pub(super) type AwaitedCheck = Arc<()>;
 /// What a check has found. Only [`ProofCheck::run`] makes one.
 pub struct CheckedProofs {
     start: Timestamp,
-    found: Found,
+    found: Verdict,
 }
 
-enum Found {
+enum Verdict {
     /// Of these members; nothing if they could not be checked.
     Contributions(Scope, Vec<u32>, Contributions),
     Openings(Digest, Result<Vec<OpenedShare>, OpeningsError>),
@@ -71,7 +71,7 @@ impl ProofCheck {
     /// In the place of what it would find: why it is not done. Its window fails with that.
     #[must_use]
     pub fn unchecked(&self, why: UncheckedProofsError) -> CheckedProofs {
-        CheckedProofs { start: self.start, found: Found::Nothing(self.wanted.clone(), why) }
+        CheckedProofs { start: self.start, found: Verdict::Nothing(self.wanted.clone(), why) }
     }
 
     /// Checks all proofs in one batch. This takes long, and changes nothing.
@@ -83,9 +83,9 @@ impl ProofCheck {
                 let members = signed.iter().map(|(member, _)| member.controller).collect();
                 // If nothing could be checked, nothing counts.
                 let found = checker.contributions(&scope, &signed).unwrap_or_default();
-                Found::Contributions(scope, members, found)
+                Verdict::Contributions(scope, members, found)
             }
-            Work::Openings(set, shares) => Found::Openings(set, checker.openings(&set, &shares)),
+            Work::Openings(set, shares) => Verdict::Openings(set, checker.openings(&set, &shares)),
         };
         CheckedProofs { start, found }
     }
@@ -232,30 +232,30 @@ impl Coordinator {
         let Some(round) = self.rounds.get_mut(&start).filter(|_| own.is_some()) else { return };
         round.committed.awaited = None;
         match found {
-            Found::Contributions(_, members, found) => {
+            Verdict::Contributions(_, members, found) => {
                 round.committed.take_bounded(&members, found);
                 let bounded = &round.committed;
                 round.tokens.retain(|member, _| bounded.has(*member));
             }
-            Found::Openings(_, opened) => round.committed.take_opened(opened),
-            Found::Nothing(_, why) => round.committed.unchecked = Some(why),
+            Verdict::Openings(_, opened) => round.committed.take_opened(opened),
+            Verdict::Nothing(_, why) => round.committed.unchecked = Some(why),
         }
     }
 
     /// Whether something found is about a window as it is now.
-    fn is_about(&self, round: &Round, found: &Found) -> Option<()> {
+    fn is_about(&self, round: &Round, found: &Verdict) -> Option<()> {
         let same = match (&round.phase, found) {
-            (_, Found::Nothing(of, _)) => {
+            (_, Verdict::Nothing(of, _)) => {
                 let awaited = round.committed.awaited.as_ref();
                 awaited.is_some_and(|awaited| std::ptr::eq(Arc::as_ptr(awaited), of.as_ptr()))
             }
             (Phase::Summoned, _) => false,
             (
                 Phase::Collecting(fixing) | Phase::Opening(fixing, _),
-                Found::Contributions(of, ..),
+                Verdict::Contributions(of, ..),
             ) => self.scope(round.window, fixing) == Some(*of),
-            (Phase::Opening(_, opens), Found::Openings(of, _)) => opens.digest == *of,
-            (Phase::Collecting(_), Found::Openings(..)) => false,
+            (Phase::Opening(_, opens), Verdict::Openings(of, _)) => opens.digest == *of,
+            (Phase::Collecting(_), Verdict::Openings(..)) => false,
         };
         same.then_some(())
     }

@@ -55,7 +55,7 @@ struct Holder {
 
 /// What a route asks of who comes in.
 #[derive(Clone)]
-struct Asked {
+struct DoorRule {
     door: Door,
     roles: &'static [Role],
     most: usize,
@@ -109,7 +109,7 @@ impl Door {
         roles: &'static [Role],
         most: usize,
     ) -> MethodRouter<S> {
-        route.layer(from_fn_with_state(Asked { door: self.clone(), roles, most }, enter))
+        route.layer(from_fn_with_state(DoorRule { door: self.clone(), roles, most }, enter))
     }
 
     fn holder(&self, name: &Name) -> Holder {
@@ -220,11 +220,11 @@ fn slow() -> ApiError {
 
 /// Who asks; then how much; then the body, in good time; then the request.
 async fn enter(
-    State(asked): State<Asked>,
+    State(asked): State<DoorRule>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let Asked { door, roles, most } = asked;
+    let DoorRule { door, roles, most } = asked;
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;

@@ -17,6 +17,8 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -231,8 +233,8 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
 
 /// What a server's clock showed when it answered, in seconds since 1970.
 fn date_of(headers: &HeaderMap) -> Option<i64> {
-    let date = jiff::fmt::rfc2822::parse(&text(headers, header::DATE)?).ok()?;
-    Some(date.timestamp().as_second())
+    let date = OffsetDateTime::parse(&text(headers, header::DATE)?, &Rfc2822).ok()?;
+    Some(date.unix_timestamp())
 }
 
 #[cfg(test)]
@@ -249,6 +251,17 @@ mod tests {
     use std::net::TcpListener;
     use std::path::Path;
     use std::time::SystemTime;
+
+    #[test]
+    fn a_servers_date_is_read_as_http_writes_it() {
+        let date = |value: &'static str| {
+            let value = header::HeaderValue::from_static(value);
+            date_of(&HeaderMap::from_iter([(header::DATE, value)]))
+        };
+        assert_eq!(date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!([date("yesterday"), date("Sun, 31 Feb 1994 08:49:37 GMT")], [None; 2]);
+        assert_eq!(date_of(&HeaderMap::new()), None);
+    }
 
     /// A server with the certificate of a folder; its address.
     fn serve(pki: &Path, name: &str, runtime: &tokio::runtime::Runtime, trigger: &Trigger) -> u16 {

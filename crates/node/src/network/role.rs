@@ -68,7 +68,7 @@ pub enum PeerNameError {
 }
 
 const SCHEME: &str = "alpheus://";
-const MAX_WINDOWS: usize = 64;
+const MAX_NAME: usize = 64;
 
 impl Role {
     /// Whether its processes listen, and so show their certificates to all who come.
@@ -149,7 +149,7 @@ impl Name {
     pub fn new(role: Role, name: impl Into<String>) -> Result<Name, PeerNameError> {
         let name = name.into();
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let good = (1..=MAX_WINDOWS).contains(&name.len()) && name.chars().all(allowed);
+        let good = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(allowed);
         if good && !name.starts_with('.') {
             Ok(Name { role, name })
         } else {

@@ -140,17 +140,17 @@ mod tests {
     use crate::network::role::{Name, Role};
     use crate::pki::{issue, make_authority, read_certificate, renew};
 
-    struct Place {
+    struct Setup {
         folder: tempfile::TempDir,
         authority: Folder,
     }
 
-    impl Place {
-        fn new() -> Place {
+    impl Setup {
+        fn new() -> Setup {
             let folder = tempfile::tempdir().unwrap();
             let authority = Folder::create(&folder.path().join("pki")).unwrap();
             make_authority(&authority).unwrap();
-            Place { folder, authority }
+            Setup { folder, authority }
         }
 
         fn identity(&self, name: &str) -> PathBuf {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_authority_is_replaced_in_two_steps() {
-        let place = Place::new();
+        let place = Setup::new();
         let (authority, service) = (&place.authority, place.identity("service"));
         let first = keys(authority).unwrap();
         assert!(begin(authority).unwrap());
@@ -195,7 +195,7 @@ mod tests {
     /// Between the two files that a beginning writes.
     #[test]
     fn after_a_crash_nobody_takes_the_old_authority_for_the_new_one() {
-        let place = Place::new();
+        let place = Setup::new();
         let authority = &place.authority;
         let (first, key) = (keys(authority).unwrap(), authority.path(AUTHORITY_KEY));
         let old = fs::read(&key).unwrap();

@@ -30,7 +30,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use strangers::{GivenAway, Network, StrangerSlot, Strangers};
+use strangers::{EvictionNotice, Network, StrangerSlot, Strangers};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -322,7 +322,7 @@ impl Entrance {
         self,
         stream: TcpStream,
         address: SocketAddr,
-        (place, given_away): (StrangerSlot, GivenAway),
+        (place, given_away): (StrangerSlot, EvictionNotice),
         router: Router,
         mut ending: Shutdown,
     ) {

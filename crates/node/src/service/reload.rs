@@ -28,13 +28,13 @@ static ASKED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 pub struct Live<T> {
     current: RwLock<Arc<T>>,
     files: Vec<PathBuf>,
-    seen: Mutex<Seen>,
+    seen: Mutex<Observation>,
     make: Make<T>,
 }
 
 /// What was seen of the files, and what came of it.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observation {
     stamps: Vec<Stamp>,
     /// The validity of the certificate in use.
     validity: Option<Validity>,
@@ -86,7 +86,7 @@ impl<T: Send + Sync + 'static> Live<T> {
     ) -> Result<Arc<Live<T>>, F> {
         let stamps = stamps(&files);
         let validity = files.first().and_then(|file| validity_of(file));
-        let seen = Seen { stamps, validity, failed: None };
+        let seen = Observation { stamps, validity, failed: None };
         let make: Make<T> = Box::new(move || make().map_err(Into::into));
         let live = Arc::new(Live::new(first()?, (files, seen), make));
         let weak = Arc::downgrade(&live);
@@ -98,14 +98,14 @@ impl<T: Send + Sync + 'static> Live<T> {
     /// What is made of no file, and stays.
     pub fn fixed(value: T) -> Arc<Live<T>> {
         let make: Make<T> = Box::new(|| Err("it is made of no file".into()));
-        Arc::new(Live::new(value, (Vec::new(), Seen::default()), make))
+        Arc::new(Live::new(value, (Vec::new(), Observation::default()), make))
     }
 
-    fn new(first: T, (files, seen): (Vec<PathBuf>, Seen), make: Make<T>) -> Live<T> {
+    fn new(first: T, (files, seen): (Vec<PathBuf>, Observation), make: Make<T>) -> Live<T> {
         Live { current: RwLock::new(Arc::new(first)), files, seen: Mutex::new(seen), make }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, Observation> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,7 +241,7 @@ mod tests {
             move || std::fs::read_to_string(&file).unwrap().parse::<u32>()
         };
         let files = vec![file.clone()];
-        let seen = Seen { stamps: stamps(&files), ..Seen::default() };
+        let seen = Observation { stamps: stamps(&files), ..Observation::default() };
         let live = Live::new(1, (files, seen), Box::new(move || read().map_err(Into::into)));
         for (text, expected) in [("22", 22), ("none", 22), ("333", 333)] {
             std::fs::write(&file, text).unwrap();

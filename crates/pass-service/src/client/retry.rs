@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The first and the longest pause before a retry.
 const FIRST: Duration = Duration::from_millis(200);
-const MAX_WINDOWS: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// The most retries within a pre-login after a step that came too early.
 const MAX_TRIES: u64 = 8;
 
@@ -38,7 +38,7 @@ impl Retry {
     /// No failure.
     #[must_use]
     pub fn new(schedule: Schedule) -> Self {
-        let lost = Backoff::new(RetryPolicy::doubling(FIRST, MAX_WINDOWS));
+        let lost = Backoff::new(RetryPolicy::doubling(FIRST, MAX_PAUSE));
         Self { schedule, not_before: None, lost_in: None, lost }
     }
 
@@ -90,7 +90,7 @@ impl Retry {
 
     /// No pause is longer than this.
     fn longest(&self) -> u64 {
-        self.schedule.epoch.0.saturating_add(self.schedule.pre_login.0).max(micros(MAX_WINDOWS))
+        self.schedule.epoch.0.saturating_add(self.schedule.pre_login.0).max(micros(MAX_PAUSE))
     }
 
     /// A random time within a pre-login.

@@ -150,6 +150,7 @@ fn refuse<T>(reply: Reply<T>, refused: VerifierError) {
 
 impl<L: Ledger> engine::Engine for Engine<L> {
     type Call = Call;
+    type Error = LedgerError;
 
     fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         self.turn(calls)?;

@@ -132,7 +132,10 @@ pub enum SyntaxError {
         word: String,
     },
     /// An unknown function.
-    #[error("there is no function `{word}`{}{known}", MeantOr(suggestion, "the functions are "))]
+    #[error(
+        "there is no function `{word}`{}{known}",
+        SuggestionOr(suggestion, "the functions are ")
+    )]
     UnknownFunction {
         /// The name as written.
         word: String,
@@ -180,7 +183,7 @@ pub enum SyntaxError {
         remedy: &'static str,
     },
     /// An unknown setting.
-    #[error("there is no setting `{word}`{}{known}", MeantOr(suggestion, "the settings are "))]
+    #[error("there is no setting `{word}`{}{known}", SuggestionOr(suggestion, "the settings are "))]
     UnknownSetting {
         /// The name as written.
         word: String,
@@ -255,11 +258,11 @@ impl fmt::Display for DidYouMean<'_> {
 }
 
 /// The same, followed by another sentence.
-pub(crate) struct MeantOr<'a>(pub(crate) &'a Option<String>, pub(crate) &'static str);
+pub(crate) struct SuggestionOr<'a>(pub(crate) &'a Option<String>, pub(crate) &'static str);
 
-impl fmt::Display for MeantOr<'_> {
+impl fmt::Display for SuggestionOr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MeantOr(suggestion, further) = self;
+        let SuggestionOr(suggestion, further) = self;
         if suggestion.is_none() {
             return write!(f, "; {further}");
         }

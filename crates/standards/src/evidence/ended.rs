@@ -16,7 +16,7 @@ pub struct LogPlaces {
 
 /// When a plan ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct PlanRun {
     /// Its query.
     pub query: String,
     /// Its windows start from here on.
@@ -36,8 +36,8 @@ pub struct EndedPlans {
 
 impl EndedPlans {
     /// Adds a plan, once.
-    pub fn insert(&mut self, plan: PlanId, ran: Ran) {
-        let Ran { query, from, ended, until } = ran;
+    pub fn insert(&mut self, plan: PlanId, ran: PlanRun) {
+        let PlanRun { query, from, ended, until } = ran;
         self.by_query.entry(query.clone()).or_default().insert((ended, plan), from);
         self.by_end.insert((until, plan), (query, ended));
     }

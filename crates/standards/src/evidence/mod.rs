@@ -19,7 +19,7 @@ mod places;
 mod plans;
 mod spent;
 
-pub use ended::{EndedPlans, LogPlaces, Ran};
+pub use ended::{EndedPlans, LogPlaces, PlanRun};
 pub use lines::Head;
 pub use places::{BusyError, MAX_AT_ONCE, StatementPlace, StatementPlaces};
 

@@ -7,7 +7,7 @@ use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
 use alpheus_standards::evidence::{
-    BusyError, EndedPlans, FORMAT, Head, LogPlaces, Ran, Statement, StatementPlaces,
+    BusyError, EndedPlans, FORMAT, Head, LogPlaces, PlanRun, Statement, StatementPlaces,
 };
 use alpheus_time::{Timestamp, Window};
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn plans_are_old_once_both_logs_start_behind_their_end() {
     for (at, rows, receipts) in [(1, 10, 5), (2, 10, 5), (3, 20, 5), (4, 20, 8)] {
         let until = LogPlaces { rows, receipts };
         let (query, from) = ("Readings".to_owned(), Timestamp(0));
-        ended.insert(PlanId([at; 32]), Ran { query, from, ended: Timestamp(0), until });
+        ended.insert(PlanId([at; 32]), PlanRun { query, from, ended: Timestamp(0), until });
     }
     let old = |rows, receipts| ended.old(LogPlaces { rows, receipts }).count();
     assert_eq!((old(9, 9), old(99, 4), old(10, 5)), (0, 0, 2));

@@ -46,7 +46,7 @@ struct ClosingDriver {
     agreed: BTreeSet<(Digest, SmootherId)>,
     /// Requests under way, each with its own task, since a smoother may not answer.
     under_way: BTreeSet<(RequestKind, Digest, SmootherId)>,
-    requests: JoinSet<Done>,
+    requests: JoinSet<RequestOutcome>,
     /// When a quorum's releases were complete.
     enough: BTreeMap<Digest, Instant>,
 }
@@ -60,7 +60,7 @@ enum RequestKind {
 
 /// A release, or `None` if the smoother has agreed to the closing.
 type Response = Option<Box<Release>>;
-type Done = ((RequestKind, Digest, SmootherId), Result<Response, RequestError>);
+type RequestOutcome = ((RequestKind, Digest, SmootherId), Result<Response, RequestError>);
 
 /// The size of a smoother's outcomes: of some hundred thousand aggregates.
 const OUTCOMES_BYTES: usize = 16 << 20;

@@ -91,6 +91,7 @@ pub struct Engine {
 
 impl engine::Engine for Engine {
     type Call = Call;
+    type Error = LedgerError;
 
     fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         for call in calls {

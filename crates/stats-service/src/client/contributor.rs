@@ -56,7 +56,7 @@ pub struct Summary {
 }
 
 /// An upload, the time it was continued, and its result.
-type Done = (Digest, Kind, Timestamp, Result<Upload, StatsError>);
+type UploadOutcome = (Digest, Kind, Timestamp, Result<Upload, StatsError>);
 
 /// A client at work.
 pub struct Contributor {
@@ -72,7 +72,7 @@ pub struct Contributor {
     definitions: Definitions,
     fetched: Fetched,
     resolution: Resolution,
-    uploads: JoinSet<Done>,
+    uploads: JoinSet<UploadOutcome>,
     asked: Option<Instant>,
     /// Whether a quorum has sent its definitions since this start.
     learnt: bool,
@@ -352,7 +352,7 @@ impl Contributor {
     }
 
     /// Handles the result of an upload that was continued at a time.
-    async fn note(&mut self, (name, kind, then, upload): Done) -> Result<(), Failure> {
+    async fn note(&mut self, (name, kind, then, upload): UploadOutcome) -> Result<(), Failure> {
         let Some(participation) = self.participations.get_mut(&name) else { return Ok(()) };
         participation.under_way = participation.under_way.saturating_sub(1);
         let later = match upload? {

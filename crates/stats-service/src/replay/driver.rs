@@ -27,7 +27,6 @@ use alpheus_node::service::progress::Progress;
 use alpheus_time::Timestamp;
 use rand_core::Rng;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// Parallel uploads.
@@ -69,7 +68,7 @@ struct Uploader {
     sample: bool,
 }
 
-type Done = Result<(usize, Uploader, Option<Upload>), StatsError>;
+type UploadOutcome = Result<(usize, Uploader, Option<Upload>), StatsError>;
 
 /// The result of a replay.
 pub struct ReplayResult {
@@ -86,7 +85,7 @@ pub struct Driver {
     reader: tokio::sync::Mutex<ResultsReader>,
     contributors: Vec<SharedState<Records>>,
     aggregates: Vec<Aggregate>,
-    under_way: JoinSet<Done>,
+    under_way: JoinSet<UploadOutcome>,
     unplaced: u64,
 }
 
@@ -359,16 +358,15 @@ impl Driver {
     async fn await_result(&self, at: usize) -> Result<(), Failure> {
         let Some(aggregate) = self.aggregates.get(at) else { return Ok(()) };
         let name = hex(&aggregate.agreed.name());
-        let until = Instant::now() + self.parties.patience;
+        let mut attempts = self.parties.attempts();
         loop {
             let rows = self.rows().await?;
             if rows.iter().any(|row| row.name == name && row.state != OPEN) {
                 return Ok(());
             }
-            if Instant::now() > until {
+            if !attempts.again().await {
                 return Err(NoResultError).blame(Category::Check);
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -407,14 +405,16 @@ impl UploadContext {
     /// Advances an upload to its end, or until it must wait for another turn. Unreachable parties are
     /// retried; the clock stands still meanwhile.
     async fn run(self, mut attempt: Attempt) -> Result<Upload, StatsError> {
-        let until = Instant::now() + self.parties.patience;
+        let mut attempts = self.parties.attempts();
         loop {
             let state = Arc::clone(&self.state);
             let (parties, about) = (&self.parties, (&self.pinned, &self.clock));
             let nothing = |_: &Entry, _: &Endorsed<Entry>| Vec::new();
             match contributor_state::go_on(state, parties, attempt, about, nothing).await? {
-                Upload::Away(later) if Instant::now() < until => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
+                Upload::Away(later) => {
+                    if !attempts.again().await {
+                        return Ok(Upload::Away(later));
+                    }
                     attempt = *later;
                 }
                 Upload::Lost(lost) => {

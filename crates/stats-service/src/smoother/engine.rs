@@ -130,6 +130,7 @@ pub fn name_of(key: &VerifyingKey, outcome: &Signed<Outcome>) -> Option<Digest> 
 
 impl engine::Engine for Engine {
     type Call = Call;
+    type Error = LedgerError;
 
     fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
         let (mut batch, mut tasks) = (Batch::default(), Tasks::default());

@@ -34,7 +34,7 @@ const PRESENCES: Span = Span::seconds(10);
 #[derive(Default)]
 pub(super) struct Epochs {
     callers: BTreeMap<PlanId, Caller>,
-    placed: HashMap<StreamId, Place>,
+    placed: HashMap<StreamId, Placement>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
     /// Who has ruined windows, by terms: each epoch has another coordinator.
     withholders: BTreeMap<PlanId, Withholders>,
@@ -43,13 +43,13 @@ pub(super) struct Epochs {
 }
 
 /// Where an owner has placed a stream.
-struct Place {
+struct Placement {
     owner: OwnerId,
     controller: ControllerId,
     moved: Option<Moved>,
 }
 
-impl Place {
+impl Placement {
     /// Who guards it in a window. One across the border of a move is nobody's, and nobody attends it.
     fn at(&self, window: Window) -> ControllerId {
         let before = self.moved.filter(|moved| window.start < moved.at);
@@ -120,7 +120,7 @@ impl Epochs {
         let answer = match message {
             ControllerMessage::Attendance(signed) => {
                 let window = caller.window().ok_or(MessageError::Late)?;
-                let at = |place: &Place| (place.owner, place.at(window));
+                let at = |place: &Placement| (place.owner, place.at(window));
                 let guards = |stream: &StreamId| self.placed.get(stream).map(at);
                 Answer::Attends(caller.verify(*from, signed, guards)?)
             }
@@ -208,7 +208,7 @@ impl Service {
     /// A stream, as its owner has placed it. It may take part from the next epoch on.
     pub fn place(&mut self, known: &CatalogStream, moved: Option<Moved>) {
         let (owner, controller) = (known.owner, known.controller);
-        self.epochs.placed.insert(known.stream, Place { owner, controller, moved });
+        self.epochs.placed.insert(known.stream, Placement { owner, controller, moved });
         let Some(transformer) = self.plane.epochs_mut() else { return };
         let open = self.epochs.callers.iter();
         for (id, _) in open.filter(|(_, caller)| known.may_join(caller.terms())) {

@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 8;
 /// Something that is checked by another thread.
 pub(super) trait Check: Send + 'static {
     /// What it finds.
-    type Found: Send + 'static;
+    type Findings: Send + 'static;
 
     /// How many proofs it has.
     fn proofs(&self) -> usize;
@@ -29,10 +29,10 @@ pub(super) trait Check: Send + 'static {
     fn is_wanted(&self) -> bool;
 
     /// Does it.
-    fn run(self) -> Self::Found;
+    fn run(self) -> Self::Findings;
 
     /// What is found if it is not done.
-    fn unchecked(&self, why: UncheckedProofsError) -> Self::Found;
+    fn unchecked(&self, why: UncheckedProofsError) -> Self::Findings;
 }
 
 /// Checks that wait, and what was found. Its threads end with it.
@@ -49,7 +49,7 @@ struct Shared<C: Check> {
 
 struct State<C: Check> {
     waiting: VecDeque<(PlanId, C)>,
-    found: Vec<(PlanId, C::Found)>,
+    found: Vec<(PlanId, C::Findings)>,
     counts: ProofCounts,
     is_over: bool,
 }
@@ -109,7 +109,7 @@ impl<C: Check> ProofQueue<C> {
     }
 
     /// What was found since the last time.
-    pub(super) fn take_found(&self) -> Vec<(PlanId, C::Found)> {
+    pub(super) fn take_found(&self) -> Vec<(PlanId, C::Findings)> {
         std::mem::take(&mut self.shared.lock().found)
     }
 

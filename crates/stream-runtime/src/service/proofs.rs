@@ -9,7 +9,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_time::Timestamp;
 
 impl Check for ProofCheck {
-    type Found = CheckedProofs;
+    type Findings = CheckedProofs;
 
     fn proofs(&self) -> usize {
         ProofCheck::proofs(self)

@@ -20,15 +20,15 @@ use std::sync::{Mutex, PoisonError};
 const FILE: &str = "verified.known";
 
 /// What was asked for.
-pub(super) struct AskedVerified {
+pub(super) struct VerifiedQueries {
     path: PathBuf,
     /// What the file had when the last statement about a query was sent.
-    sent: Mutex<HashMap<String, Sent>>,
+    sent: Mutex<HashMap<String, FileMark>>,
 }
 
 /// What the file had when a statement was sent.
 #[derive(Default)]
-struct Sent {
+struct FileMark {
     length: usize,
     /// The line that was added, and the one about the query before it.
     added: Option<(String, Option<Line>)>,
@@ -62,7 +62,7 @@ impl Line {
     }
 }
 
-impl AskedVerified {
+impl VerifiedQueries {
     pub(super) fn of(identity: &IdentityFolder) -> Self {
         Self { path: identity.path(FILE), sent: Mutex::default() }
     }
@@ -74,7 +74,7 @@ impl AskedVerified {
     pub(super) fn before(&self, sql: &str) -> Result<(), Failure> {
         let Some(line) = Line::of(sql) else { return Ok(()) };
         let length = std::fs::read_to_string(&self.path).map_or(0, |text| text.len());
-        let (query, mut sent) = (line.query.clone(), Sent { length, added: None });
+        let (query, mut sent) = (line.query.clone(), FileMark { length, added: None });
         if line.sql.is_some() {
             sent.added = self.note(line, 0).blame_io(&self.path).map_err(|failure| {
                 failure.with_help(
@@ -107,7 +107,7 @@ impl AskedVerified {
         }
     }
 
-    fn taken(&self, query: &str) -> Sent {
+    fn taken(&self, query: &str) -> FileMark {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.remove(query).unwrap_or_default()
     }
@@ -241,8 +241,8 @@ mod tests {
     const PLAIN: &str =
         "CREATE STREAM Sums AS SELECT SUM(x) WINDOW TUMBLING (SIZE 10 SECONDS) FROM T";
 
-    fn at(folder: &Path) -> AskedVerified {
-        AskedVerified { path: folder.join(FILE), sent: Mutex::default() }
+    fn at(folder: &Path) -> VerifiedQueries {
+        VerifiedQueries { path: folder.join(FILE), sent: Mutex::default() }
     }
 
     fn verified() -> String {
@@ -376,7 +376,7 @@ mod tests {
         assert!(asked.has("Sums"));
         let blocked = at(&folder.path().join("none"));
         assert!(blocked.before(&verified()).is_err());
-        let folder = AskedVerified { path: folder.path().to_owned(), sent: Mutex::default() };
+        let folder = VerifiedQueries { path: folder.path().to_owned(), sent: Mutex::default() };
         assert!(folder.has("Sums") && folder.before(PLAIN).is_ok());
     }
 }

@@ -16,7 +16,7 @@ type GroupWindow = (Timestamp, Vec<(String, String)>);
 /// The rows of one query's windows, as far as this reader has seen them. A service could have a window
 /// signed by several sets of controllers, of one statement's plans or lists, and publish the row that it
 /// likes. It could also show one row twice.
-pub struct SeenLists {
+pub struct RowHistory {
     rows: BTreeMap<GroupWindow, SeenRow>,
     most: usize,
     /// When the latest window begins that is forgotten. No other row of that time or before is
@@ -58,13 +58,13 @@ impl Requests {
     }
 }
 
-impl Default for SeenLists {
+impl Default for RowHistory {
     fn default() -> Self {
         Self::of(HELD)
     }
 }
 
-impl SeenLists {
+impl RowHistory {
     /// One that forgets no window: for a reader that has all rows in memory anyway.
     #[must_use]
     pub fn unbounded() -> Self {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn one_list_signs_a_window_and_may_be_read_again() {
-        let (mut seen, requests) = (SeenLists::default(), Requests::default());
+        let (mut seen, requests) = (RowHistory::default(), Requests::default());
         let mut take = |of, id| seen.take_row(of, plan(id), requests.read(0, 9));
         assert_eq!(take(window("North", 10), 2), Ok(()));
         assert_eq!(take(window("North", 10), 2), Ok(()));
@@ -183,7 +183,7 @@ mod tests {
         assert!(four.id() != two.id() && four.plan().epoch.is_none());
         let start = Timestamp(cases[0]["start"].as_u64().unwrap());
         let (first, next) = (four.plan().window_at(start), start.plus(four.plan().window));
-        let mut seen = SeenLists::unbounded();
+        let mut seen = RowHistory::unbounded();
         assert_eq!(seen.take(&four, first, ReadAt::only(1)), Ok(()));
         let second = seen.take(&two, first, ReadAt::only(2));
         assert_eq!(second, Err(RefusedRowError::SecondList));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_row_is_in_one_place() {
-        let (mut seen, requests) = (SeenLists::default(), Requests::default());
+        let (mut seen, requests) = (RowHistory::default(), Requests::default());
         let mut take = |at| seen.take_row(window("North", 10), plan(2), at);
         let second = Err(RefusedRowError::SecondRow);
         let page = requests.read(4, 9);
@@ -211,7 +211,7 @@ mod tests {
     /// The service has two rows of one window, and shows many others between them.
     #[test]
     fn what_is_forgotten_is_not_taken_again() {
-        let (mut seen, requests) = (SeenLists::of(3), Requests::default());
+        let (mut seen, requests) = (RowHistory::of(3), Requests::default());
         let mut take =
             |start, id| seen.take_row(window("North", start), plan(id), requests.read(0, 9));
         for start in [10, 20, 30, 40] {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_all_rows_forgets_none() {
-        let mut seen = SeenLists::unbounded();
+        let mut seen = RowHistory::unbounded();
         for place in 0..HELD as u64 + 9 {
             let taken = seen.take_row(window("North", place), plan(2), ReadAt::only(place));
             assert_eq!(taken, Ok(()));

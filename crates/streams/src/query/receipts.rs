@@ -5,7 +5,7 @@ mod pages;
 
 pub use pages::{QueryReceipts, ReceiptPage, all_receipts};
 
-use super::lists::{ReadAt, SeenLists};
+use super::lists::{ReadAt, RowHistory};
 use super::paths::path_of;
 use super::sealed::PlanAnswer;
 use alpheus_crypto::hash::Digest;
@@ -246,7 +246,7 @@ pub struct Reading<'a> {
     /// Certificates that the authority has revoked.
     pub revoked: Option<&'a Revoked>,
     /// The rows that it has seen.
-    pub seen: &'a mut SeenLists,
+    pub seen: &'a mut RowHistory,
     /// Where it has read this one.
     pub at: ReadAt,
 }

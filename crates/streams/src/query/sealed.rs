@@ -2,7 +2,7 @@
 
 mod unseal;
 
-use super::asked::{self, AskedVerified};
+use super::asked::{self, VerifiedQueries};
 use super::lists::{ReadAt, Requests};
 use super::paths::path_of;
 use super::receipts::{
@@ -92,7 +92,7 @@ pub struct Opener {
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
     requests: Requests,
     /// The queries whose rows must be verified or sealed, whatever the service says of them.
-    asked: AskedVerified,
+    asked: VerifiedQueries,
     /// Those of which it has said so itself.
     declared: Mutex<Declared>,
     /// Whether the rows of all queries must be.
@@ -158,7 +158,7 @@ impl Opener {
             plans: Mutex::default(),
             receipts: tokio::sync::Mutex::default(),
             requests: Requests::default(),
-            asked: AskedVerified::of(identity),
+            asked: VerifiedQueries::of(identity),
             declared: Mutex::default(),
             requires_verified: false,
             revoked: identity.revoked().cloned(),
@@ -447,7 +447,7 @@ pub fn is_asked_for(
 /// # Errors
 /// [`RefusedRowError::Statement`] if the note cannot be read.
 pub fn noted(identity: &IdentityFolder, query: &str) -> Result<Option<String>, RefusedRowError> {
-    AskedVerified::of(identity).noted(query)
+    VerifiedQueries::of(identity).noted(query)
 }
 
 /// Whether a statement begins a query whose rows are verified.

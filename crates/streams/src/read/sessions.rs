@@ -55,7 +55,7 @@ pub(super) struct Missing {
 
 /// A received frame, apart from its words.
 #[derive(Clone, Copy)]
-pub(super) struct SeenFrame {
+pub(super) struct FrameMark {
     session: u64,
     /// The frame before it; none if it opens the session.
     previous: Option<Timestamp>,
@@ -63,19 +63,19 @@ pub(super) struct SeenFrame {
     closes: bool,
 }
 
-impl From<&FrameView<'_>> for SeenFrame {
-    fn from(frame: &FrameView<'_>) -> SeenFrame {
+impl From<&FrameView<'_>> for FrameMark {
+    fn from(frame: &FrameView<'_>) -> FrameMark {
         let closes = matches!(frame, Frame::Closing { .. });
         let previous = frame.link().map(|link| link.previous);
-        SeenFrame { session: frame.session(), previous, t: frame.t(), closes }
+        FrameMark { session: frame.session(), previous, t: frame.t(), closes }
     }
 }
 
-impl From<&Claim> for SeenFrame {
-    fn from(claim: &Claim) -> SeenFrame {
+impl From<&Claim> for FrameMark {
+    fn from(claim: &Claim) -> FrameMark {
         let previous = (claim.kind != ClaimKind::Opening).then_some(claim.from);
         let Claim { session, to: t, kind, .. } = *claim;
-        SeenFrame { session, previous, t, closes: kind.is_closing() }
+        FrameMark { session, previous, t, closes: kind.is_closing() }
     }
 }
 
@@ -85,12 +85,12 @@ impl Sessions {
     }
 
     /// Whether a frame for this time or a later one of the session was received.
-    pub(super) fn has(&self, frame: SeenFrame) -> bool {
+    pub(super) fn has(&self, frame: FrameMark) -> bool {
         self.seen.get(&frame.session).is_some_and(|session| frame.t <= session.last)
     }
 
-    pub(super) fn note(&mut self, frame: SeenFrame) -> Result<(), EndlessReadError> {
-        let SeenFrame { session, previous, t, closes } = frame;
+    pub(super) fn note(&mut self, frame: FrameMark) -> Result<(), EndlessReadError> {
+        let FrameMark { session, previous, t, closes } = frame;
         let keyed = |at: Timestamp| self.days.contains(&(at.0 / DAY));
         let tailed = closes || !keyed(t);
         let headed = previous.is_none_or(|previous| !keyed(previous));

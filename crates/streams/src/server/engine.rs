@@ -14,28 +14,22 @@ use super::silent_hosts::SilentHosts;
 use crate::revocations::Revocations;
 use crate::wire::{Introduction, Notice};
 use alpheus_encrypted_stream::certificate::Deployment;
-use alpheus_node::clock;
-use alpheus_node::service::health::Note;
+use alpheus_node::service::health::{Health, Note, Part, State};
 use alpheus_node::service::heartbeat::Heart;
-use alpheus_node::service::metrics::Metrics;
+use alpheus_node::{clock, engine};
 use alpheus_stream_runtime::controller_host::{FromController, ToController};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::manager::Manager;
 use alpheus_stream_runtime::service::{Outgoing, ServiceError};
 use alpheus_time::{Span, Timestamp};
-use prometheus_client::metrics::gauge::Gauge;
 use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::ops::ControlFlow;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-/// Maximum number of waiting jobs; further requests block.
-const MAX_JOBS: usize = 1024;
-/// Maximum time between two turns.
-const REST: Duration = Duration::from_millis(100);
-/// Maximum number of jobs between two turns.
-const AT_ONCE: usize = 256;
+/// Maximum number of waiting calls; further requests block.
+pub const MAX_JOBS: usize = 1024;
 
 /// The state of the thread.
 pub struct Engine {
@@ -71,84 +65,63 @@ pub struct Engine {
     pub rows: watch::Sender<u64>,
 }
 
-type Work = Box<dyn FnOnce(&mut Engine) + Send>;
+/// What the engine is asked to do.
+pub type Call = Box<dyn FnOnce(&mut Engine) + Send>;
 
-/// Sends jobs to the thread. Clones share it.
-#[derive(Clone)]
-pub struct Handle(SyncSender<Work>, Gauge);
+/// The engine on its thread.
+pub struct EngineThread {
+    engine: Engine,
+    part: Part,
+    health: Health,
+    /// Begins to beat once the log was read, and beats with each turn.
+    heart: Option<Heart>,
+}
 
-/// The thread has ended: its store failed, or the process is stopping.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the service is stopping")]
-pub struct StoppedError;
-
-impl Handle {
-    /// Exports how many jobs wait, as `alpheus_engine_waiting`.
-    pub fn register(&self, metrics: &Metrics) {
-        let help = "Requests that wait for the engine";
-        metrics.with(|registry| registry.register("engine_waiting", help, self.1.clone()));
+impl EngineThread {
+    /// Before its start.
+    #[must_use]
+    pub fn new(engine: Engine, health: &Health) -> EngineThread {
+        let part = health.part("engine");
+        part.set(State::Ready);
+        EngineThread { engine, part, health: health.clone(), heart: None }
     }
 
-    /// Runs a job on the thread and waits for its result.
-    ///
-    /// # Errors
-    /// [`StoppedError`].
-    pub async fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> Result<T, StoppedError> {
-        let (say, hear) = oneshot::channel();
-        let (waits, taken) = (self.1.clone(), self.1.clone());
-        let work: Work = Box::new(move |engine| {
-            taken.dec();
-            // The caller may be gone.
-            let _ = say.send(work(engine));
-        });
-        let sender = self.0.clone();
-        waits.inc();
-        let sent = tokio::task::spawn_blocking(move || sender.send(work)).await;
-        if !matches!(sent, Ok(Ok(()))) {
-            return Err(StoppedError);
-        }
-        hear.await.map_err(|_| StoppedError)
+    /// Shows an error in the report on health.
+    fn show<T>(&self, worked: Result<T, RuntimeError>) -> Result<T, RuntimeError> {
+        worked.inspect_err(|_| self.part.set(State::Failed))
     }
 }
 
-/// The jobs that arrive.
-pub struct Inlet(Receiver<Work>);
+impl engine::Engine for EngineThread {
+    type Call = Call;
+    type Error = RuntimeError;
 
-/// A handle to an engine, and the engine's end of the channel.
-#[must_use]
-pub fn channel() -> (Handle, Inlet) {
-    let (sender, receiver) = sync_channel(MAX_JOBS);
-    (Handle(sender, Gauge::default()), Inlet(receiver))
+    const MAX_REST: Option<Duration> = Some(Duration::from_millis(100));
+
+    fn begin(&mut self) -> Result<(), RuntimeError> {
+        let started = self.engine.start();
+        self.show(started)?;
+        self.heart = Some(Heart::watched(&self.health, "engine"));
+        Ok(())
+    }
+
+    fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, RuntimeError> {
+        self.heart.iter().for_each(Heart::beat);
+        let now = self.engine.now();
+        self.engine.outages.wake(now, &mut self.engine.manager.service);
+        calls.into_iter().for_each(|call| call(&mut self.engine));
+        let turned = self.engine.turn();
+        self.show(turned)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> Result<(), RuntimeError> {
+        let written = self.engine.manager.service.checkpoint();
+        self.show(written.map_err(RuntimeError::from))
+    }
 }
 
 impl Engine {
-    /// Works until every [`Handle`] is gone. `heart` begins to beat once the log was read, and beats with each
-    /// turn.
-    ///
-    /// # Errors
-    /// [`RuntimeError`] if the store fails; everything sent before is durable.
-    pub fn run(mut self, inlet: &Inlet, heart: impl FnOnce() -> Heart) -> Result<(), RuntimeError> {
-        self.start()?;
-        let heart = heart();
-        loop {
-            heart.beat();
-            let first = match inlet.0.recv_timeout(REST) {
-                Ok(work) => Some(work),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            let now = self.now();
-            self.outages.wake(now, &mut self.manager.service);
-            first.into_iter().for_each(|work| work(&mut self));
-            inlet.0.try_iter().take(AT_ONCE).for_each(|work| work(&mut self));
-            self.turn()?;
-        }
-        Ok(self.manager.service.checkpoint()?)
-    }
-
     /// The time.
     pub fn now(&mut self) -> Timestamp {
         let (now, event) = self.clock.read(clock::now(), clock::steady());

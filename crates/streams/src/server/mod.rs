@@ -34,6 +34,7 @@ use crate::revocations::Revocations;
 use crate::settings::{self, WindowSettings};
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::clock;
+use alpheus_node::engine::{Worker, channel_for};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -41,10 +42,8 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
-use alpheus_node::service::health::{Health, Note, Part, State};
-use alpheus_node::service::heartbeat::Heart;
+use alpheus_node::service::health::Note;
 use alpheus_node::service::http::Drained;
-use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, MayRead, ServiceError};
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
@@ -58,8 +57,8 @@ use alpheus_stream_runtime::service::Service;
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_time::Span;
 use alpheus_transport::Store;
-use api::Api;
-use engine::{Engine, Inlet};
+use api::{Api, EngineCaller};
+use engine::{Call, Engine, EngineThread, MAX_JOBS};
 use intake::Intake;
 use lost_state::LostState;
 use outages::Outages;
@@ -73,6 +72,7 @@ use silent_hosts::SilentHosts;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 const EXAMPLES: &str = "\
@@ -196,7 +196,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let revocations = Revocations::open(&identity, deployment::of(&identity)?.authority())?;
     let revoked = revocations.revoked();
     revocations.watch().map_err(ServiceError::from)?;
-    let (mut engine, handle, inlet) = open(
+    let mut engine = open(
         &identity,
         &schema,
         (kind, store.clone()),
@@ -210,11 +210,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     engine.lost.register(&globals.metrics, &globals.health);
-    handle.register(&globals.metrics);
+    let (handle, calls) = channel_for(MAX_JOBS);
     engine.outboxes.register(&globals.metrics);
     let intake = intake((store.clone(), topics.clone()), &schema, &settings)?;
     let api_state = Api {
-        engine: handle,
+        engine: EngineCaller::new(handle, &globals.metrics),
         intake: intake.with_signs(engine.lost.clone(), devices),
         outboxes: engine.outboxes.clone(),
         store,
@@ -227,10 +227,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         signs: engine.signs.clone(),
         windows_wait: windows.timing(kind).presence,
         health: globals.health.clone(),
-        evidence: api::Places::new(),
+        evidence: api::StatementSlots::new(),
     };
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
-    serve(engine, inlet, &settings, api::router(api_state, revoked), globals)
+    serve(engine, calls, &settings, api::router(api_state, revoked), globals)
 }
 
 /// Restores the state of the last run.
@@ -240,7 +240,7 @@ fn open(
     (kind, store): (EngineKind, Arc<dyn Store>),
     windows: &WindowSettings,
     ((mut clock, clock_note), revocations, asked_last): ((ServiceClock, Note), Revocations, Note),
-) -> Result<(Engine, engine::Handle, Inlet), Failure> {
+) -> Result<Engine, Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = deployment::of(identity)?;
     let key = Arc::new(keys.into_signing());
@@ -280,9 +280,7 @@ fn open(
             rows,
         })
     };
-    let engine = opened().blame(Category::Io)?;
-    let (handle, inlet) = engine::channel();
-    Ok((engine, handle, inlet))
+    opened().blame(Category::Io)
 }
 
 /// The way into the log, for frames of this schema.
@@ -318,20 +316,13 @@ fn topics_of(store: &dyn Store) -> Result<Topics, Failure> {
 /// Serves while the engine works; when either ends, so does the other.
 fn serve(
     engine: Engine,
-    inlet: Inlet,
+    calls: Receiver<Call>,
     settings: &Settings,
     router: axum::Router,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let (trigger, part) = (Trigger::new(), globals.health.part("engine"));
-    let health = globals.health.clone();
-    let broken = trigger.shutdown();
-    let engine = std::thread::Builder::new().name("engine".into()).spawn(move || {
-        let worked = work(engine, &inlet, (&part, &health));
-        drop(trigger);
-        worked
-    });
-    let engine = engine.map_err(ServiceError::from)?;
+    let engine = EngineThread::new(engine, &globals.health);
+    let (worker, broken) = Worker::start("engine", engine, calls)?;
     let started = |address| eprintln!("serving at https://{address}");
     let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
     let watched = (&globals.health, &globals.metrics);
@@ -339,22 +330,5 @@ fn serve(
     if let Drained::Cut(connections) = drained {
         tracing::warn!(connections, "connections were cut off");
     }
-    match engine.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => Err("the engine panicked; this is a bug in Alpheus").blame(Category::Io),
-    }
-}
-
-fn work(
-    engine: Engine,
-    inlet: &Inlet,
-    (part, health): (&Part, &Health),
-) -> Result<(), RuntimeError> {
-    part.set(State::Ready);
-    let worked = engine.run(inlet, || Heart::watched(health, "engine"));
-    if let Err(error) = &worked {
-        tracing::error!(%error, "the engine stops");
-        part.set(State::Failed);
-    }
-    worked
+    worker.end()
 }

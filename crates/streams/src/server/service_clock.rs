@@ -22,11 +22,11 @@ const HEARING: Duration = Duration::from_secs(5);
 const COUNTING: Duration = Duration::from_secs(1);
 
 /// A time that a device said, and when by the steady clock.
-type Said = (Timestamp, Duration);
+type DeviceTime = (Timestamp, Duration);
 
 /// The times that devices said last. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct DeviceTimes(Arc<Mutex<HashMap<String, Said>>>);
+pub struct DeviceTimes(Arc<Mutex<HashMap<String, DeviceTime>>>);
 
 impl DeviceTimes {
     /// The device of this name, which its certificate states, has sent a frame of this time;
@@ -45,7 +45,7 @@ impl DeviceTimes {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Said>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, DeviceTime>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,7 +78,7 @@ pub struct ServiceClock {
     devices: DeviceTimes,
     /// What the clock showed at a time of the steady clock: at the start, or when it last followed
     /// a jump. Small corrections do not move it, so that many of them are a jump.
-    set: Option<Said>,
+    set: Option<DeviceTime>,
     /// What the clock showed last.
     shown: Timestamp,
     doubt: Option<Doubt>,

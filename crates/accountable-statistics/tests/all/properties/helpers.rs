@@ -13,21 +13,11 @@ use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::refutation::OpenPresentation;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
-use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
 use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-
-/// A ledger that stores nothing and reports it.
-pub(crate) struct Broken;
-
-impl Ledger for Broken {
-    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
-        Err(LedgerError)
-    }
-}
 
 pub(crate) fn people(town: &mut Town, count: u8) -> Vec<Person> {
     (0..count).map(|account| town.person(&[account]).unwrap()).collect()

@@ -1,6 +1,6 @@
 //! Crashes between recording and answering, and smoothers that return with an old copy.
 
-use crate::properties::helpers::{Broken, begun, people, restored, taken};
+use crate::properties::helpers::{begun, people, restored, taken};
 use crate::support::{Ledger, Person, Town, at, proposed};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
@@ -12,7 +12,7 @@ use alpheus_accountable_statistics::role_error::{
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::threshold::KeyShare;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
-use alpheus_crypto::ledger::StateOrigin;
+use alpheus_crypto::ledger::{FailingLedger, StateOrigin};
 use alpheus_time::Timestamp;
 
 fn started(seed: u8, slots: u32) -> (Town, AgreedDefinition, Vec<Person>) {
@@ -201,14 +201,14 @@ fn a_party_that_dies_between_recording_and_answering_resumes() {
     let before = person.store.clone();
     let of = (&agreed, &Prover::new(*agreed.terms()));
     let lost = person.client.begin(of, Contribution::Sample(9), at(70), &mut town.rng).unwrap();
-    assert!(lost.commit(&mut Broken).is_err());
+    assert!(lost.commit(&mut FailingLedger).is_err());
     assert_eq!(restored(&town, before).client.left(&agreed), Ok(2));
     // A keeper that dies before its grant is durable, and one that dies after.
     let (keeper, request) = attempt.request().unwrap();
     let at_keeper = usize::from(keeper.0);
     let id = u8::try_from(keeper.0).unwrap();
     let lost = town.smoothers[at_keeper].handle_request(&request, at(70), &mut town.rng).unwrap();
-    assert!(lost.commit(&mut Broken).is_err());
+    assert!(lost.commit(&mut FailingLedger).is_err());
     town.restart(id, StateOrigin::Intact, at(70)).unwrap();
     let noted = town.smoothers[at_keeper].handle_request(&request, at(70), &mut town.rng).unwrap();
     let noted = noted.commit(&mut town.ledgers[at_keeper]).unwrap();
@@ -247,7 +247,7 @@ fn deposits_survive(town: &mut Town, person: &mut Person, attempt: &mut Attempt)
     for (to, deposit) in deposits {
         let (at_smoother, id) = (usize::from(to.0), u8::try_from(to.0).unwrap());
         let lost = town.smoothers[at_smoother].handle_deposit(deposit.clone(), at(70)).unwrap();
-        assert!(lost.commit(&mut Broken).is_err());
+        assert!(lost.commit(&mut FailingLedger).is_err());
         town.restart(id, StateOrigin::Intact, at(70)).unwrap();
         let first = town.receive(to, deposit.clone(), at(70)).unwrap().unwrap();
         town.restart(id, StateOrigin::Intact, at(70)).unwrap();

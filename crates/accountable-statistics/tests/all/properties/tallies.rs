@@ -1,10 +1,11 @@
 //! Pure counts: one per account, without smoothers.
 
-use crate::properties::helpers::{Broken, copy, people};
+use crate::properties::helpers::{copy, people};
 use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::definition::Location;
 use alpheus_accountable_statistics::tally::{CountError, Counter, Tally, TallyDefinition};
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_crypto::signed::Signed;
 use std::collections::BTreeMap;
 
@@ -53,7 +54,7 @@ fn each_account_counts_once_and_also_after_a_crash() {
     assert_eq!(counter.result(at(181)), None, "two are too few");
     // Killed before the third is durable: it was not acknowledged, and is sent again.
     let lost = counter.handle(&presentations[2], at(131), verifier).unwrap();
-    assert!(lost.commit(&mut Broken).is_err());
+    assert!(lost.commit(&mut FailingLedger).is_err());
     let mut counter =
         Counter::restore(tally.clone(), &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     assert_eq!(take(&mut counter, &mut ledger, &presentations[2]), Ok(()));

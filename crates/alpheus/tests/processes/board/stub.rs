@@ -28,9 +28,9 @@ pub(crate) const OTHER: Party = Party::Server(1);
 /// Longer than any test takes.
 const LENGTH: u64 = 900_000_000;
 
-type Heard = Vec<Signed<Statement>>;
+type StatementList = Vec<Signed<Statement>>;
 /// What one server says that another has said, if it answers at all.
-pub(crate) type Statements = Option<Heard>;
+pub(crate) type Statements = Option<StatementList>;
 
 /// What servers say, and what was said to them.
 #[derive(Default)]
@@ -57,11 +57,11 @@ pub(crate) struct Script {
 
 impl Script {
     /// All servers say the same of everybody.
-    pub(crate) fn alike(said: &[Heard]) -> [[Statements; MANY]; MANY] {
+    pub(crate) fn alike(said: &[StatementList]) -> [[Statements; MANY]; MANY] {
         std::array::from_fn(|_| std::array::from_fn(|of| Some(said[of].clone())))
     }
 
-    fn statements(&mut self, via: usize, of: usize) -> Result<Heard, ApiError> {
+    fn statements(&mut self, via: usize, of: usize) -> Result<StatementList, ApiError> {
         self.asked += 1;
         if let Some((_, later)) = self.later.take_if(|(from, _)| *from <= self.asked) {
             self.said = later;

@@ -6,18 +6,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// Names under which clients came, and the servers that they asked for.
-type Seen = Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>;
+type Connections = Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>;
 
 /// A proxy (RFC 1928, RFC 1929) for which all names are this machine.
 pub(crate) struct Socks {
     pub(crate) address: SocketAddr,
-    seen: Seen,
+    seen: Connections,
 }
 
 impl Socks {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, seen) = (listener.local_addr().unwrap(), Seen::default());
+        let (address, seen) = (listener.local_addr().unwrap(), Connections::default());
         let shared = Arc::clone(&seen);
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
@@ -45,7 +45,7 @@ fn text(stream: &mut TcpStream) -> Option<Vec<u8>> {
     take(stream, length.into())
 }
 
-fn serve(mut near: TcpStream, seen: &Seen) -> Option<()> {
+fn serve(mut near: TcpStream, seen: &Connections) -> Option<()> {
     assert_eq!(take(&mut near, 1)?, [5]);
     assert!(text(&mut near)?.contains(&2), "it has no name");
     near.write_all(&[5, 2]).ok()?;

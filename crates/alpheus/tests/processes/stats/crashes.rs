@@ -39,12 +39,12 @@ pub(crate) fn roles_of(parent: u32) -> Vec<Role> {
 
 /// What the aggregator has said of aggregates: closings as bytes, and how they ended.
 #[derive(Default)]
-struct Said {
+struct Announcements {
     closings: BTreeMap<String, Vec<u8>>,
     ended: BTreeMap<String, serde_json::Value>,
 }
 
-impl Said {
+impl Announcements {
     /// Asks again; nothing that was said once may be said otherwise.
     fn ask(&mut self, aggregator: &Role) {
         let api = aggregator.arguments.iter().position(|argument| argument == "--api").unwrap();
@@ -81,7 +81,8 @@ fn killed(mut seed: u64) {
     assert!(curl.unwrap().success(), "nobody can be asked what was closed");
     let folder = tempfile::tempdir().unwrap();
     let mut replay = Process::start(&mut small(folder.path()));
-    let (mut killed, mut said, until) = (BTreeMap::new(), Said::default(), Instant::now() + LONG);
+    let (mut killed, mut said, until) =
+        (BTreeMap::new(), Announcements::default(), Instant::now() + LONG);
     let mut draw = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 33) % below

@@ -1,7 +1,7 @@
 //! A holder burns durably before it sends, never proves again what it sent, and accepts a
 //! context from nobody.
 
-use crate::properties::town::{Broken, Town};
+use crate::properties::town::Town;
 use crate::support::{Ledger, NOTHING, START, at, configuration, pin};
 use alpheus_anonymous_credential::configuration::{Configuration, OtherConfigurationError, Pinned};
 use alpheus_anonymous_credential::error::{ConfigurationError, HolderError};
@@ -10,6 +10,7 @@ use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::Schedule;
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Signed, SignedMessageError};
@@ -22,8 +23,8 @@ fn a_presentation_is_burnt_first_and_resent_byte_for_byte() {
     // The store breaks. Nothing is released, and the index is not used again.
     let holder = &mut device.holder;
     let step = holder.log_in(Timing::Running, &compared, &NOTHING, at(1), &mut town.rng).unwrap();
-    assert!(step.commit(&mut Broken).is_err());
-    assert!(holder.resend(START).unwrap().commit(&mut Broken).is_err());
+    assert!(step.commit(&mut FailingLedger).is_err());
+    assert!(holder.resend(START).unwrap().commit(&mut FailingLedger).is_err());
     let again = holder.log_in(Timing::Running, &compared, &NOTHING, at(1), &mut town.rng);
     assert_eq!(again.err(), Some(HolderError::Burnt));
     // A crash then: nothing was stored or sent, so the presentation is a fresh one.

@@ -1,6 +1,6 @@
 //! One credential for each account, kind and period, and the same answer to the same request.
 
-use crate::properties::town::{Broken, Town, rng};
+use crate::properties::town::{Town, rng};
 use crate::support::{Ledger, at, configuration, pin};
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::error::{IssuerError, VerifierError};
@@ -10,6 +10,7 @@ use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::{DamagedLedgerError, StateOrigin};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::verifier::Verifier;
+use alpheus_crypto::ledger::FailingLedger;
 
 fn pending(town: &mut Town, which: Timing) -> PendingRequest {
     let pinned = town.pinned();
@@ -100,7 +101,7 @@ fn an_answer_that_was_stored_survives_a_crash_and_no_other_leaves() {
     let mut rng = crate::properties::town::rng(3);
     for _ in 0..2 {
         let step = issuer.issue(Applicant::named(b"ada"), &first, at(0), &mut rng).unwrap();
-        assert!(step.commit(&mut Broken).is_err());
+        assert!(step.commit(&mut FailingLedger).is_err());
     }
     // Nothing was stored, so a request after the restart is answered.
     let mut issuer = restore(again(), &pinned, &mut books, StateOrigin::Intact).unwrap();

@@ -1,12 +1,13 @@
 //! One session for each pass and epoch, on any device, in any order.
 
-use crate::properties::town::{Broken, SHARDS, Town, logged_in};
+use crate::properties::town::{SHARDS, Town, logged_in};
 use crate::support::{Ledger, SECOND, START, at};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::ledger::{DamagedLedgerError, StateOrigin};
 use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::sessions::{LoginLookUp, Shard};
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_time::Timestamp;
 
 #[test]
@@ -73,8 +74,8 @@ fn nothing_is_acknowledged_before_it_is_durable() {
     // A retry arrives before the first commit reaches the disk: it writes, too.
     let pending = shard.log_in(proven, at(1)).unwrap();
     let Ok(LoginLookUp::Same(retry)) = shard.look_up(login, at(1)) else { panic!("not the same") };
-    assert!(retry.commit(&mut Broken).is_err());
-    assert!(pending.commit(&mut Broken).is_err());
+    assert!(retry.commit(&mut FailingLedger).is_err());
+    assert!(pending.commit(&mut FailingLedger).is_err());
     // A crash between verification and acknowledgement: the restarted shard knows nothing, and
     // the same bytes get their session.
     town.restart(StateOrigin::Intact, at(2));

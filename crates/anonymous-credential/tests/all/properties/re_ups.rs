@@ -1,7 +1,7 @@
 //! A re-up carries no credential. It moves a live session from its recorded tag, and does
 //! nothing else, whatever crashes, logouts and other devices interfere.
 
-use crate::properties::town::{Broken, Town, logged_in};
+use crate::properties::town::{Town, logged_in};
 use crate::support::{Ledger, SECOND, START, at};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{OutboundMessage, Timing};
@@ -9,6 +9,7 @@ use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::messages::ReUp;
 use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_anonymous_credential::sessions::ReUpLookUp;
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_time::Timestamp;
 
 #[test]
@@ -134,7 +135,7 @@ fn no_step_of_a_re_up_precedes_the_commit_of_the_one_before() {
     let tag = town.tag_of(&re_up);
     let proven = town.prove_re_up(re_up.clone(), at(13)).unwrap();
     let reserve = town.shard_of(tag).0.reserve(proven, at(13)).unwrap();
-    assert!(reserve.commit(&mut Broken).is_err());
+    assert!(reserve.commit(&mut FailingLedger).is_err());
     town.restart(StateOrigin::Intact, at(13));
     // A retry arrives before the move reaches the disk: it writes, too.
     let proven = town.prove_re_up(re_up.clone(), at(13)).unwrap();
@@ -145,8 +146,8 @@ fn no_step_of_a_re_up_precedes_the_commit_of_the_one_before() {
     let Ok(ReUpLookUp::Moved(retry)) = shard.look_up_re_up(re_up, at(13)) else {
         panic!("not moved")
     };
-    assert!(retry.commit(&mut Broken).is_err());
-    assert!(advance.commit(&mut Broken).is_err());
+    assert!(retry.commit(&mut FailingLedger).is_err());
+    assert!(advance.commit(&mut FailingLedger).is_err());
     town.restart(StateOrigin::Intact, at(13));
     assert!(!town.is_live(session, at(16)));
     assert!(town.re_up(&sent, None, at(13)).unwrap().is_some());

@@ -14,15 +14,6 @@ use alpheus_anonymous_credential::verifier::{ProvenLogin, ProvenReUp, verify_re_
 use alpheus_time::Timestamp;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
-/// A ledger whose commits fail.
-pub(crate) struct Broken;
-
-impl alpheus_anonymous_credential::ledger::Ledger for Broken {
-    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
-        Err(LedgerError)
-    }
-}
-
 pub(crate) fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
 }

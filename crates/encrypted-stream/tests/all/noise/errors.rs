@@ -277,7 +277,7 @@ fn compare(case: Case, noise: &[RowNoise], seed: u64) {
     let sums: Vec<f64> = exact.iter().map(|sum| *sum as f64).collect();
     let predicted = expected_errors(&select, noise, shared, &sums);
     let right = decode(&select, &exact).unwrap();
-    let (mut found, mut runs) = (Found::new(), 0);
+    let (mut found, mut runs) = (ErrorSums::new(), 0);
     let mut stream = Stream::new(seed);
     let within = measured_within();
     while runs < RUNS[1] {
@@ -293,10 +293,10 @@ fn compare(case: Case, noise: &[RowNoise], seed: u64) {
 }
 
 /// What is predicted and measured, by the names of outputs.
-type Found = BTreeMap<String, Sums>;
+type ErrorSums = BTreeMap<String, Sums>;
 
 /// Adds a window.
-fn count(found: &mut Found, predicted: &[OutputError], outputs: &[Output], right: &[Output]) {
+fn count(found: &mut ErrorSums, predicted: &[OutputError], outputs: &[Output], right: &[Output]) {
     let mut of_window: BTreeMap<&str, f64> = BTreeMap::new();
     for ((error, output), right) in predicted.iter().zip(outputs).zip(right) {
         let spread = error.spread.unwrap();

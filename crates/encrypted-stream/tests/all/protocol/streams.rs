@@ -100,12 +100,12 @@ fn a_window_has_few_summonses() {
 
 /// A stream of controller 0 as its producer would have made it: sessions of ticks, each
 /// border with a valid tag.
-struct Made {
+struct ScriptedStream {
     keys: StreamKeys,
     check: u16,
 }
 
-impl Made {
+impl ScriptedStream {
     fn new() -> Self {
         let stream = stream_id(0);
         let keys = StreamKeys::new(&master(stream), stream, schema().id());
@@ -184,7 +184,7 @@ fn tiled_within(
     segments: &[(u64, (u64, u64), bool, bool)],
 ) -> Result<(), ExclusionError> {
     let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
-    let mut made = Made::new();
+    let mut made = ScriptedStream::new();
     let segments = segments.iter().map(|(session, (from, to), opened, closed)| {
         made.segment(*session, (first + from, first + to), *opened, *closed)
     });
@@ -240,7 +240,7 @@ fn a_session_does_not_reach_back_into_a_dead_one() {
 fn a_stream_with_more_events_than_the_schema_allows_is_excluded() {
     let counted = |events: u64| {
         let mut evil = Evil::new(Setup::new(1));
-        let mut made = Made::new();
+        let mut made = ScriptedStream::new();
         let stream = made.stream(vec![made.busy(1, 0, true, events)]);
         let streams = vec![stream];
         evil.presence(0, streams).1.excluded
@@ -256,7 +256,7 @@ fn a_stream_with_more_events_than_the_schema_allows_is_excluded() {
 fn a_restored_controller_knows_how_far_a_session_had_reached() {
     let spliced = |restored: bool| {
         let mut evil = Evil::new(Setup { windows: 4, ..Setup::new(1) });
-        let mut made = Made::new();
+        let mut made = ScriptedStream::new();
         for number in 0..2 {
             evil.close(number);
             let stream = made.stream(vec![made.busy(1, number, number == 0, 1)]);
@@ -282,7 +282,7 @@ fn a_window_cannot_be_cut_out_of_a_running_session() {
     // Claiming that a session opened later than it did requires an opening border.
     let mut evil = long_windows(2, None);
     let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
-    let mut made = Made::new();
+    let mut made = ScriptedStream::new();
     let mut segment = made.segment(1, (first + 2, first + 3), true, false);
     segment.opening = Some(made.tag(BorderKind::Interior, 1, segment.from, 0));
     let stream = made.stream(vec![segment]);

@@ -21,7 +21,7 @@ struct Recent {
 
 /// What to log of one refusal.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+enum LogEntry {
     /// It, and that so many before it were not logged.
     Now(u64),
     Nothing,
@@ -31,23 +31,23 @@ impl Refusals {
     /// Logs why a handshake failed, without saying whose: who connects is for the level `debug`.
     pub(super) fn note(&self, error: &io::Error) {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Said::Now(left_out) = recent.note(Instant::now()) {
+        if let LogEntry::Now(left_out) = recent.note(Instant::now()) {
             tracing::warn!(%error, left_out, "a TLS handshake was refused");
         }
     }
 }
 
 impl Recent {
-    fn note(&mut self, now: Instant) -> Said {
+    fn note(&mut self, now: Instant) -> LogEntry {
         if self.since.is_none_or(|since| now.duration_since(since) >= SPAN) {
             (self.since, self.logged) = (Some(now), 0);
         }
         if self.logged == LOGGED {
             self.left_out += 1;
-            return Said::Nothing;
+            return LogEntry::Nothing;
         }
         self.logged += 1;
-        Said::Now(std::mem::take(&mut self.left_out))
+        LogEntry::Now(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -59,12 +59,12 @@ mod tests {
     fn many_are_counted_and_few_are_logged() {
         let (start, mut recent) = (Instant::now(), Recent::default());
         for _ in 0..LOGGED {
-            assert_eq!(recent.note(start), Said::Now(0));
+            assert_eq!(recent.note(start), LogEntry::Now(0));
         }
         for _ in 0..1_000 {
-            assert_eq!(recent.note(start), Said::Nothing);
+            assert_eq!(recent.note(start), LogEntry::Nothing);
         }
-        assert_eq!(recent.note(start + SPAN), Said::Now(1_000));
-        assert_eq!(recent.note(start + SPAN), Said::Now(0));
+        assert_eq!(recent.note(start + SPAN), LogEntry::Now(1_000));
+        assert_eq!(recent.note(start + SPAN), LogEntry::Now(0));
     }
 }

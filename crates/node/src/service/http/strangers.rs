@@ -63,7 +63,7 @@ pub(super) struct StrangerSlot {
 }
 
 /// Ends when a newcomer has taken the place; nothing is ever sent.
-pub(super) type GivenAway = oneshot::Receiver<()>;
+pub(super) type EvictionNotice = oneshot::Receiver<()>;
 
 impl Strangers {
     /// At most `limit` at a time, half of them from one address.
@@ -77,7 +77,11 @@ impl Strangers {
 
     /// Takes a place for a connection, if need be that of one that has waited longer. None if
     /// all are in the middle of their handshakes.
-    pub(super) fn enter(&self, address: IpAddr, now: Instant) -> Option<(StrangerSlot, GivenAway)> {
+    pub(super) fn enter(
+        &self,
+        address: IpAddr,
+        now: Instant,
+    ) -> Option<(StrangerSlot, EvictionNotice)> {
         let network = Network::of(address);
         let mut state = self.state();
         let own = state.of.get(&network);
@@ -143,7 +147,7 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    fn is_given_away((_, given_away): &mut (StrangerSlot, GivenAway)) -> bool {
+    fn is_given_away((_, given_away): &mut (StrangerSlot, EvictionNotice)) -> bool {
         !matches!(given_away.try_recv(), Err(oneshot::error::TryRecvError::Empty))
     }
 

@@ -32,7 +32,7 @@ const NONCE: GateNonce = [7; 16];
 const ROLES: [Role; 3] = [Role::Gateway, Role::Verifier, Role::Issuer];
 
 /// A request, and whether its placement counts.
-struct Asked {
+struct TestRequest {
     name: &'static str,
     from: Role,
     placed: bool,
@@ -40,7 +40,7 @@ struct Asked {
 }
 
 /// Every request about one pass, with the shard of its tag among two.
-fn requests(pinned: &Pinned, key: IssuerKey) -> (Vec<Asked>, u64) {
+fn requests(pinned: &Pinned, key: IssuerKey) -> (Vec<TestRequest>, u64) {
     let (rng, mut books) = (&mut entropy::rng().unwrap(), BTreeMap::new());
     let now = clock::now();
     let issuer = Issuer::restore(key, pinned.clone(), [], StateOrigin::New, now).unwrap();
@@ -60,7 +60,8 @@ fn requests(pinned: &Pinned, key: IssuerKey) -> (Vec<Asked>, u64) {
     let scan = encode(&Scan { scan: [1; 32], nonce: Some(NONCE), shown }).unwrap();
     let logout = holder.log_out(session).unwrap().to_bytes();
     let held = encode(&HoldRequest { epoch, tag: session.0, session }).unwrap();
-    let asked = |name, from, placed, body: &[u8]| Asked { name, from, placed, body: body.into() };
+    let asked =
+        |name, from, placed, body: &[u8]| TestRequest { name, from, placed, body: body.into() };
     let (gateway, verifier) = (Role::Gateway, Role::Verifier);
     let all = vec![
         asked("login", gateway, true, &code.login.to_bytes()),
@@ -140,7 +141,7 @@ async fn a_shard_answers_about_its_own_tags_and_to_the_right_role() {
     let mut wrong = Vec::new();
     for (index, role) in (0..2).flat_map(|index| ROLES.map(|role| (index, role))) {
         let (link, _running) = shard(&folder, &pinned, index, role).await;
-        for Asked { name, from, placed, body } in &requests {
+        for TestRequest { name, from, placed, body } in &requests {
             let wanted = match () {
                 () if role != *from => "role",
                 () if *placed && index != home => "shard",

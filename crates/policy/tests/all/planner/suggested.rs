@@ -95,14 +95,14 @@ impl Chosen {
 
 /// A query in numbers.
 #[derive(Clone, Debug, PartialEq)]
-struct Asked {
+struct NumericQuery {
     attributes: Vec<usize>,
     window: u64,
     population: Option<(u32, u32)>,
     to: Option<&'static str>,
 }
 
-impl Asked {
+impl NumericQuery {
     fn sql(&self) -> String {
         let items: Vec<_> = self.attributes.iter().map(|at| ["SUM(a)", "SUM(b)"][*at]).collect();
         let between = self.population.map(|(min, max)| format!(" BETWEEN {min} AND {max}"));
@@ -119,7 +119,7 @@ impl Asked {
 
 /// The rules: an owner takes part if for each attribute a choice allows the query, with the least
 /// population of those. There must be as many as the most demanding of them and the query require.
-fn is_answered(chosen: &Chosen, asked: &Asked) -> bool {
+fn is_answered(chosen: &Chosen, asked: &NumericQuery) -> bool {
     let (least, most) = asked.population.unwrap_or((1, 100));
     let mut terms = Vec::new();
     for (part, owners) in chosen.parts.iter().zip(chosen.owners) {
@@ -139,7 +139,7 @@ fn is_answered(chosen: &Chosen, asked: &Asked) -> bool {
     })
 }
 
-type Act = Box<dyn Fn(&mut Chosen, &mut Asked)>;
+type Act = Box<dyn Fn(&mut Chosen, &mut NumericQuery)>;
 /// An edit, as its weight and what it does. Edits of one slot exclude each other.
 struct Edit {
     slot: usize,
@@ -147,7 +147,7 @@ struct Edit {
     act: Act,
 }
 
-fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
+fn all_edits(chosen: &Chosen, asked: &NumericQuery) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut add = |slot, weight, act: Act| {
         edits.push(Edit { slot, weight, act });
@@ -157,7 +157,7 @@ fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
             for choice in CHOICES {
                 let known = chosen.parts[part][at].contains(&choice) || chosen.owners[part] == 0;
                 if !known && (at == 1 || !choice.only_b) {
-                    let act = move |all: &mut Chosen, _: &mut Asked| {
+                    let act = move |all: &mut Chosen, _: &mut NumericQuery| {
                         all.parts[part][at].push(choice);
                     };
                     add(2 * part + at, 3, Box::new(act));
@@ -178,7 +178,7 @@ fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
     add(6, 2, Box::new(|_, asked| asked.to = Some("lab")));
     if asked.attributes.len() > 1 {
         for position in 0..asked.attributes.len() {
-            let act = move |_: &mut Chosen, asked: &mut Asked| {
+            let act = move |_: &mut Chosen, asked: &mut NumericQuery| {
                 let kept = asked.attributes.iter().enumerate();
                 asked.attributes =
                     kept.filter(|(at, _)| *at != position).map(|(_, own)| *own).collect();
@@ -190,7 +190,7 @@ fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
 }
 
 /// The least number of edits, and of those the least weight, by trying all.
-fn by_force(chosen: &Chosen, asked: &Asked) -> Option<(usize, u32)> {
+fn by_force(chosen: &Chosen, asked: &NumericQuery) -> Option<(usize, u32)> {
     let edits = all_edits(chosen, asked);
     let works = |picked: &[&Edit]| {
         let (mut chosen, mut asked) = (chosen.clone(), asked.clone());
@@ -236,7 +236,7 @@ impl Draws {
         (z ^ (z >> 31)) % n
     }
 
-    fn world(&mut self) -> (Chosen, Asked) {
+    fn world(&mut self) -> (Chosen, NumericQuery) {
         let mut part = || {
             [0, 1].map(|at| {
                 let mut own = Vec::new();
@@ -254,7 +254,7 @@ impl Draws {
             [vec![0], vec![1], vec![0, 1]][usize::try_from(self.below(3)).unwrap()].clone();
         let min = u32::try_from(self.below(6) + 1).unwrap();
         let max = min + u32::try_from(self.below(5)).unwrap();
-        let asked = Asked {
+        let asked = NumericQuery {
             attributes,
             window: 10 * (self.below(3) + 1),
             population: (self.below(2) > 0).then_some((min, max)),

@@ -83,12 +83,12 @@ struct World {
 }
 
 /// Who was asked for what.
-struct Asked {
+struct Scripts {
     aggregator: Script,
     smoothers: Vec<Script>,
 }
 
-impl Asked {
+impl Scripts {
     fn of_smoothers(&self, about: &str) -> Vec<String> {
         self.smoothers.iter().flat_map(|script| script.asked(about)).collect()
     }
@@ -100,7 +100,7 @@ struct Started {
     input: Input,
     state: SharedState<ClientLedger>,
     name: Digest,
-    asked: Asked,
+    asked: Scripts,
     _kept: (Vec<Trigger>, ClockWriter, TestDeployment),
 }
 
@@ -210,14 +210,14 @@ impl World {
         let state: SharedState<ClientLedger> = Arc::new(Mutex::new(self.state));
         let card = self.place.card.clone();
         let contributor = Contributor::new(card, clock, plan, Arc::clone(&state), true).unwrap();
-        let asked = Asked { aggregator: self.aggregator, smoothers: self.smoothers };
+        let asked = Scripts { aggregator: self.aggregator, smoothers: self.smoothers };
         let (name, _kept) = (self.agreed.name(), (serving, hand, self.place));
         Started { contributor, input, state, name, asked, _kept }
     }
 
     /// Runs the client from a time until it ends. Returns its summary, and the number of receipts
     /// left.
-    async fn run_from(self, now: Timestamp) -> (Summary, usize, Asked) {
+    async fn run_from(self, now: Timestamp) -> (Summary, usize, Scripts) {
         let Started { contributor, input, state, name, asked, _kept } = self.start(now).await;
         let ran = tokio::time::timeout(Duration::from_secs(60), contributor.run(input)).await;
         let summary = ran.expect("it ends").unwrap();
@@ -226,7 +226,7 @@ impl World {
     }
 
     /// Runs it after the time at which parties stop answering, so open checks fail.
-    async fn run(self) -> (Summary, usize, Asked) {
+    async fn run(self) -> (Summary, usize, Scripts) {
         let now = over(&self.agreed);
         self.run_from(now).await
     }

@@ -15,7 +15,7 @@ struct Probe {
 }
 
 impl Check for Probe {
-    type Found = (u32, Option<UncheckedProofsError>);
+    type Findings = (u32, Option<UncheckedProofsError>);
 
     fn proofs(&self) -> usize {
         self.proofs
@@ -25,7 +25,7 @@ impl Check for Probe {
         self.is_wanted
     }
 
-    fn run(self) -> Self::Found {
+    fn run(self) -> Self::Findings {
         self.begun.send(self.number).unwrap();
         // A sender that is gone lets it go.
         self.go.iter().for_each(|go| assert!(go.recv().is_err()));
@@ -33,7 +33,7 @@ impl Check for Probe {
         (self.number, None)
     }
 
-    fn unchecked(&self, why: UncheckedProofsError) -> Self::Found {
+    fn unchecked(&self, why: UncheckedProofsError) -> Self::Findings {
         (self.number, Some(why))
     }
 }

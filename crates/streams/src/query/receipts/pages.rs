@@ -2,7 +2,7 @@
 
 use super::buffer::ReceiptBuffer;
 use super::{RefusedRowError, announcement};
-use crate::query::lists::SeenLists;
+use crate::query::lists::RowHistory;
 use crate::query::paths::path_of;
 use alpheus_encrypted_stream::receipt::{ReceiptFormatError, WindowReceipt};
 use alpheus_node::network::client::HttpClient;
@@ -37,7 +37,7 @@ pub struct QueryReceipts {
     oldest: Option<u64>,
     earliest: Option<u64>,
     /// Whose rows were shown.
-    pub(in crate::query) lists: SeenLists,
+    pub(in crate::query) lists: RowHistory,
 }
 
 impl QueryReceipts {

@@ -3,7 +3,7 @@
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
 use super::{Evidence, Trust};
-use crate::query::lists::{ReadAt, SeenLists};
+use crate::query::lists::{ReadAt, RowHistory};
 use crate::query::receipts::{
     PlanOfRows, Reading, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
     listed_plan, open_plan, stated, window_of,
@@ -29,7 +29,7 @@ pub struct Verifier<'a> {
     receipts: HashMap<(PlanId, u64), &'a WindowReceipt>,
     revoked: Option<&'a Revoked>,
     /// Rows of windows that were seen.
-    seen: SeenLists,
+    seen: RowHistory,
     /// How many rows with a receipt were checked.
     checked: u64,
     /// The plan whose meaning was stated last, and that meaning.
@@ -74,7 +74,7 @@ impl<'a> Verifier<'a> {
             not_asked,
             receipts,
             revoked,
-            seen: SeenLists::unbounded(),
+            seen: RowHistory::unbounded(),
             checked: 0,
             said: None,
             unusable,

@@ -27,12 +27,12 @@ const WAIT: (Duration, &str) = (Duration::from_secs(10), "10");
 
 /// Places of statements that are written at once.
 #[derive(Clone)]
-pub struct Places(StatementPlaces, Arc<Semaphore>);
+pub struct StatementSlots(StatementPlaces, Arc<Semaphore>);
 
-impl Places {
+impl StatementSlots {
     /// All are free.
-    pub(crate) fn new() -> Places {
-        Places(StatementPlaces::default(), Arc::new(Semaphore::new(MAX_AT_ONCE)))
+    pub(crate) fn new() -> StatementSlots {
+        StatementSlots(StatementPlaces::default(), Arc::new(Semaphore::new(MAX_AT_ONCE)))
     }
 
     /// A place for a consumer's statement. Consumers get theirs in the order in which they ask.
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn consumers_wait_for_a_place_in_the_order_in_which_they_ask() {
-        let places = Places::new();
+        let places = StatementSlots::new();
         let ann = places.take("ann", LONG).await.unwrap();
         let bob = places.take("bob", LONG).await.unwrap();
         assert_eq!(places.take("eve", Duration::ZERO).await.unwrap_err(), BusyError::All);

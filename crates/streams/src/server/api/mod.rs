@@ -24,6 +24,7 @@
 mod controllers;
 mod devices;
 pub mod diagnosis;
+mod engine_caller;
 mod evidence;
 mod frames;
 mod problem;
@@ -32,9 +33,9 @@ mod queries;
 pub mod running;
 pub mod status;
 
-pub use evidence::Places;
+pub use engine_caller::EngineCaller;
+pub use evidence::StatementSlots;
 
-use super::engine::Handle;
 use super::intake::Intake;
 use super::lost_state::LostState;
 use super::outboxes::Outboxes;
@@ -64,7 +65,7 @@ const MAX_STATEMENT: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Api {
     /// The engine.
-    pub engine: Handle,
+    pub engine: EngineCaller,
     /// The way into the log.
     pub intake: Intake,
     /// Messages that wait for controllers.
@@ -90,7 +91,7 @@ pub struct Api {
     /// What operators should know.
     pub health: Health,
     /// Places of statements of evidence that are written at once.
-    pub evidence: Places,
+    pub evidence: StatementSlots,
 }
 
 /// The routes, for all but revoked certificates.

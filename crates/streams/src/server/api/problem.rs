@@ -1,6 +1,5 @@
 //! How the server's errors appear on the wire.
 
-use crate::server::engine::StoppedError;
 use crate::server::evidence::EvidenceError;
 use crate::server::intake::IntakeError;
 use crate::server::registry::IntroductionError;
@@ -8,12 +7,6 @@ use alpheus_node::errors::ErrorId;
 use alpheus_node::network::answer::ApiError;
 use alpheus_stream_runtime::error::RuntimeError;
 use axum::http::StatusCode;
-
-impl From<StoppedError> for ApiError {
-    fn from(error: StoppedError) -> ApiError {
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", error.to_string())
-    }
-}
 
 /// The refusal of a request that failed for the service's own reasons, which its log says.
 pub(super) fn runtime_failed(error: RuntimeError) -> ApiError {

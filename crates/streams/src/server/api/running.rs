@@ -29,7 +29,7 @@ pub(super) async fn views(api: &Api) -> Result<Vec<QueryView>, ApiError> {
     let views = |catalog: &Catalog| -> Vec<QueryView> {
         catalog.queries().filter_map(|query| view(query, catalog)).collect()
     };
-    Ok(api.engine.ask(move |engine| views(&engine.manager.catalog)).await?)
+    api.engine.ask(move |engine| views(&engine.manager.catalog)).await
 }
 
 /// The attributes of a plan that events may lack, as people read them.

@@ -2,7 +2,7 @@
 
 use crate::properties::commit;
 use crate::support::{Server, Store, ask, fetch, total, upload};
-use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::{Address, Order};
 use alpheus_verifiable_table::layout::{ColumnDeclaration, Layout, Moment, Row};
@@ -104,14 +104,6 @@ fn an_unacknowledged_block_is_sent_again() {
     commit(owner.acknowledge(&outbox[0]).unwrap(), &mut store);
     assert_eq!(Owner::open(&key, &store, &mut rng).unwrap().outbox().count(), 0);
     assert!(total(owner, &server, Moment::Sum(0), 0, 4096).is_ok());
-}
-
-struct FailingLedger;
-
-impl Ledger for FailingLedger {
-    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
-        Err(LedgerError)
-    }
 }
 
 /// A failed commit releases nothing, and the owner makes no further changes. Otherwise a

@@ -3,7 +3,7 @@
 use crate::properties::commit;
 use crate::properties::durable::{rows, started};
 use crate::support::{Server, Store, fetch, total, upload};
-use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
+use alpheus_crypto::ledger::FailingLedger;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::Address;
 use alpheus_verifiable_table::layout::Moment;
@@ -79,14 +79,6 @@ fn an_interrupted_merge_can_be_repeated_until_one_run_is_left() {
         assert_eq!((sum(&owner, &server), owner.corrected_rows().count()), (expected(), 0));
         let reopened = Owner::open(&key, &store, &mut rng).unwrap();
         assert_eq!(reopened.runs(), owner.runs());
-    }
-}
-
-struct FailingLedger;
-
-impl Ledger for FailingLedger {
-    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
-        Err(LedgerError)
     }
 }
 
