@@ -6,7 +6,7 @@ use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::Applicant;
-use alpheus_anonymous_credential::ledger::{Change, LedgerError, StateOrigin};
+use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId, TagId};
 use alpheus_anonymous_credential::sessions::{Acknowledgement, LoginLookUp, ReUpLookUp, Shard};
