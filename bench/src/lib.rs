@@ -239,7 +239,7 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     }
     if wanted(Part::Verified) {
         figures.extend(verified::figures(effort, say));
-        figures.extend(end_to_end::verified(&directory, say)?);
+        figures.extend(end_to_end::verified(&directory, args.quick, say)?);
     }
     if wanted(Part::Log) {
         figures.extend(log::figures(&directory, repeats.div_ceil(4), say)?);

@@ -1,5 +1,6 @@
 //! The paper's applications, and the values of their events.
 
+use super::EVENTS;
 use crate::BenchError;
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;
@@ -12,9 +13,9 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use std::fmt;
 
-/// Start of the first window.
-pub(super) const START: Timestamp = Timestamp(1_700_000_000_000_000);
-/// Length of a window, and the tick.
+/// Start of the first window: the start of an hour.
+pub(super) const START: Timestamp = Timestamp(1_699_999_200_000_000);
+/// Length of a window, unless an [`Application`] has another, and the tick.
 pub(super) const WINDOW: Span = Span::seconds(10);
 /// The number of different events, used in turn.
 const POOL: usize = 64;
@@ -53,6 +54,10 @@ pub(super) struct Application {
     pub(super) policies: Policies,
     /// Whether costly set-ups are measured for this application only.
     pub(super) stands_for_all: bool,
+    /// Length of a window.
+    pub(super) window: Span,
+    /// Events of a stream in a window.
+    pub(super) steps: u32,
     events: Vec<Vec<Cell>>,
 }
 
@@ -106,6 +111,8 @@ impl Application {
             encoder: Encoder::new(&schema, &layout).map_err(|_| BenchError::Schema)?,
             events: (0..POOL).map(|_| event(&schema, &mut rng)).collect(),
             stands_for_all: name == "fitness",
+            window: WINDOW,
+            steps: EVENTS,
             schema,
             layout,
             query,
@@ -120,14 +127,18 @@ impl Application {
         Application::new(&self.key, Schema { frames, ..self.schema.clone() }, query)
     }
 
-    /// The same, and the query asks for verified rows. [`START`] is an anchor, where such plans begin.
-    pub(super) fn verified(&self) -> Result<Application, BenchError> {
-        let frames = Frames::Ticks { anchor: Span::seconds(800) };
-        let [_, query] = files(&self.key)?;
-        let schema = Schema { frames, ..self.schema.clone() };
-        let mut own = Application::new(&self.key, schema, query)?;
-        own.query.settings.integrity = Some(IntegrityChoice::Verified);
+    /// The same with one frame a tick, and windows of so many ticks with so many events each.
+    pub(super) fn in_windows_of(&self, ticks: u32, events: u32) -> Result<Application, BenchError> {
+        let mut own = self.with_ticks()?;
+        own.window = Span(WINDOW.0 * u64::from(ticks));
+        (own.query.window, own.steps) = (own.window, ticks * events);
         Ok(own)
+    }
+
+    /// The same, and the query asks for verified rows. [`START`] is an anchor, where such plans begin.
+    pub(super) fn verified(mut self) -> Application {
+        self.query.settings.integrity = Some(IntegrityChoice::Verified);
+        self
     }
 
     /// The values of a device's event: the same in every job.

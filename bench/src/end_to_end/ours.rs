@@ -1,8 +1,8 @@
 //! Ours: an embedded deployment, each phase measured.
 
+use super::Cost;
 use super::application::{Application, Release, START, WINDOW};
 use super::clock::{measured, measured_here};
-use super::{Cost, EVENTS};
 use crate::BenchError;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::producer::Start;
@@ -167,14 +167,15 @@ fn one_window(
     rng: &mut ChaCha20Rng,
 ) -> Result<Cost, BenchError> {
     let mut cost = Cost::default();
-    let start = Timestamp(START.0 + window as u64 * WINDOW.0);
-    let end = start.plus(WINDOW);
+    let (size, steps) = (application.window, application.steps);
+    let start = Timestamp(START.0 + window as u64 * size.0);
+    let end = start.plus(size);
     let flushed = flushes(embedded);
-    for step in 0..EVENTS {
-        let at = Timestamp(start.0 + 1 + u64::from(step) * WINDOW.0 / u64::from(EVENTS));
+    for step in 0..steps {
+        let at = Timestamp(start.0 + 1 + u64::from(step) * size.0 / u64::from(steps));
         let mut batch = Batch::new();
         measured_here(&mut cost.devices, || {
-            let number = window * EVENTS as usize + step as usize;
+            let number = window * steps as usize + step as usize;
             embedded.devices.iter_mut().enumerate().try_for_each(|(device, sender)| {
                 let event = application.event(device, number);
                 sender.event(at, event, &embedded.encoder, rng, &mut batch)

@@ -9,28 +9,43 @@ use crate::report::{Figure, Goal};
 use std::path::Path;
 
 const PRODUCERS: u32 = 100;
-const WINDOWS: usize = 21;
+/// Ticks of a window and how many windows count, in each round.
+const WINDOWS: [(u32, usize); 5] = [(1, 21), (6, 9), (10, 9), (60, 3), (360, 1)];
+/// Plain and verified windows take turns, so that a drift of the machine's speed affects both.
+const ROUNDS: usize = 3;
+/// Events of a stream in a tick. The service adds up ticks, whatever is in them.
+const EVENTS: u32 = 2;
 
 /// The service, the devices and the controller, where the query's words are released and where all
 /// are.
 pub(crate) fn figures(
     directory: &Path,
+    quick: bool,
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchError> {
-    let application = Application::of("fitness", None)?;
-    let (plain, verified) = (application.with_ticks()?, application.verified()?);
-    let mut figures = Vec::new();
-    for release in [Release::Query, Release::AllWords] {
-        let name = format!("{}, {PRODUCERS} producers, {release}", application.name);
-        say(&format!("verified: whole windows, {name}"));
-        let run = |application: &Application| -> Result<Vec<Cost>, BenchError> {
-            let (folder, all) = (tempfile::tempdir_in(directory)?, WARM_UP + WINDOWS);
-            let costs = ours::run(folder.path(), application, PRODUCERS, release, Party::One, all)?;
-            Ok(costs.into_iter().skip(WARM_UP).collect())
-        };
-        let (plain, verified) = (run(&plain)?, run(&verified)?);
-        same_results(&verified, &plain)?;
-        figures.extend(beside(&name, &verified, &plain));
+    let fitness = Application::of("fitness", None)?;
+    let (mut figures, rounds) = (Vec::new(), if quick { 1 } else { ROUNDS });
+    for (ticks, windows) in WINDOWS {
+        for release in [Release::Query, Release::AllWords] {
+            let name = format!("{}, {PRODUCERS} producers, {release}", fitness.name);
+            let name = format!("{name}, {ticks} ticks a window");
+            say(&format!("verified: whole windows, {name}"));
+            let run = |application: &Application| -> Result<Vec<Cost>, BenchError> {
+                let (folder, all) = (tempfile::tempdir_in(directory)?, WARM_UP + windows);
+                let path = folder.path();
+                let costs = ours::run(path, application, PRODUCERS, release, Party::One, all)?;
+                Ok(costs.into_iter().skip(WARM_UP).collect())
+            };
+            let (mut plain, mut verified) = (Vec::new(), Vec::new());
+            for _ in 0..rounds {
+                let own = || fitness.in_windows_of(ticks, EVENTS);
+                let (one, other) = (run(&own()?)?, run(&own()?.verified())?);
+                same_results(&other, &one)?;
+                plain.extend(one);
+                verified.extend(other);
+            }
+            figures.extend(beside(&name, &verified, &plain));
+        }
     }
     Ok(figures)
 }

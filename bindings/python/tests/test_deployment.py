@@ -73,6 +73,31 @@ def test_owner_producer_and_consumer(schema, tmp_path):
     assert not here.running and not folder.exists()
 
 
+def test_verified_rows_are_checked_and_those_of_another_statement_refused(schema, tmp_path):
+    """The plan is compared with the consumer's own statement, of which its identity folder has a note."""
+    schema.write_text(schema.read_text().replace("frames: events", "anchor: 4s"))
+    with alpheus.local(schema=schema, policies=tmp_path / "policies.yaml") as here:
+        owners = here.add_owners(["ada", "bert"])
+        query = here.query(f"{QUERY} WITH (integrity = 'verified', alpha = '1/3')")
+        streams = [owner.open() for owner in owners]
+        while not query.rows().opened:
+            for stream in streams:
+                stream.add({"power": 100})
+            time.sleep(0.1)
+        for stream in streams:
+            stream.close()
+        row = query.rows().opened[0]
+        assert row.integrity.startswith("signed by ") and row.population == 2 and row["avg_power"] == 100
+        analyst = here.folder / "pki" / "analyst"
+        note = analyst / "verified.known"
+        note.write_text(note.read_text().replace("AVG(power)", "VAR(power) AS avg_power"))
+        again = alpheus.Consumer(here.server, identity=analyst).results("Power").rows()
+        refused = next(one for one in again if one.window_start == row.window_start)
+        assert refused.integrity == "refused" and "not what you asked for" in refused.status
+        assert all(value is None for value in refused.values.values())
+        assert not again.opened
+
+
 def unsigned_rows_are_refused(here):
     """Who wants verified rows gets no others, and an error if the statement asks for none."""
     again = alpheus.Consumer(here.server, identity=here.folder / "pki" / "analyst")
