@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, CatalogSchema, RunningQuery};
 use crate::plan::Plan;
 use crate::planner::offered;
-use crate::query::{QuerySpan, Show, SuggestionOr, nearest};
+use crate::query::{HintOr, QuerySpan, Show, nearest};
 use crate::schema::{Attribute, AttributeKind, PolicyOption};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Table {
 
 /// No schema or running query has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no schema or running query named `{name}`{}", SuggestionOr(.suggestion, "SHOW SCHEMAS and SHOW QUERIES list them"))]
+#[error("there is no schema or running query named `{name}`{}", HintOr(.suggestion, "SHOW SCHEMAS and SHOW QUERIES list them"))]
 pub struct UnknownNameError {
     /// The name in the statement.
     pub name: String,

@@ -3,7 +3,7 @@
 use super::exclusion::ExclusionError;
 use crate::bounded::NotBoundableError;
 use crate::plan::NotVerifiableError;
-use crate::query::{Create, DidYouMean, Location, OneOf, QuerySpan, SuggestionOr, point_at};
+use crate::query::{Create, DidYouMean, HintOr, Location, OneOf, QuerySpan, point_at};
 use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
@@ -154,10 +154,7 @@ pub struct ViolationError {
 #[non_exhaustive]
 pub enum RuleError {
     /// An unknown schema in `FROM`.
-    #[error(
-        "there is no schema `{word}`{}",
-        SuggestionOr(suggestion, "SHOW SCHEMAS lists all schemas")
-    )]
+    #[error("there is no schema `{word}`{}", HintOr(suggestion, "SHOW SCHEMAS lists all schemas"))]
     UnknownSchema {
         /// The name as written.
         word: String,
@@ -199,10 +196,7 @@ pub enum RuleError {
         known: String,
     },
     /// A value that a metadata attribute does not have.
-    #[error(
-        "`{metadata}` has no value `{word}`{}{known}",
-        SuggestionOr(suggestion, "its values are ")
-    )]
+    #[error("`{metadata}` has no value `{word}`{}{known}", HintOr(suggestion, "its values are "))]
     UnknownSymbol {
         /// The metadata attribute.
         metadata: String,

@@ -132,10 +132,7 @@ pub enum SyntaxError {
         word: String,
     },
     /// An unknown function.
-    #[error(
-        "there is no function `{word}`{}{known}",
-        SuggestionOr(suggestion, "the functions are ")
-    )]
+    #[error("there is no function `{word}`{}{known}", HintOr(suggestion, "the functions are "))]
     UnknownFunction {
         /// The name as written.
         word: String,
@@ -183,7 +180,7 @@ pub enum SyntaxError {
         remedy: &'static str,
     },
     /// An unknown setting.
-    #[error("there is no setting `{word}`{}{known}", SuggestionOr(suggestion, "the settings are "))]
+    #[error("there is no setting `{word}`{}{known}", HintOr(suggestion, "the settings are "))]
     UnknownSetting {
         /// The name as written.
         word: String,
@@ -258,11 +255,11 @@ impl fmt::Display for DidYouMean<'_> {
 }
 
 /// The same, followed by another sentence.
-pub(crate) struct SuggestionOr<'a>(pub(crate) &'a Option<String>, pub(crate) &'static str);
+pub(crate) struct HintOr<'a>(pub(crate) &'a Option<String>, pub(crate) &'static str);
 
-impl fmt::Display for SuggestionOr<'_> {
+impl fmt::Display for HintOr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SuggestionOr(suggestion, further) = self;
+        let HintOr(suggestion, further) = self;
         if suggestion.is_none() {
             return write!(f, "; {further}");
         }

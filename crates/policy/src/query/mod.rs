@@ -37,7 +37,7 @@ pub use ast::{
     MaskChoice, MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
 };
 pub(crate) use display::{Percent, QuerySpan};
-pub(crate) use error::{DidYouMean, OneOf, SuggestionOr, nearest, point_at};
+pub(crate) use error::{DidYouMean, HintOr, OneOf, nearest, point_at};
 pub use error::{Location, QueryError, SyntaxError};
 pub use function::Function;
 pub(crate) use items::default_alias;
