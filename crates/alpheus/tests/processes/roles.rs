@@ -157,11 +157,11 @@ fn every_caller_refuses_another_role_at_the_other_end() {
 fn a_gateway_demands_no_role_of_the_service_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     let pki = folder.path().join("pki");
-    pki::make(&pki, &[(Role::Producer, "producer")]).unwrap();
+    pki::make(&pki, &[(Role::Controller, "controller")]).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let trigger = Trigger::new();
-        let base = listen(&pki, Role::Producer, &trigger).await;
+        let base = listen(&pki, Role::Controller, &trigger).await;
         let caller = Caller { pki: &pki, role: Role::Gateway };
         let client = pass::upstream(base, Some(&caller.authority())).unwrap();
         let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
