@@ -10,14 +10,16 @@ mod service;
 mod simulation;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::checker_of;
 use alpheus_encrypted_stream::coordinator::{
-    MemberFaultError, Opened, Outcome, UnstatedEdgesError,
+    MemberFaultError, Opened, Outcome, ServiceRecord, UnstatedEdgesError,
 };
 use alpheus_encrypted_stream::encode::{Encoder, Value};
+use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
 use alpheus_encrypted_stream::producer::EventVector;
 use alpheus_policy::layout::{FieldStatistic, Layout, Packing};
@@ -181,6 +183,18 @@ pub fn named(net: &Net) -> Vec<(u32, MemberFaultError)> {
 pub fn silent(net: &Net) -> Vec<(u32, UnstatedEdgesError)> {
     let position = |id| net.world.announced.position(id).unwrap();
     last(net).silent.iter().map(|(id, why)| (position(id), *why)).collect()
+}
+
+/// The edges that the service knows as struck. The lower position is first.
+pub fn struck(net: &Net) -> BTreeSet<(u32, u32)> {
+    let values = net.store.values(Scope::Service(net.world.id()));
+    // The first byte is the format's.
+    let records = values.into_iter().map(|value| postcard::from_bytes(&value[1..]).unwrap());
+    let ends = records.filter_map(|record| match record {
+        ServiceRecord::Struck { ends, .. } => Some(ends),
+        _ => None,
+    });
+    ends.collect()
 }
 
 /// A member that changes what it sends, and signs that.
