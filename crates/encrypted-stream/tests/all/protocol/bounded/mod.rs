@@ -8,6 +8,7 @@ mod receipts;
 mod restarts;
 mod service;
 mod simulation;
+mod sparse;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
