@@ -86,6 +86,8 @@ pub struct Setup {
     /// Whether the members of windows decide what rows say.
     pub verified: bool,
     pub sets_per_day: Option<u32>,
+    /// In a bounded plan: one for the sum, two with the count, three with the sum of squares.
+    pub cells: usize,
 }
 
 impl Setup {
@@ -108,6 +110,7 @@ impl Setup {
             frames: Frames::Events,
             verified: false,
             sets_per_day: None,
+            cells: 2,
         }
     }
 
@@ -222,6 +225,14 @@ pub fn schema() -> Schema {
     }
 }
 
+/// The same of smaller values, with their squares.
+fn schema_with_squares() -> Schema {
+    let mut schema = schema();
+    schema.attributes[0].kind = AttributeKind::Number { scale: 0, min: 0, max: 1_000 };
+    schema.attributes[0].aggregations = vec![Aggregation::Variance];
+    schema
+}
+
 /// A policy that allows exactly what the setup requests.
 pub fn policy(setup: &Setup) -> ResolvedPolicy {
     let option = ResolvedOption {
@@ -279,7 +290,11 @@ impl World {
         secret: impl Fn(usize, MasterSecret) -> MasterSecret,
     ) -> Self {
         let (authority, service, deployment) = (authority(), key(102), deployment());
-        let schema = if setup.noise.is_some() { noisy_schema() } else { schema() };
+        let schema = match (setup.noise, setup.cells) {
+            (Some(_), _) => noisy_schema(),
+            (None, 3) => schema_with_squares(),
+            (None, _) => schema(),
+        };
         let schema = Arc::new(Schema { frames: setup.frames, ..schema });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(&setup, &authority, &deployment);

@@ -3,6 +3,7 @@
 mod apart;
 mod attacks;
 mod blame;
+mod cells;
 mod honest;
 mod receipts;
 mod restarts;
@@ -64,17 +65,22 @@ fn located(layout: &Layout, of: FieldStatistic) -> SumLocation {
     }
 }
 
-/// A bounded plan over count and sum.
+fn moments(output: MomentOutput, squares: Option<u16>) -> Statistic {
+    Statistic::Moments { output, count: 0, sum: 1, squares, scale: 0 }
+}
+
+/// A bounded plan over count and sum, or over as many cells as the setup says.
 pub fn plan_of(world: &World) -> Plan {
-    let statistic = Statistic::Moments {
-        output: MomentOutput::Mean,
-        count: 0,
-        sum: 1,
-        squares: None,
-        scale: 0,
+    let (count, sum) = (FieldStatistic::EventCount, FieldStatistic::Sum(0));
+    let (statistic, cells) = match world.setup.cells {
+        1 => (Statistic::Sum { sum: 0, count: None, scale: 0 }, vec![sum]),
+        2 => (moments(MomentOutput::Mean, None), vec![count, sum]),
+        _ => {
+            let squares = FieldStatistic::SumOfSquares(0);
+            (moments(MomentOutput::Variance, Some(2)), vec![count, sum, squares])
+        }
     };
-    let cells = [FieldStatistic::EventCount, FieldStatistic::Sum(0)];
-    let cells = cells.map(|of| located(&world.layout, of)).to_vec();
+    let cells = cells.into_iter().map(|of| located(&world.layout, of)).collect();
     let items = vec![SelectItem { alias: "x".into(), statistic }];
     let select = ReleasePlan { cells, items };
     let events = world.plan.privacy.as_ref().map_or(EVENTS, |privacy| privacy.events);
