@@ -1,12 +1,12 @@
 //! Seeded windows in which a member, a device and the service lie together, messages are lost and sent
 //! again, and service and members crash: every row that holds is the truth over its members. The simulation knows
-//! what the liar was told to do. So it knows who must be named in each window, and why, and which edges must be
+//! what the liar was ordered to do. So it knows who must be named in each window, and why, and which edges must be
 //! struck: nobody else and no others ever are.
 
 mod expected;
 mod member;
+mod orders;
 mod service;
-mod told;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use self::told::Plot;
+use self::orders::Plot;
 use super::{Reading, checker, five, net_of, struck, truth, values, world};
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, after};

@@ -61,11 +61,11 @@ fn rows_and_blame_with(masks: MaskStrategy) {
     let first = net.sent.len();
     net.close(2);
     assert_eq!((opened(&net).1, opened(&net).0.members), (truth(0..MEMBERS, 2), 75), "{masks:?}");
-    let told = net.sent[first..].iter().filter_map(|(to, sent)| match sent {
+    let reached = net.sent[first..].iter().filter_map(|(to, sent)| match sent {
         ServiceMessage::BoundedMembership { .. } => Some(*to),
         _ => None,
     });
-    assert_eq!(told.collect::<Vec<_>>(), [LIAR.min(other), LIAR.max(other)]);
+    assert_eq!(reached.collect::<Vec<_>>(), [LIAR.min(other), LIAR.max(other)]);
     // A lie that is not covered is named, and no edge is struck.
     net.lies = skewed(&net);
     net.close(3);

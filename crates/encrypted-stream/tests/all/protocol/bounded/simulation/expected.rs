@@ -1,4 +1,4 @@
-//! What must follow from what the liar and the service were told to do.
+//! What must follow from what the liar and the service were ordered to do.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::coordinator::{MemberFaultError, Outcome};
 use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement};
 
-use super::told::{Parted, Told, about};
+use super::orders::{Orders, Parted, about};
 use super::{Play, Tally};
 use crate::protocol::bounded::{last, named, struck as struck_edges};
 
@@ -15,7 +15,7 @@ type Ends = (u32, u32);
 
 /// A window whose row failed, as its round of blame must have seen it.
 struct Round<'a> {
-    told: &'a Told,
+    orders: &'a Orders,
     parted: Option<Parted>,
     members: Vec<u32>,
     /// Struck edges that its members leave out.
@@ -29,7 +29,7 @@ impl Play {
     pub(super) fn check_who(&self, before: &BTreeSet<Ends>, tally: &mut Tally) {
         let (outcome, plot) = (last(&self.net), self.plot.borrow());
         let (start, liar) = (outcome.window.start.0, self.liar);
-        let told = plot.told.get(&start);
+        let orders = plot.orders.get(&start);
         let parted = plot.parted.get(&start).copied().flatten();
         let mut expected: Vec<(u32, MemberFaultError)> = Vec::new();
         let is_given = |message: &ControllerMessage| match message {
@@ -39,27 +39,27 @@ impl Play {
             _ => false,
         };
         let gave = self.net.taken[self.since..].iter().any(|(at, m)| *at == liar && is_given(m));
-        let fault = told.and_then(|told| told.fault).filter(|_| gave);
+        let fault = orders.and_then(|orders| orders.fault).filter(|_| gave);
         expected.extend(fault.map(|fault| (liar, MemberFaultError::Fault(fault))));
         let mut struck = before.clone();
         let is_in = outcome.opening_set.as_ref().is_some_and(|set| set.contains(liar));
-        assert!(fault.is_none() || !is_in, "{told:?}");
+        assert!(fault.is_none() || !is_in, "{orders:?}");
         let seen = parted.filter(|parted| parted.is_seen() && self.is_in(outcome, parted.other));
-        let is_off = is_in && (told.is_some_and(Told::is_off) || seen.is_some());
+        let is_off = is_in && (orders.is_some_and(Orders::is_off) || seen.is_some());
         if outcome.result.is_ok() {
-            assert!(!is_off, "{told:?} {parted:?}");
+            assert!(!is_off, "{orders:?} {parted:?}");
         }
         if outcome.result == Err(ReleaseError::NotTheRow) {
-            assert!(is_off, "{told:?} {parted:?}");
-            let round = self.round(outcome, (told.unwrap(), parted), before);
+            assert!(is_off, "{orders:?} {parted:?}");
+            let round = self.round(outcome, (orders.unwrap(), parted), before);
             struck.extend(round.struck(liar));
             expected.extend(round.lie(liar, &struck, self.net.world.announced.tolerated()));
             tally.hidden += u32::from(expected.is_empty() && struck != *before);
             tally.silent += u32::from(!outcome.silent.is_empty());
             round.check_silent(self, outcome);
         }
-        assert_eq!(named(&self.net), expected, "{told:?} {parted:?} {:?}", outcome.result);
-        assert_eq!(struck_edges(&self.net), struck, "{told:?} {parted:?}");
+        assert_eq!(named(&self.net), expected, "{orders:?} {parted:?} {:?}", outcome.result);
+        assert_eq!(struck_edges(&self.net), struck, "{orders:?} {parted:?}");
         tally.struck += u32::try_from(struck.len() - before.len()).unwrap();
         tally.note(&expected, parted);
         tally.disbelieved += self.check_aside();
@@ -72,7 +72,7 @@ impl Play {
     fn round<'a>(
         &self,
         outcome: &Outcome,
-        (told, parted): (&'a Told, Option<Parted>),
+        (orders, parted): (&'a Orders, Option<Parted>),
         left_out: &'a BTreeSet<Ends>,
     ) -> Round<'a> {
         let members: Vec<u32> = outcome.opening_set.as_ref().unwrap().iter().collect();
@@ -89,7 +89,7 @@ impl Play {
             (member, own)
         };
         let statements = members.iter().map(|member| of(*member)).collect();
-        Round { told, parted, members, left_out, statements }
+        Round { orders, parted, members, left_out, statements }
     }
 
     /// Nobody leaves out an edge for a reason that is none.
@@ -118,7 +118,7 @@ impl Round<'_> {
     fn stated_lie(&self, liar: u32) -> Option<LieError> {
         let ends = |other: u32| (liar.min(other), liar.max(other));
         let may = |other| self.members.contains(&other) && !self.left_out.contains(&ends(other));
-        self.told.lie(self.of(liar).len(), may)
+        self.orders.lie(self.of(liar).len(), may)
     }
 
     /// The edges about which the liar and another have said different things.
@@ -136,7 +136,7 @@ impl Round<'_> {
         };
         let struck: BTreeSet<Ends> = others.filter_map(differs).collect();
         // A lie that it covers itself with is seen at that edge and nowhere else.
-        if let (Some(covered), None) = (self.told.covered, self.stated_lie(liar)) {
+        if let (Some(covered), None) = (self.orders.covered, self.stated_lie(liar)) {
             let parted = self.parted.filter(Parted::is_seen).map(|parted| parted.other);
             let others = struck.iter().map(|(one, two)| if *one == liar { *two } else { *one });
             assert!(others.clone().all(|at| at == covered || Some(at) == parted), "{struck:?}");

@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::messages::{
 };
 
 use super::Dice;
-use super::told::{Gives, Plot, States, Told};
+use super::orders::{Gives, Orders, Plot, States};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Lies, Net};
 
@@ -24,13 +24,13 @@ pub(super) fn lies_of(net: &Net, at: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -
             ControllerMessage::Contribution(signed) if from == at => {
                 let own: Contribution = signed.dangerous_unverified().unwrap();
                 let start = own.scope.start;
-                let given = match plot.told(start, &dice).gives {
+                let given = match plot.orders(start, &dice).gives {
                     Gives::Nothing => return vec![],
                     Gives::Old => plot.given.range(..start).next_back().map(|(_, old)| old.clone()),
                     _ => None,
                 };
                 let given = given.unwrap_or_else(|| {
-                    let own = skew_contribution(own, plot.told(start, &dice));
+                    let own = skew_contribution(own, plot.orders(start, &dice));
                     plot.given.entry(start).or_insert(Signed::new(&own, &key)).clone()
                 });
                 vec![ControllerMessage::Contribution(given)]
@@ -39,9 +39,9 @@ pub(super) fn lies_of(net: &Net, at: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -
                 let mut own: BoundedOpening = signed.dangerous_unverified().unwrap();
                 let given = plot.given.get(&own.scope.start);
                 own.contribution = given.map_or(own.contribution, Signed::digest);
-                let told = plot.told(own.scope.start, &dice);
+                let orders = plot.orders(own.scope.start, &dice);
                 let value = &mut own.share.values[0];
-                *value = value.plus(&PublicScalar::of(told.opening));
+                *value = value.plus(&PublicScalar::of(orders.opening));
                 vec![ControllerMessage::BoundedOpening(Signed::new(&own, &key))]
             }
             ControllerMessage::Edges(signed) => {
@@ -51,12 +51,12 @@ pub(super) fn lies_of(net: &Net, at: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -
                 if from != at {
                     return vec![answer];
                 }
-                let told = plot.told(start, &dice);
-                skew_edges(&mut own, told);
+                let orders = plot.orders(start, &dice);
+                skew_edges(&mut own, orders);
                 let lie = ControllerMessage::Edges(Signed::new(&own, &key));
-                match told.states {
+                match orders.states {
                     States::Nothing => vec![],
-                    _ if told.twice => vec![lie, answer],
+                    _ if orders.twice => vec![lie, answer],
                     _ => vec![lie],
                 }
             }
@@ -65,16 +65,16 @@ pub(super) fn lies_of(net: &Net, at: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -
     })
 }
 
-impl Told {
+impl Orders {
     /// By how much its share is more than its commitments.
     fn share_off(&self, cell: usize) -> i64 {
         if self.gives == Gives::Off(cell) { self.by } else { 0 }
     }
 }
 
-fn skew_contribution(mut own: Contribution, told: &mut Told) -> Contribution {
-    let (scalar, has_owners) = (PublicScalar::of(told.by), !own.owners.is_empty());
-    match told.gives {
+fn skew_contribution(mut own: Contribution, orders: &mut Orders) -> Contribution {
+    let (scalar, has_owners) = (PublicScalar::of(orders.by), !own.owners.is_empty());
+    match orders.gives {
         Gives::Off(cell) => own.share.values[cell] = own.share.values[cell].plus(&scalar),
         Gives::OffBlinding => own.share.blindings[0] = own.share.blindings[0].minus(&scalar),
         Gives::NoProofs => own.owners.iter_mut().for_each(|owner| owner.proof.fill(7)),
@@ -82,9 +82,9 @@ fn skew_contribution(mut own: Contribution, told: &mut Told) -> Contribution {
         Gives::SwappedCells => own.owners.iter_mut().for_each(|owner| owner.commitments.reverse()),
         Gives::Truth | Gives::Nothing | Gives::Old => {}
     }
-    let blinding = if told.gives == Gives::OffBlinding { -told.by } else { 0 };
-    told.off = [told.share_off(0) - told.opening, told.share_off(1), blinding];
-    told.fault = match told.gives {
+    let blinding = if orders.gives == Gives::OffBlinding { -orders.by } else { 0 };
+    orders.off = [orders.share_off(0) - orders.opening, orders.share_off(1), blinding];
+    orders.fault = match orders.gives {
         Gives::NoProofs | Gives::SwappedCells => has_owners.then_some(FaultError::Range),
         Gives::NoOwners => has_owners.then_some(FaultError::Owners),
         _ => None,
@@ -93,12 +93,12 @@ fn skew_contribution(mut own: Contribution, told: &mut Told) -> Contribution {
 }
 
 /// Covers the lie with an edge, or says anything.
-fn skew_edges(own: &mut EdgeStatement, told: &mut Told) {
+fn skew_edges(own: &mut EdgeStatement, orders: &mut Orders) {
     let edges = own.edges.len();
     let at = |any: u32| any as usize % edges.max(1);
-    let (one, other) = (at(told.at.0), at(told.at.1));
-    told.did = States::Truth;
-    let did = match told.states {
+    let (one, other) = (at(orders.at.0), at(orders.at.1));
+    orders.did = States::Truth;
+    let did = match orders.states {
         States::OthersPad if one != other => {
             own.edges[one].commitments = own.edges[other].commitments.clone();
             true
@@ -115,16 +115,16 @@ fn skew_edges(own: &mut EdgeStatement, told: &mut Told) {
             own.edges.clear();
             true
         }
-        States::Covers if edges > 0 && told.off[0] != 0 => {
-            told.covered = Some(own.edges[one].other);
-            cover(own, one, told.off[0]);
+        States::Covers if edges > 0 && orders.off[0] != 0 => {
+            orders.covered = Some(own.edges[one].other);
+            cover(own, one, orders.off[0]);
             true
         }
         States::MakesUp(other) => make_up(own, other),
         _ => false,
     };
     if did {
-        told.did = told.states;
+        orders.did = orders.states;
     }
 }
 

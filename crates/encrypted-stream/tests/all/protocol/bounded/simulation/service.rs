@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::receipt::BoundedReceipt;
 use alpheus_time::Timestamp;
 
 use super::Dice;
-use super::told::{Parted, Plot, about};
+use super::orders::{Parted, Plot, about};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Forges, Net};
 
@@ -99,8 +99,8 @@ fn part(plot: &Plot, liar: u32, dice: &Dice) -> Option<Parted> {
 
 /// Why one end leaves out the edge.
 fn strike(plot: &Plot, (to, liar): (u32, u32), parted: Parted, key: &SigningKey) -> Option<Strike> {
-    let is_told = to == liar && parted.liar_knows || to == parted.other && parted.other_knows;
-    let (mut lie, theirs) = last_between(plot, liar, parted.other).filter(|_| is_told)?;
+    let is_asked = to == liar && parted.liar_knows || to == parted.other && parted.other_knows;
+    let (mut lie, theirs) = last_between(plot, liar, parted.other).filter(|_| is_asked)?;
     let theirs = plot.stated[&(theirs.scope.start, parted.other)].clone();
     lie.edges.retain(|edge| edge.other != parted.other);
     let lie = Signed::new(&lie, key);

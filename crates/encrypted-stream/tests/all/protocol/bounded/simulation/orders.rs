@@ -1,4 +1,4 @@
-//! What the liar and the service are told to do in a window, and what must follow from that.
+//! What the liar and the service are ordered to do in a window, and what must follow from that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,9 +41,9 @@ pub(super) enum States {
     MakesUp(u32),
 }
 
-/// What the liar is told to do in one window, and what came of it. It does the same whenever it is asked.
+/// What the liar is ordered to do in one window, and what came of it. It does the same whenever it is asked.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct Orders {
     pub(super) gives: Gives,
     pub(super) by: i64,
     /// By how much its opening is more than it should be.
@@ -75,7 +75,7 @@ pub(super) struct Parted {
 /// All of that, by the start of windows.
 #[derive(Default)]
 pub(super) struct Plot {
-    pub(super) told: BTreeMap<u64, Told>,
+    pub(super) orders: BTreeMap<u64, Orders>,
     pub(super) parted: BTreeMap<u64, Option<Parted>>,
     /// The liar's contributions as it signed them.
     pub(super) given: BTreeMap<u64, Signed<Contribution>>,
@@ -89,12 +89,12 @@ pub(super) struct Plot {
 
 impl Plot {
     /// What the liar does in a window.
-    pub(super) fn told(&mut self, start: u64, dice: &Dice) -> &mut Told {
-        self.told.entry(start).or_insert_with(|| Told::draw(dice))
+    pub(super) fn orders(&mut self, start: u64, dice: &Dice) -> &mut Orders {
+        self.orders.entry(start).or_insert_with(|| Orders::draw(dice))
     }
 }
 
-impl Told {
+impl Orders {
     fn draw(dice: &Dice) -> Self {
         let gives = match dice.below(14) {
             0 => Gives::Old,
