@@ -2,6 +2,7 @@
 //!
 //! All pairs share one key, so that all edges have the same commitments: it takes one member's time to make
 //! everybody's statement. The cost of each, and the service's work, are the same as with keys of their own.
+//! In sparse graphs all have about as many edges.
 
 use crate::ours::{digest, scope, terms};
 use crate::processor;
@@ -24,6 +25,8 @@ const LIAR: u32 = 7;
 /// One window of so many members without owners: what blame costs does not depend on them.
 struct Round {
     members: u32,
+    /// One in so many pairs share pads.
+    one_in: u32,
     scope: Scope,
     set: Digest,
     committer: Committer,
@@ -32,10 +35,11 @@ struct Round {
 }
 
 impl Round {
-    fn new(members: u32) -> Self {
+    fn new(members: u32, one_in: u32) -> Self {
         let terms = terms(members, members);
         Self {
             members,
+            one_in,
             scope: scope(&terms),
             set: digest(&[b"set"]),
             committer: Committer::new(terms, Secret::from_bytes([1; 32])),
@@ -44,8 +48,14 @@ impl Round {
         }
     }
 
+    /// With whom a member shares pads.
+    fn neighbours(&self, of: u32) -> impl Iterator<Item = u32> {
+        let shared = move |other: &u32| *other != of && (of + other) % self.one_in == 0;
+        (0..self.members).filter(shared)
+    }
+
     fn masks<T>(&self, position: u32, with: impl FnOnce(&Masks<'_>) -> T) -> T {
-        let others = (0..self.members).filter(|other| *other != position);
+        let others = self.neighbours(position);
         let neighbour = |position| Neighbour { position, key: &self.pair };
         let neighbours: Vec<Neighbour<'_>> = others.map(neighbour).collect();
         with(&Masks { position, own: &self.pair, neighbours: &neighbours, consumer: None })
@@ -83,15 +93,16 @@ impl Round {
     /// The statement of any member, from that of the first.
     fn statement(&self, of: u32, first: &EdgeStatement) -> EdgeStatement {
         let commitments = &first.edges[0].commitments;
-        let others = (0..self.members).filter(|other| *other != of);
         let edge = |other| Edge { other, commitments: commitments.clone() };
-        EdgeStatement { controller: of, edges: others.map(edge).collect(), ..first.clone() }
+        let edges = self.neighbours(of).map(edge).collect();
+        let EdgeStatement { scope, opening_set, .. } = *first;
+        EdgeStatement { scope, controller: of, opening_set, edges, consumer_pad: None }
     }
 }
 
-/// What a round of blame costs a member and the service.
-pub(crate) fn figures(members: u32) -> Value {
-    let round = Round::new(members);
+/// What a round of blame costs a member and the service, if one in so many pairs share pads.
+pub(crate) fn figures(members: u32, one_in: u32) -> Value {
+    let round = Round::new(members, one_in);
     let checker = Checker::new(round.committer.terms().clone());
     let given: Vec<_> = (0..members)
         .map(|controller| {
@@ -109,7 +120,9 @@ pub(crate) fn figures(members: u32) -> Value {
     let begun = processor();
     let first = round.answer(0, |answer| answer.edges(&pairs[0].1)).expect("its own opening");
     let stating = processor() - begun;
+    let begun = processor();
     let stated: Vec<_> = all.iter().map(|at| round.sign(&round.statement(*at, &first))).collect();
+    let reading = processor() - begun;
     let bytes = postcard::to_allocvec(&first).map_or(0, |bytes| bytes.len());
     let begun = processor();
     let failed = checker.failed(&all, &opened).expect("one of each");
@@ -118,7 +131,9 @@ pub(crate) fn figures(members: u32) -> Value {
     assert!(judgement.named.keys().eq([&LIAR]) && judgement.silent.is_empty());
     json!({
         "members": members,
+        "edges_of_a_member": first.edges.len(),
         "member_states_ms": stating,
+        "all_signed_and_read_ms": reading,
         "service_judges_ms": judging,
         "bytes_of_a_statement": bytes,
     })

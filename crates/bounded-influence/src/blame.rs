@@ -10,6 +10,7 @@ use crate::share::{Answer, Share};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::Commitment;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a member is named. No member that keeps to the protocol does any of it, as long as no more
@@ -121,6 +122,12 @@ impl EdgeStatement {
             && pad == failed.sealed.then_some(cells)
     }
 
+    /// The same of a statement whose edges ascend, as those of a right form do.
+    fn about_in_order(&self, other: u32) -> Option<&[Element]> {
+        let at = self.edges.binary_search_by_key(&other, |edge| edge.other).ok()?;
+        Some(self.edges.get(at)?.commitments.as_slice())
+    }
+
     /// Whether Com(Z − o) = Σ V − V_η + Σ ±Q + R in every cell.
     fn balances(&self, opened: &Opened) -> bool {
         let scalars = opened.share.values.iter().zip(&opened.share.blindings);
@@ -153,13 +160,21 @@ impl Blame {
 
     /// Judges the statements of a failed window. Statements of another round count as none, since
     /// anybody can send them again. The same statement twice is one, so members may be asked again.
-    pub fn judge(&mut self, failed: &Failed<'_>, signed: &[Verified<EdgeStatement>]) -> Judgement {
+    pub fn judge(
+        &mut self,
+        failed: &Failed<'_>,
+        signed: &[impl Borrow<Verified<EdgeStatement>>],
+    ) -> Judgement {
         let members: BTreeSet<u32> = failed.opened.iter().map(|one| one.controller).collect();
         let mut judgement = Judgement::default();
-        let mut stated: BTreeMap<u32, &Verified<EdgeStatement>> = BTreeMap::new();
+        let (mut by_member, mut stated) = (BTreeMap::<u32, Vec<_>>::new(), BTreeMap::new());
+        for statement in signed.iter().map(Borrow::borrow) {
+            by_member.entry(statement.controller).or_default().push(statement);
+        }
         for opened in failed.opened {
             let controller = opened.controller;
-            let mut own = signed.iter().filter(|statement| is_of(statement, opened));
+            let own = by_member.get(&controller).map_or(&[][..], Vec::as_slice);
+            let mut own = own.iter().copied().filter(|statement| is_of(statement, opened));
             let Some(first) = own.next() else {
                 judgement.silent.push(controller);
                 continue;
@@ -196,12 +211,13 @@ fn is_of(statement: &EdgeStatement, opened: &Opened) -> bool {
     stated == (opened.scope, opened.opening_set, opened.controller)
 }
 
-/// The edges about which two statements differ. An edge that only one has is one of them.
+/// The edges about which two statements of this round, both of a right form, differ. An edge that only
+/// one has is one of them.
 fn differing(stated: &BTreeMap<u32, &Verified<EdgeStatement>>) -> BTreeSet<(u32, u32)> {
     let mut struck = BTreeSet::new();
     for (one, statement) in stated {
         for (other, opposite) in stated.range(one + 1..) {
-            if statement.strikes(opposite) {
+            if statement.about_in_order(*other) != opposite.about_in_order(*one) {
                 struck.insert((*one, *other));
             }
         }

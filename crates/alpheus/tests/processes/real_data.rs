@@ -5,6 +5,8 @@
 
 #![expect(clippy::expect_used, reason = "a test's way to fail")]
 
+mod bounded;
+
 use alpheus_test_support::skip;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

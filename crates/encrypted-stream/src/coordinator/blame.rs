@@ -164,7 +164,7 @@ impl Coordinator {
         let failed = checker.failed(&members, &blaming.opened).ok()?;
         let failed = failed.without(fixing.struck.edges());
         let all = blaming.statements.values().flatten();
-        let signed: Vec<_> = all.map(|(stated, _)| stated.clone()).collect();
+        let signed: Vec<_> = all.map(|(stated, _)| stated).collect();
         Some(self.bounded.blame.as_mut()?.judge(&failed, &signed))
     }
 

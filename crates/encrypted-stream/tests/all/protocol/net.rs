@@ -40,6 +40,12 @@ pub struct Net {
     pub adder: Option<Adder>,
     /// What leaves a controller in the place of its answer.
     pub lies: Lies,
+    /// What the service asks a controller on the quiet before a message, and what goes in its place.
+    pub forges: Forges,
+    /// What controllers said to the former. The service's own state knows nothing of it.
+    pub aside: Vec<(u32, ControllerMessage)>,
+    /// Messages of members of a bounded plan that the service took.
+    pub taken: Vec<(u32, ControllerMessage)>,
     /// Why the service dropped messages; nothing else is affected.
     pub dropped: Vec<MessageError>,
     /// The window that was closed last.
@@ -48,6 +54,10 @@ pub struct Net {
 
 /// What leaves the controller at a position in the place of its answer.
 pub type Lies = Box<dyn Fn(u32, ControllerMessage) -> Vec<ControllerMessage>>;
+
+/// What a service that lies sends to the controller at a position in the place of a message: the last
+/// of these, after it has asked the others on the quiet.
+pub type Forges = Box<dyn Fn(u32, ServiceMessage) -> Vec<ServiceMessage>>;
 
 /// The service's side of a world's plan, before any answer.
 pub fn coordinator(world: &World) -> Coordinator {
@@ -107,6 +117,9 @@ impl Net {
             lost: |_, _| false,
             adder: None,
             lies: Box::new(|_, answer| vec![answer]),
+            forges: Box::new(|_, message| vec![message]),
+            aside: vec![],
+            taken: vec![],
             dropped: vec![],
             report: None,
         }
@@ -210,6 +223,9 @@ impl Net {
     pub fn replay(&mut self, now: Timestamp, (from, said): &(u32, ControllerMessage)) {
         let message = self.coordinator.verify(said, *from).unwrap();
         if let Ok(step) = self.coordinator.handle(&message, now, &self.world) {
+            if self.world.plan.integrity.is_bounded() {
+                self.taken.push((*from, said.clone()));
+            }
             self.run(now, step);
         }
     }
@@ -232,6 +248,7 @@ impl Net {
             if self.asleep.contains(&to) || (self.lost)(to, &message) {
                 continue;
             }
+            let Some(message) = self.forge(now, to, message) else { continue };
             let heard = self.inbox.open(&message).unwrap();
             let step = self.controllers[to as usize].handle(&heard, now);
             let said = step.commit(&mut self.store).unwrap();
@@ -250,11 +267,33 @@ impl Net {
                         // An earlier answer has ended the window.
                         Err(MessageError::UnknownWindow) => {}
                         Err(error) if is_bounded => self.dropped.push(error),
-                        step => self.service(step.unwrap(), &mut queue),
+                        step => {
+                            if is_bounded {
+                                self.taken.push((to, answer));
+                            }
+                            self.service(step.unwrap(), &mut queue);
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// What reaches a controller in the place of a message, after what it is asked on the quiet.
+    fn forge(
+        &mut self,
+        now: Timestamp,
+        to: u32,
+        message: ServiceMessage,
+    ) -> Option<ServiceMessage> {
+        let mut forged = (self.forges)(to, message);
+        let last = forged.pop();
+        for message in forged {
+            let first = self.heard.len();
+            self.ask(now, to, &message);
+            self.aside.extend(self.heard.drain(first..));
+        }
+        last
     }
 
     fn service(&mut self, step: Step<Vec<Output>>, queue: &mut VecDeque<(u32, ServiceMessage)>) {

@@ -16,18 +16,18 @@ use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Lies, Net};
 use crate::protocol::world::{Setup, after};
 
-const LIAR: u32 = 2;
+pub(super) const LIAR: u32 = 2;
 const LIE: i64 = 1_000;
 
 /// The liar's share is more than its commitments.
-fn skewed(net: &Net) -> Lies {
+pub(super) fn skewed(net: &Net) -> Lies {
     lies_in_contribution(net, LIAR, |own| {
         own.share.values.iter_mut().for_each(|value| *value = value.plus(&PublicScalar::of(LIE)));
     })
 }
 
 /// What the liar says of its edges.
-fn says(net: &Net, change: impl Fn(&mut EdgeStatement) + 'static) -> Lies {
+pub(super) fn says(net: &Net, change: impl Fn(&mut EdgeStatement) + 'static) -> Lies {
     let of = |answer: &ControllerMessage| match answer {
         ControllerMessage::Edges(signed) => Some(signed.clone()),
         _ => None,
@@ -36,7 +36,7 @@ fn says(net: &Net, change: impl Fn(&mut EdgeStatement) + 'static) -> Lies {
 }
 
 /// Adds the lie to what it says of its edge with another, so that its own equation holds.
-fn covered(statement: &mut EdgeStatement, other: u32) {
+pub(super) fn covered(statement: &mut EdgeStatement, other: u32) {
     let by = if other > LIAR { LIE } else { -LIE };
     let (by, base) = (SecretScalar::from_integer(by.into()), Element::base());
     let edge = statement.edges.iter_mut().find(|edge| edge.other == other);

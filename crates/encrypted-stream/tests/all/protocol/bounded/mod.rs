@@ -3,21 +3,25 @@
 mod apart;
 mod attacks;
 mod blame;
+mod cells;
 mod honest;
 mod receipts;
 mod restarts;
 mod service;
 mod simulation;
+mod sparse;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::checker_of;
 use alpheus_encrypted_stream::coordinator::{
-    MemberFaultError, Opened, Outcome, UnstatedEdgesError,
+    MemberFaultError, Opened, Outcome, ServiceRecord, UnstatedEdgesError,
 };
 use alpheus_encrypted_stream::encode::{Encoder, Value};
+use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage};
 use alpheus_encrypted_stream::producer::EventVector;
 use alpheus_policy::layout::{FieldStatistic, Layout, Packing};
@@ -61,17 +65,22 @@ fn located(layout: &Layout, of: FieldStatistic) -> SumLocation {
     }
 }
 
-/// A bounded plan over count and sum.
+fn moments(output: MomentOutput, squares: Option<u16>) -> Statistic {
+    Statistic::Moments { output, count: 0, sum: 1, squares, scale: 0 }
+}
+
+/// A bounded plan over count and sum, or over as many cells as the setup says.
 pub fn plan_of(world: &World) -> Plan {
-    let statistic = Statistic::Moments {
-        output: MomentOutput::Mean,
-        count: 0,
-        sum: 1,
-        squares: None,
-        scale: 0,
+    let (count, sum) = (FieldStatistic::EventCount, FieldStatistic::Sum(0));
+    let (statistic, cells) = match world.setup.cells {
+        1 => (Statistic::Sum { sum: 0, count: None, scale: 0 }, vec![sum]),
+        2 => (moments(MomentOutput::Mean, None), vec![count, sum]),
+        _ => {
+            let squares = FieldStatistic::SumOfSquares(0);
+            (moments(MomentOutput::Variance, Some(2)), vec![count, sum, squares])
+        }
     };
-    let cells = [FieldStatistic::EventCount, FieldStatistic::Sum(0)];
-    let cells = cells.map(|of| located(&world.layout, of)).to_vec();
+    let cells = cells.into_iter().map(|of| located(&world.layout, of)).collect();
     let items = vec![SelectItem { alias: "x".into(), statistic }];
     let select = ReleasePlan { cells, items };
     let events = world.plan.privacy.as_ref().map_or(EVENTS, |privacy| privacy.events);
@@ -181,6 +190,18 @@ pub fn named(net: &Net) -> Vec<(u32, MemberFaultError)> {
 pub fn silent(net: &Net) -> Vec<(u32, UnstatedEdgesError)> {
     let position = |id| net.world.announced.position(id).unwrap();
     last(net).silent.iter().map(|(id, why)| (position(id), *why)).collect()
+}
+
+/// The edges that the service knows as struck. The lower position is first.
+pub fn struck(net: &Net) -> BTreeSet<(u32, u32)> {
+    let values = net.store.values(Scope::Service(net.world.id()));
+    // The first byte is the format's.
+    let records = values.into_iter().map(|value| postcard::from_bytes(&value[1..]).unwrap());
+    let ends = records.filter_map(|record| match record {
+        ServiceRecord::Struck { ends, .. } => Some(ends),
+        _ => None,
+    });
+    ends.collect()
 }
 
 /// A member that changes what it sends, and signs that.

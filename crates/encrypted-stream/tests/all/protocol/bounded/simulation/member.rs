@@ -1,7 +1,10 @@
 //! A member that lies in half of its messages, and signs all of them.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
+use alpheus_bounded_influence::check::FaultError;
+use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::messages::{
@@ -9,85 +12,119 @@ use alpheus_encrypted_stream::messages::{
 };
 
 use super::Dice;
+use super::orders::{Gives, Orders, Plot, States};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Lies, Net};
 
-pub(super) fn lies_of(net: &Net, at: u32, dice: Dice) -> Lies {
-    let (key, given) = (key_of(&net.world, at), RefCell::new(None));
-    let (earlier, skewed) = (RefCell::new(None), RefCell::new(0));
-    Box::new(move |from, answer| match &answer {
-        ControllerMessage::Contribution(signed) if from == at => {
-            if let Some(old) = earlier.borrow().clone().filter(|_| dice.says(12)) {
-                return vec![old];
+pub(super) fn lies_of(net: &Net, at: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -> Lies {
+    let key = key_of(&net.world, at);
+    Box::new(move |from, answer| {
+        let plot = &mut *plot.borrow_mut();
+        match &answer {
+            ControllerMessage::Contribution(signed) if from == at => {
+                let own: Contribution = signed.dangerous_unverified().unwrap();
+                let start = own.scope.start;
+                let given = match plot.orders(start, &dice).gives {
+                    Gives::Nothing => return vec![],
+                    Gives::Old => plot.given.range(..start).next_back().map(|(_, old)| old.clone()),
+                    _ => None,
+                };
+                let given = given.unwrap_or_else(|| {
+                    let own = skew_contribution(own, plot.orders(start, &dice));
+                    plot.given.entry(start).or_insert(Signed::new(&own, &key)).clone()
+                });
+                vec![ControllerMessage::Contribution(given)]
             }
-            if dice.says(12) {
-                // It gives nothing at all.
-                return vec![];
-            }
-            let mut own: Contribution = signed.dangerous_unverified().unwrap();
-            *skewed.borrow_mut() = skew_contribution(&mut own, &dice);
-            let signed = Signed::new(&own, &key);
-            *given.borrow_mut() = Some((own.scope, signed.digest()));
-            let said = ControllerMessage::Contribution(signed);
-            *earlier.borrow_mut() = Some(said.clone());
-            vec![said]
-        }
-        ControllerMessage::BoundedOpening(signed) if from == at => {
-            let mut own: BoundedOpening = signed.dangerous_unverified().unwrap();
-            let known = given.borrow().filter(|(scope, _)| *scope == own.scope);
-            own.contribution = known.map_or(own.contribution, |(_, digest)| digest);
-            if dice.says(6) {
+            ControllerMessage::BoundedOpening(signed) if from == at => {
+                let mut own: BoundedOpening = signed.dangerous_unverified().unwrap();
+                let given = plot.given.get(&own.scope.start);
+                own.contribution = given.map_or(own.contribution, Signed::digest);
+                let orders = plot.orders(own.scope.start, &dice);
                 let value = &mut own.share.values[0];
-                *value = value.plus(&PublicScalar::of(1 + i64::from(dice.below(9))));
+                *value = value.plus(&PublicScalar::of(orders.opening));
+                vec![ControllerMessage::BoundedOpening(Signed::new(&own, &key))]
             }
-            vec![ControllerMessage::BoundedOpening(Signed::new(&own, &key))]
-        }
-        ControllerMessage::Edges(signed) if from == at => {
-            let mut own: EdgeStatement = signed.dangerous_unverified().unwrap();
-            skew_edges(&mut own, *skewed.borrow(), &dice);
-            let lie = ControllerMessage::Edges(Signed::new(&own, &key));
-            match dice.below(8) {
-                0 | 1 => vec![lie, answer],
-                2 => vec![],
-                _ => vec![lie],
+            ControllerMessage::Edges(signed) => {
+                let mut own: EdgeStatement = signed.dangerous_unverified().unwrap();
+                let start = own.scope.start;
+                plot.stated.insert((start, from), signed.clone());
+                if from != at {
+                    return vec![answer];
+                }
+                let orders = plot.orders(start, &dice);
+                skew_edges(&mut own, orders);
+                let lie = ControllerMessage::Edges(Signed::new(&own, &key));
+                match orders.states {
+                    States::Nothing => vec![],
+                    _ if orders.twice => vec![lie, answer],
+                    _ => vec![lie],
+                }
             }
+            _ => vec![answer],
         }
-        _ => vec![answer],
     })
 }
 
-/// Returns by how much the share of the first cell is more than its commitments.
-fn skew_contribution(own: &mut Contribution, dice: &Dice) -> i64 {
-    let by = 1 + i64::from(dice.below(1_000));
-    let scalar = PublicScalar::of(by);
-    match dice.below(12) {
-        0 => own.share.values[1] = own.share.values[1].plus(&scalar),
-        1 => own.share.blindings[0] = own.share.blindings[0].minus(&scalar),
-        2 => own.owners.iter_mut().for_each(|owner| owner.proof.fill(7)),
-        3 => own.owners.clear(),
-        4 => own.owners.iter_mut().for_each(|owner| owner.commitments.reverse()),
-        5..=7 => {
-            own.share.values[0] = own.share.values[0].plus(&scalar);
-            return by;
-        }
-        _ => {}
+impl Orders {
+    /// By how much its share is more than its commitments.
+    fn share_off(&self, cell: usize) -> i64 {
+        if self.gives == Gives::Off(cell) { self.by } else { 0 }
     }
-    0
+}
+
+fn skew_contribution(mut own: Contribution, orders: &mut Orders) -> Contribution {
+    let (scalar, has_owners) = (PublicScalar::of(orders.by), !own.owners.is_empty());
+    match orders.gives {
+        Gives::Off(cell) => own.share.values[cell] = own.share.values[cell].plus(&scalar),
+        Gives::OffBlinding => own.share.blindings[0] = own.share.blindings[0].minus(&scalar),
+        Gives::NoProofs => own.owners.iter_mut().for_each(|owner| owner.proof.fill(7)),
+        Gives::NoOwners => own.owners.clear(),
+        Gives::SwappedCells => own.owners.iter_mut().for_each(|owner| owner.commitments.reverse()),
+        Gives::Truth | Gives::Nothing | Gives::Old => {}
+    }
+    let blinding = if orders.gives == Gives::OffBlinding { -orders.by } else { 0 };
+    orders.off = [orders.share_off(0) - orders.opening, orders.share_off(1), blinding];
+    orders.fault = match orders.gives {
+        Gives::NoProofs | Gives::SwappedCells => has_owners.then_some(FaultError::Range),
+        Gives::NoOwners => has_owners.then_some(FaultError::Owners),
+        _ => None,
+    };
+    own
 }
 
 /// Covers the lie with an edge, or says anything.
-fn skew_edges(own: &mut EdgeStatement, by: i64, dice: &Dice) {
-    let edges = u32::try_from(own.edges.len()).unwrap();
-    let (one, other) = (dice.below(edges) as usize, dice.below(edges) as usize);
-    match dice.below(8) {
-        0 if edges > 1 => {
+fn skew_edges(own: &mut EdgeStatement, orders: &mut Orders) {
+    let edges = own.edges.len();
+    let at = |any: u32| any as usize % edges.max(1);
+    let (one, other) = (at(orders.at.0), at(orders.at.1));
+    orders.did = States::Truth;
+    let did = match orders.states {
+        States::OthersPad if one != other => {
             own.edges[one].commitments = own.edges[other].commitments.clone();
+            true
         }
-        1 if edges > 0 => drop(own.edges.remove(one)),
-        2 => own.edges.reverse(),
-        3 => own.edges.clear(),
-        4..=6 if edges > 0 && by != 0 => cover(own, one, by),
-        _ => {}
+        States::DropsEdge if edges > 0 => {
+            own.edges.remove(one);
+            true
+        }
+        States::Reversed if edges > 1 => {
+            own.edges.reverse();
+            true
+        }
+        States::NoEdges if edges > 0 => {
+            own.edges.clear();
+            true
+        }
+        States::Covers if edges > 0 && orders.off[0] != 0 => {
+            orders.covered = Some(own.edges[one].other);
+            cover(own, one, orders.off[0]);
+            true
+        }
+        States::MakesUp(other) => make_up(own, other),
+        _ => false,
+    };
+    if did {
+        orders.did = orders.states;
     }
 }
 
@@ -97,4 +134,13 @@ fn cover(own: &mut EdgeStatement, at: usize, by: i64) {
     let (by, base) = (SecretScalar::from_integer((sign * by).into()), Element::base());
     let first = &mut own.edges[at].commitments[0];
     *first = Element::combine(&[(&by, &base)], &[first], &[]).unwrap();
+}
+
+fn make_up(own: &mut EdgeStatement, other: u32) -> bool {
+    let is_new = other != own.controller && own.edges.iter().all(|edge| edge.other != other);
+    if is_new {
+        own.edges.push(Edge { other, commitments: vec![Element::base(); 2] });
+        own.edges.sort_by_key(|edge| edge.other);
+    }
+    is_new
 }

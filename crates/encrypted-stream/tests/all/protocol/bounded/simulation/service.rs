@@ -1,21 +1,24 @@
-//! A service that asks controllers again for something else, and that publishes other rows and receipts. It
-//! has its own key, and a colluding member's.
+//! A service that asks controllers again for something else, that parts members, and that publishes other rows and
+//! receipts. It has its own key, and a colluding member's.
+
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::group::PublicScalar;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::messages::{
-    ControllerMessage, EdgeRequest, EdgeStatement, ServiceMessage, Strike,
-};
+use alpheus_encrypted_stream::messages::{EdgeRequest, EdgeStatement, ServiceMessage, Strike};
 use alpheus_encrypted_stream::receipt::BoundedReceipt;
 use alpheus_time::Timestamp;
 
 use super::Dice;
+use super::orders::{Parted, Plot, about};
 use crate::protocol::coordinator::key_of;
-use crate::protocol::net::Net;
+use crate::protocol::net::{Forges, Net};
 
-/// Asks for the same again, for another S, for edges of another S, and for a part between two that agree.
+/// Asks for the same again, for another S, and for edges of another S.
 pub(super) fn ask_again(net: &mut Net, now: Timestamp, dice: &Dice) {
     let last = net.sent.iter().rev().find_map(|(_, message)| match message {
         ServiceMessage::OpeningSet(signed) => Some(signed.clone()),
@@ -37,28 +40,113 @@ pub(super) fn ask_again(net: &mut Net, now: Timestamp, dice: &Dice) {
         let request = ServiceMessage::EdgeRequest(Signed::new(&request, &key));
         net.ask(now, to, &request);
     }
-    part(net, now, to);
 }
 
-/// The service says that a member and another one differ, with a statement of its own making.
-fn part(net: &mut Net, now: Timestamp, to: u32) {
-    let asked = net.sent.iter().rev().find_map(|(at, message)| match message {
-        ServiceMessage::Membership { membership, proof } if *at == to => {
-            Some((membership.clone(), proof.clone()))
+/// In M: a statement that the liar signs afterwards parts it from a member, at one end or at both. Before it, what
+/// no member may believe.
+pub(super) fn forges_of(net: &Net, liar: u32, dice: Dice, plot: Rc<RefCell<Plot>>) -> Forges {
+    let (service, key) = (net.world.service.clone(), key_of(&net.world, liar));
+    Box::new(move |to, message| {
+        let (membership, proof, mut strikes) = match message {
+            ServiceMessage::Membership { membership, proof } => (membership, proof, vec![]),
+            ServiceMessage::BoundedMembership { membership, proof, strikes } => {
+                (membership, proof, strikes)
+            }
+            message => return vec![message],
+        };
+        let start = membership.dangerous_unverified().unwrap().window.start.0;
+        let plot = &mut *plot.borrow_mut();
+        let with = |strikes| {
+            let (membership, proof) = (membership.clone(), proof.clone());
+            ServiceMessage::BoundedMembership { membership, proof, strikes }
+        };
+        let mut all = Vec::new();
+        if plot.reached.insert((start, to)) {
+            let bad = bad_strike(plot, (to, liar), (&service, &key), &dice);
+            all.extend(bad.map(|bad| with(vec![bad])));
+        }
+        if !plot.parted.contains_key(&start) {
+            let parted = part(plot, liar, &dice);
+            plot.parted.insert(start, parted);
+        }
+        let parted = plot.parted[&start];
+        strikes.extend(parted.and_then(|parted| strike(plot, (to, liar), parted, &key)));
+        all.push(match strikes.is_empty() {
+            true => ServiceMessage::Membership { membership, proof },
+            false => with(strikes),
+        });
+        all
+    })
+}
+
+/// The last round of blame in which these have stated an edge between them.
+fn last_between(plot: &Plot, liar: u32, other: u32) -> Option<(EdgeStatement, EdgeStatement)> {
+    let read = |at: (u64, u32)| plot.stated.get(&at)?.dangerous_unverified();
+    let rounds = plot.stated.keys().rev().filter(|(_, at)| *at == liar);
+    let mut rounds =
+        rounds.filter_map(|(start, _)| Some((read((*start, liar))?, read((*start, other))?)));
+    rounds.find(|(own, theirs)| about(own, other).is_some() && about(theirs, liar).is_some())
+}
+
+fn part(plot: &Plot, liar: u32, dice: &Dice) -> Option<Parted> {
+    let other = (liar + 1 + dice.below(4)) % 5;
+    let (liar_knows, other_knows) =
+        [(true, false), (false, true), (true, true)][dice.below(3) as usize];
+    let can = dice.says(4) && !plot.struck.contains(&other);
+    last_between(plot, liar, other).filter(|_| can)?;
+    Some(Parted { other, liar_knows, other_knows })
+}
+
+/// Why one end leaves out the edge.
+fn strike(plot: &Plot, (to, liar): (u32, u32), parted: Parted, key: &SigningKey) -> Option<Strike> {
+    let is_asked = to == liar && parted.liar_knows || to == parted.other && parted.other_knows;
+    let (mut lie, theirs) = last_between(plot, liar, parted.other).filter(|_| is_asked)?;
+    let theirs = plot.stated[&(theirs.scope.start, parted.other)].clone();
+    lie.edges.retain(|edge| edge.other != parted.other);
+    let lie = Signed::new(&lie, key);
+    Some(match to == liar {
+        true => Strike { own: lie, other: theirs },
+        false => Strike { own: theirs, other: lie },
+    })
+}
+
+/// A reason to leave out an edge that is none.
+fn bad_strike(
+    plot: &Plot,
+    (to, liar): (u32, u32),
+    (service, key): (&SigningKey, &SigningKey),
+    dice: &Dice,
+) -> Option<Strike> {
+    let (start, own) = plot
+        .stated
+        .iter()
+        .rev()
+        .find_map(|((start, at), own)| (*at == to).then(|| (*start, own.clone())))?;
+    let other = (to + 1 + dice.below(4)) % 5;
+    let theirs = plot.stated.get(&(start, other)).cloned();
+    let said: EdgeStatement = own.dangerous_unverified().unwrap();
+    match (dice.below(4), theirs) {
+        // The service signs it itself.
+        (0, _) => {
+            let lie = EdgeStatement { controller: other, edges: vec![], ..said };
+            Some(Strike { own, other: Signed::new(&lie, service) })
+        }
+        // Two that agree.
+        (1, Some(theirs))
+            if about(&theirs.dangerous_unverified().unwrap(), to) == about(&said, other) =>
+        {
+            Some(Strike { own, other: theirs })
+        }
+        // Of others, the wrong way round.
+        (2, Some(theirs)) => Some(Strike { own: theirs, other: own }),
+        // The liar signs something about another window.
+        (3, _) if to != liar => {
+            let mut lie = EdgeStatement { controller: liar, edges: vec![], ..said };
+            lie.scope.start += 1;
+            Some(Strike { own, other: Signed::new(&lie, key) })
         }
         _ => None,
-    });
-    let stated = net.heard.iter().rev().find_map(|(from, message)| match message {
-        ControllerMessage::Edges(signed) if *from == to => Some(signed.clone()),
-        _ => None,
-    });
-    let (Some((membership, proof)), Some(own)) = (asked, stated) else { return };
-    let mut lie: EdgeStatement = own.dangerous_unverified().unwrap();
-    lie.controller = (to + 1) % 5;
-    lie.edges.clear();
-    let strike = Strike { own, other: Signed::new(&lie, &net.world.service) };
-    let strikes = vec![strike];
-    net.ask(now, to, &ServiceMessage::BoundedMembership { membership, proof, strikes });
+    }
 }
 
 /// What it publishes, with the key of the member that lies.
