@@ -1,8 +1,9 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
 use crate::attribute::Attribute;
+use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
-use crate::number::is_grouped;
+use crate::number::{Decimal, is_grouped};
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, is_id, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
@@ -16,6 +17,9 @@ use crate::wide::Look;
 use crate::words::{CODES, LENGTHS, TIMES, has, is, schema_name, worded, words};
 use crate::{kinds, sentinels, units, wide};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a degree of latitude or longitude is not measured.
+const POSITION: &str = "it is a position";
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
@@ -71,6 +75,9 @@ impl Sorted {
         sorted.codes(&codes, profile, owner, hints);
         sorted.judge(profile, hints);
         if sorted.attributes.is_empty() {
+            sorted.positions(profile);
+        }
+        if sorted.attributes.is_empty() {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
@@ -81,6 +88,11 @@ impl Sorted {
         let columns = (&sorted.attributes[..], &sorted.wanted[..]);
         match wide::look(columns, profile, owner.column, hints) {
             Some(Look::Alike) => sorted.alike = true,
+            Some(Look::AlikeButTotals(sums, question)) => {
+                sorted.alike = true;
+                sorted.leave_sums(&sums);
+                sorted.questions.push(question);
+            }
             Some(Look::Open(question)) => sorted.questions.push(question),
             None => {}
         }
@@ -111,6 +123,10 @@ impl Sorted {
             self.left_out.push(left("it may hold times"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
+        } else if column.is_number() && is_position(column) {
+            let (name, word) = (&column.name, worded(&column.name));
+            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Say `--measure {word}` if it is to be."));
+            self.left_out.push(left(POSITION));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
@@ -242,6 +258,22 @@ impl Sorted {
         }
     }
 
+    /// In a file with nothing else to measure, positions are, if a person wants that.
+    fn positions(&mut self, profile: &Profile) {
+        let left = |own: &Column| {
+            self.left_out.iter().any(|(name, why)| *name == own.name && why == POSITION)
+        };
+        let all: Vec<(usize, &Column)> =
+            profile.columns.iter().enumerate().filter(|(_, own)| left(own)).collect();
+        let Some((_, first)) = all.first() else { return };
+        let (name, word) = (&first.name, worded(&first.name));
+        self.questions.push(format!("The file has nothing to measure but positions, such as `{name}`, and neither their sum nor the mean of a crowd's says anything. Say `--measure {word}` if that is wanted, or add a column to measure."));
+        self.left_out.retain(|(_, why)| why != POSITION);
+        for (at, column) in all {
+            self.attribute(at, column, Values::Number);
+        }
+    }
+
     /// In a file with nothing to measure, texts can at least be counted.
     fn count_texts(&mut self, profile: &Profile, hints: &Hints) {
         let Some((name, _)) = self.categories.first().cloned() else { return };
@@ -274,12 +306,32 @@ impl Sorted {
         }
     }
 
+    /// Leaves out columns that may be the sums of those beside them.
+    fn leave_sums(&mut self, sums: &[String]) {
+        let kept = |own: &Attribute| !sums.contains(&own.column);
+        let mut keep = self.attributes.iter().map(kept).collect::<Vec<_>>().into_iter();
+        self.wanted.retain(|_| keep.next().unwrap_or(true));
+        self.attributes.retain(kept);
+        let why = "it may be the sum of the columns beside it";
+        self.left_out.extend(sums.iter().map(|name| (name.clone(), why.to_owned())));
+    }
+
     fn name(&mut self) {
         let mut taken = Vec::new();
         for attribute in &mut self.attributes {
             attribute.name = schema_name(short(&attribute.column), &mut taken);
         }
     }
+}
+
+/// Whether a column has degrees of latitude or longitude.
+fn is_position(column: &Column) -> bool {
+    let within = |(least, most): (Decimal, Decimal)| {
+        let of = |digits| Decimal { digits, places: 0 };
+        least >= of(-180) && most <= of(360)
+    };
+    let last = words(&column.name).into_iter().find(|word| DEGREES.contains(&word.as_str()));
+    last.is_some() && column.whole_range().is_some_and(within)
 }
 
 /// Whether numbers are amounts by what stands around them, by their name or by their unit.
@@ -432,8 +484,14 @@ fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String>
         let name = table.names[at].to_lowercase();
         let named =
             name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
-        if named && column.distinct() == 1 && column.texts.len() == 1 {
-            found.extend(column.texts.keys().next().map(|unit| (at - 1, unit.trim().to_owned())));
+        let number = |at: &usize| profile.columns.get(*at).is_some_and(Column::is_number);
+        let near = Some(at - 1).filter(number).or(Some(at + 1).filter(number));
+        if let Some(near) = near
+            && named
+            && column.distinct() == 1
+            && column.texts.len() == 1
+        {
+            found.extend(column.texts.keys().next().map(|unit| (near, unit.trim().to_owned())));
         }
     }
     found

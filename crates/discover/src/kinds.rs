@@ -325,7 +325,7 @@ fn unsigned(value: &str, signs: &Column) -> String {
 fn beside(value: &str, kind: &Column) -> String {
     let (name, leave) = (&kind.name, worded(&kind.name));
     format!(
-        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Say `--owner {leave}` if it names the owner of a row. Else keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
         kind.distinct()
     )
 }

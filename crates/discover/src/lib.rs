@@ -47,6 +47,7 @@ pub mod times;
 mod totals;
 mod units;
 mod vocabulary;
+mod whose;
 mod wide;
 mod wide_file;
 mod windows;

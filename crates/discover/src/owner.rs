@@ -12,6 +12,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
+use crate::whose;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded, words};
 use std::collections::BTreeSet;
 
@@ -73,13 +74,20 @@ pub(crate) fn find(
         let (notes, questions) = rivals((text, table), profile, time, (&candidates, best));
         return plan(Some(best), notes, questions);
     }
-    let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, &candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
         questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
     }
     questions.extend(in_few_rows(profile, time));
     if column.is_none() && questions.is_empty() {
         questions.extend(persons::in_rows(profile, time));
+    }
+    if column.is_none()
+        && questions.is_empty()
+        && let Some((at, asked)) = whose::asked(table, profile, time, hints)
+    {
+        (column, notes) = (Some(at), Vec::new());
+        questions.push(asked);
     }
     plan(column, notes, questions)
 }

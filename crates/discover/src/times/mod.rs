@@ -13,7 +13,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
-use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is};
+use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is, worded};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,6 +289,13 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
 
 /// Names a column that may count from a start.
 fn elapsed(profile: &Profile) -> String {
+    let since_1970 = profile.columns.iter().find(|column| column.may_be_times());
+    if let Some(column) = since_1970 {
+        let (name, word) = (&column.name, worded(&column.name));
+        return format!(
+            ": the numbers of `{name}` may count from 1970; if they do, say `--time {word}`"
+        );
+    }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
     match profile.columns.iter().find(counts) {
         Some(column) => {

@@ -13,7 +13,9 @@ mod moments;
 mod owners;
 mod persons;
 mod silent;
+mod sums;
 mod unnamed;
+mod whose;
 mod wild;
 mod wild_times;
 
