@@ -98,7 +98,9 @@ impl Extremes {
             let usual = value == Decimal::ZERO && count * 10 > numbers;
             // What a sensor writes when it fails stands out however rare it is.
             let distance_alone = if is_failure(value) { span } else { span.times(3) };
-            let alone = numbers >= MANY && count >= MIN_ALONE && gap > distance_alone;
+            let stands_alone = is_failure(value) && gap > span.times(3);
+            let least = if stands_alone { 1 } else { MIN_ALONE };
+            let alone = numbers >= MANY && count >= least && gap > distance_alone;
             let often = alone || (count >= MIN && count * 100 >= numbers);
             let frequent = count * 20 >= numbers && gap.times(3) > span;
             let apart = gap > span;

@@ -200,13 +200,12 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
     let known = |list: &[&str]| has(name, list) || is(name, list);
     let moment = time.columns.contains(&at) || column.times() > 0 || is(name, TIMES);
     let measures = known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
-    let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS);
-    let coded = known(CODES) && !has(name, NUMBERS) && !has(name, TAGS);
+    let numbered = has(name, NUMBERS) || has(name, TAGS);
+    let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS) || known(CODES);
     full && (MIN..=most).contains(&column.distinct())
         && !moment
         && !measures
-        && !classifies
-        && !coded
+        && (numbered || !classifies)
         && units::of_name(name).is_none()
 }
 

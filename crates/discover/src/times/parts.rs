@@ -15,6 +15,7 @@ use crate::words::{
 };
 
 /// A column of texts that are times.
+#[derive(Clone)]
 pub(super) struct Moments {
     column: usize,
     /// Whether each has a date.
@@ -26,6 +27,28 @@ pub(super) struct Moments {
     /// Whether nearly none is beyond a day, as a length of time such as 45:30 is.
     within_day: bool,
     formats: Vec<String>,
+}
+
+impl Moments {
+    /// Whether a name says that the times are of a plan, a birth or a change to the record.
+    pub(super) fn is_beside(&self, profile: &Profile) -> bool {
+        const RECORDS: &[&str] = &[
+            "updated",
+            "update",
+            "modified",
+            "exported",
+            "export",
+            "inserted",
+            "uploaded",
+            "upload",
+            "synced",
+            "sync",
+            "ingested",
+            "downloaded",
+        ];
+        let name = &profile.columns[self.column].name;
+        [PLANS, BIRTHS, RECORDS].iter().any(|list| has(name, list))
+    }
 }
 
 /// The columns whose values are nearly all times by their shape.

@@ -8,6 +8,7 @@ mod codes;
 mod courses;
 mod doubts;
 mod files;
+mod generated;
 mod mistaken;
 mod moments;
 mod owners;
