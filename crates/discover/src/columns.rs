@@ -3,11 +3,12 @@
 use crate::attribute::Attribute;
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
-use crate::number::{Decimal, is_grouped};
+use crate::number::Decimal;
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, is_id, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::sentinels::{Open, counts_money};
+use crate::sized::{is_joined, is_marked, is_sized};
 use crate::sparse::Crowd;
 use crate::steps::Course;
 use crate::table::Table;
@@ -85,20 +86,25 @@ impl Sorted {
         let kinds = kinds::questions(known, profile, apart, hints);
         sorted.questions.extend(kinds.questions);
         sorted.answered = kinds.answered;
-        let columns = (&sorted.attributes[..], &sorted.wanted[..]);
-        match wide::look(columns, profile, owner.column, hints) {
-            Some(Look::Alike) => sorted.alike = true,
-            Some(Look::AlikeButTotals(sums, question)) => {
-                sorted.alike = true;
-                sorted.leave_sums(&sums);
-                sorted.questions.push(question);
-            }
-            Some(Look::Open(question)) => sorted.questions.push(question),
-            None => {}
-        }
+        sorted.side_by_side(profile, owner, hints);
         sorted.units(table, profile);
         sorted.name();
         sorted
+    }
+
+    /// Looks at columns side by side, which may be one owner's each.
+    fn side_by_side(&mut self, profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
+        let columns = (&self.attributes[..], &self.wanted[..]);
+        match wide::look(columns, profile, owner.column, hints) {
+            Some(Look::Alike) => self.alike = true,
+            Some(Look::AlikeButTotals(sums, question)) => {
+                self.alike = true;
+                self.leave_sums(&sums);
+                self.questions.push(question);
+            }
+            Some(Look::Open(question)) => self.questions.push(question),
+            None => {}
+        }
     }
 
     fn column(&mut self, at: usize, column: &Column) {
@@ -407,38 +413,6 @@ fn may_be_missing(column: &str, open: &Open) -> String {
 fn like_numbers(column: &Column) -> usize {
     let varied = column.distinct() > MAX_SURE_CODES;
     column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
-}
-
-/// Whether several marks join the parts of a name, such as 01-701-1015 and 10.0.0.7.
-fn is_joined(text: &str) -> bool {
-    let parts = |mark| text.split(mark).count();
-    parts('-') > 2 || (parts('.') > 2 && !is_grouped(text, '.'))
-}
-
-/// Whether a text is a number with a size or a unit behind it, or within quotes.
-fn is_sized(text: &str) -> bool {
-    const SIZES: &[&str] =
-        &["k", "m", "b", "bn", "mn", "mio", "mio.", "mrd", "mrd.", "tsd", "tsd."];
-    let bare = text.trim_matches(|c: char| "'\"=~\u{2248} []".contains(c));
-    let sign = |c: char| c.is_alphabetic() || matches!(c, '.' | '%' | '\u{b0}' | '/');
-    let number = bare.trim_end_matches(sign);
-    let behind = bare[number.len()..].trim().to_lowercase();
-    let unit = behind.len() > 1 && units::is_unit(&behind);
-    let known = behind.is_empty() || unit || SIZES.contains(&behind.as_str());
-    let of_number = |c: char| c.is_numeric() || "+-\u{2212}., '\u{a0}\u{66b}\u{66c}".contains(c);
-    known
-        && !is_joined(number.trim())
-        && number.chars().any(char::is_numeric)
-        && number.trim_end().chars().all(of_number)
-}
-
-/// Whether a text is a number with decimals between a few other signs, such as flags.
-fn is_marked(text: &str) -> bool {
-    let others = |c: char| !c.is_ascii_digit();
-    let number = text.trim_matches(others);
-    let parts: Vec<&str> = number.split(['.', ',']).collect();
-    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.len() == 2 && parts.iter().all(digits) && text.len() - number.len() <= 6
 }
 
 /// Whether a name leaves no doubt that its column numbers the rows, if its numbers differ.

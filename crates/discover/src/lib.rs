@@ -39,6 +39,7 @@ mod profile;
 mod rounds;
 mod scan;
 mod sentinels;
+mod sized;
 mod sparse;
 mod spellings;
 mod steps;

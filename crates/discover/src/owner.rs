@@ -71,7 +71,7 @@ pub(crate) fn find(
     }
     let candidates = candidates(profile, table, time);
     if let Some(best) = by_name(profile, &candidates) {
-        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best));
+        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best), hints);
         return plan(Some(best), notes, questions);
     }
     let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, &candidates);
@@ -84,7 +84,7 @@ pub(crate) fn find(
     }
     if column.is_none()
         && questions.is_empty()
-        && let Some((at, asked)) = whose::asked(table, profile, time, hints)
+        && let Some((at, asked)) = whose::asked((text, table), profile, time, (hints, None))
     {
         (column, notes) = (Some(at), Vec::new());
         questions.push(asked);
@@ -343,11 +343,13 @@ fn rivals(
     profile: &Profile,
     time: &TimePlan,
     (candidates, best): (&[usize], usize),
+    hints: &Hints,
 ) -> (Vec<String>, Vec<String>) {
     let rows = (text, &table.form);
     let open = pairs::ends(rows, profile, best, &time.columns)
         .or_else(|| pairs::numbered_within(rows, profile, best))
-        .or_else(|| cases(profile, best));
+        .or_else(|| cases(profile, best))
+        .or_else(|| whose::within_area((text, table), profile, time, (hints, best)));
     if let Some(question) = open {
         return (Vec::new(), vec![question]);
     }

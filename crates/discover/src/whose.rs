@@ -2,16 +2,19 @@
 //! one owner's is answered without a crowd, so a doubt is asked about, with that column as the
 //! guess.
 
+use crate::form::Form;
 use crate::hints::Hints;
-use crate::kinds::QUANTITIES;
+use crate::kinds::{QUANTITIES, SAMPLE};
 use crate::owner_words::{NUMBERS, is_id, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
+use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::units;
 use crate::words::{CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, worded};
+use std::collections::BTreeMap;
 
 /// What says of a column that it numbers things or persons.
 const TAGS: &[&str] =
@@ -147,6 +150,12 @@ const THINGS: &[&str] = &[
     "route",
 ];
 
+/// Short names of quantities and counts.
+const MEASURED: &[&str] = &[
+    "sys", "dia", "systole", "diastole", "hr", "rate", "reps", "sets", "set", "score", "age",
+    "alter", "visitors", "people", "persons", "procs", "tests", "pain", "rpe", "spo2", "count",
+];
+
 /// Most columns of whole numbers that may be names by these numbers alone.
 const MAX_NUMBERS: usize = 2;
 
@@ -155,10 +164,10 @@ const MIN: u64 = 3;
 
 /// The column that is likeliest to say whose a row is, and what to ask.
 pub(crate) fn asked(
-    table: &Table,
+    (text, table): (&str, &Table),
     profile: &Profile,
     time: &TimePlan,
-    hints: &Hints,
+    (hints, known): (&Hints, Option<usize>),
 ) -> Option<(usize, String)> {
     if !table.has_header {
         return None;
@@ -166,7 +175,8 @@ pub(crate) fn asked(
     let all = || {
         let columns = profile.columns.iter().enumerate();
         let said = |name: &String| hints.measure.contains(name) || hints.leave_out.contains(name);
-        columns.filter(move |(at, own)| !said(&own.name) && fits(profile, time, *at, own))
+        let open = move |at: usize, own: &Column| known != Some(at) && !said(&own.name);
+        columns.filter(move |(at, own)| open(*at, own) && fits(profile, time, *at, own))
     };
     let measured = |at: usize| {
         let other = |(own, column): (usize, &Column)| {
@@ -180,7 +190,9 @@ pub(crate) fn asked(
     };
     // Numbers of many columns side by side are readings.
     let several = all().filter(|(at, own)| numbers(*at, own)).count() > MAX_NUMBERS;
-    let numbered = |at: usize, column: &Column| !several && numbers(at, column);
+    let numbered = |at: usize, column: &Column| {
+        !several && numbers(at, column) && !has_rare_ends((text, &table.form), at)
+    };
     let rules: [&dyn Fn(usize, &Column) -> bool; 4] = [
         &|at, own| named(&own.name) && (is_text(own) || (measured(at) && own.is_integer())),
         &|_, own| is_text(own) && (are_persons(own) || are_codes(own)),
@@ -191,6 +203,29 @@ pub(crate) fn asked(
     found.map(|(at, column)| (at, question(column)))
 }
 
+/// Asks about a column beside an area that is taken as the owner, if it has more values: people of
+/// a city are no city.
+pub(crate) fn within_area(
+    table: (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    (hints, area): (&Hints, usize),
+) -> Option<String> {
+    let own = &profile.columns[area];
+    if owner_score(&own.name) > 50 {
+        return None;
+    }
+    let (at, _) = asked(table, profile, time, (hints, Some(area)))?;
+    let column = &profile.columns[at];
+    let (name, word, area, other) =
+        (&column.name, worded(&column.name), &own.name, worded(&own.name));
+    (column.distinct() > own.distinct()).then(|| {
+        format!(
+            "`{area}` is taken as the owner, but `{name}` has more values that repeat, such as those of people or devices. Say `--owner {word}` if it names the owner of a row, `--owner {other}` if `{area}` does, or `--owner none` if all rows belong to one owner."
+        )
+    })
+}
+
 /// Whether a column has a value in nearly each row, several of them repeat, and its name says
 /// nothing else of it.
 fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool {
@@ -199,7 +234,8 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
     let most = if is_text(column) { column.filled / 2 } else { column.filled / 3 };
     let known = |list: &[&str]| has(name, list) || is(name, list);
     let moment = time.columns.contains(&at) || column.times() > 0 || is(name, TIMES);
-    let measures = known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
+    let measures =
+        known(MEASURED) || known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
     let numbered = has(name, NUMBERS) || has(name, TAGS);
     let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS) || known(CODES);
     full && (MIN..=most).contains(&column.distinct())
@@ -246,6 +282,31 @@ fn numbers(column: &Column, before_time: bool) -> bool {
     column.is_written_as_code()
         || (often && before_time)
         || (often && one_width && (sparse || least.digits > 2 * span))
+}
+
+/// Whether the least and the greatest numbers are much rarer than those between, as of what is
+/// measured: people of low and of high numbers are as busy as others.
+fn has_rare_ends((text, form): (&str, &Form), at: usize) -> bool {
+    let (mut counts, mut rows): (BTreeMap<i64, u64>, u64) = (BTreeMap::new(), 0);
+    scan(text, form, |_, scanned| {
+        if let Scanned::Row(row) = scanned
+            && let Some(number) = row.get(at).and_then(|cell| cell.parse().ok())
+        {
+            *counts.entry(number).or_default() += 1;
+        }
+        rows += 1;
+        rows < SAMPLE
+    });
+    let counts: Vec<u64> = counts.into_values().collect();
+    let fifth = counts.len() / 5;
+    if fifth == 0 {
+        return false;
+    }
+    let middle = &counts[fifth..counts.len() - fifth];
+    let between: u64 = middle.iter().sum();
+    let ends = counts.iter().sum::<u64>() - between;
+    // As means: ends of two fifths, and what is between.
+    ends * 3 * middle.len() as u64 <= between * 2 * fifth as u64
 }
 
 fn question(column: &Column) -> String {

@@ -7,8 +7,8 @@ use crate::number::Decimal;
 use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::tally::CountedColumn;
-use crate::totals::seems_total;
-use crate::words::{CODES, MONEY, READINGS, TOTALS, has, worded};
+use crate::totals::{TOTALS, seems_total};
+use crate::words::{CODES, MONEY, READINGS, has, worded};
 
 /// Columns of one name with different numbers that may each be somebody's.
 const MIN_OWNERS: usize = 8;

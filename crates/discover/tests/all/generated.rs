@@ -3,7 +3,6 @@
 
 use alpheus_discover::{Hints, Understanding, understand};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Numbers in an order that nobody expects, the same each time.
 struct Draw(u64);
@@ -116,23 +115,20 @@ fn file(seed: u64) -> File {
     let (style, clock, trap) = (draw.of(STYLES), draw.of(TIMES), draw.of(TRAPS));
     let (owners, days, first) = (6 + draw.below(10), 20 + draw.below(20), draw.below(3) > 0);
     // A length of time stands beside a date alone.
-    let clock = if matches!(trap, "length") { "date" } else { clock };
-    let own_time = match clock {
-        "two columns" => "date;time",
-        "milliseconds" => "t_ms",
-        "date" => "date",
-        _ => "time",
+    let clock = if trap == "length" { "date" } else { clock };
+    let times: &[&str] = match clock {
+        "two columns" => &["date", "time"],
+        "milliseconds" => &["t_ms"],
+        "date" => &["date"],
+        _ => &["time"],
     };
     let (before, behind) = extra_names(trap);
-    let mut text = match first {
-        true => format!("{name};{before}{own_time};level;steps{behind}\n"),
-        false => format!("{before}{own_time};{name};level;steps{behind}\n"),
+    let line = |own: &str, before: &str, at: &str, readings: &str, behind: &str| match first {
+        true => format!("{own};{before}{at};{readings}{behind}\n"),
+        false => format!("{before}{at};{own};{readings}{behind}\n"),
     };
-    let mut sums = BTreeMap::from([("level", (0, 0)), ("steps", (0, 0))]);
-    let mut add = |column, tenths: i64| {
-        let sum: &mut (u64, i64) = sums.entry(column).or_default();
-        *sum = (sum.0 + 1, sum.1 + tenths);
-    };
+    let mut text = line(name, before, &times.join(";"), "level;steps", behind);
+    let mut sums = BTreeMap::new();
     for n in 0..days * owners {
         let (day, own) = (n / owners, n % owners);
         let second = draw.below(86_000);
@@ -140,39 +136,38 @@ fn file(seed: u64) -> File {
             "date" => time("two columns", day, 0)[..10].to_owned(),
             other => time(other, day, second),
         };
-        let mut level = 190 + draw.below(60) as i64;
-        if trap == "fahrenheit" && own < 2 {
-            level = level * 9 / 5 + 320;
-        }
+        let (level, steps) = (level(trap, &mut draw, n, own), draw.below(9000) as i64);
         let failed = trap == "failure" && n % 83 == 7;
-        if failed {
-            level = 850;
-        } else {
-            add("level", level);
-        }
-        let steps = draw.below(9000) as i64;
-        add("steps", steps * 10);
-        let own = owner(style, own);
+        count(&mut sums, "level", level * i64::from(!failed), u64::from(!failed));
+        count(&mut sums, "steps", steps * 10, 1);
         let (before, behind) = extra(trap, &mut draw, (day, second), steps);
-        let _ = match first {
-            true => {
-                writeln!(text, "{own};{before}{at};{}.{};{steps}{behind}", level / 10, level % 10)
-            }
-            false => {
-                writeln!(text, "{before}{at};{own};{}.{};{steps}{behind}", level / 10, level % 10)
-            }
-        };
+        let readings = format!("{}.{};{steps}", level / 10, level % 10);
+        text += &line(&owner(style, own), &before, &at, &readings, &behind);
     }
-    let times: &[&str] = match clock {
-        "two columns" => &["date", "time"],
-        "milliseconds" => &["t_ms"],
-        "date" => &["date"],
-        _ => &["time"],
-    };
     let about = format!("{seed}: {name} as {style}, {clock}, {trap}, first {first}");
-    let usual =
-        known && matches!(trap, "none" | "unit" | "category" | "planned" | "birth" | "position");
+    let harmless = ["none", "unit", "category", "planned", "birth", "position"];
+    let usual = known && harmless.contains(&trap);
     File { text, about, owner: name.to_owned(), times, sums, usual }
+}
+
+fn count(
+    sums: &mut BTreeMap<&'static str, (u64, i64)>,
+    column: &'static str,
+    tenths: i64,
+    cells: u64,
+) {
+    let sum = sums.entry(column).or_default();
+    *sum = (sum.0 + cells, sum.1 + tenths);
+}
+
+/// A reading in tenths.
+fn level(trap: &str, draw: &mut Draw, n: u64, own: u64) -> i64 {
+    let level = 190 + draw.below(60) as i64;
+    match trap {
+        "fahrenheit" if own < 2 => level * 9 / 5 + 320,
+        "failure" if n % 83 == 7 => 850,
+        _ => level,
+    }
 }
 
 /// Names of what stands before the time, and behind the readings.

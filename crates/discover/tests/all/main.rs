@@ -13,6 +13,7 @@ mod mistaken;
 mod moments;
 mod owners;
 mod persons;
+mod remedies;
 mod silent;
 mod sums;
 mod unnamed;

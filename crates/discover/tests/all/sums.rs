@@ -105,7 +105,7 @@ fn what_a_failed_sensor_writes_is_asked_about() {
         (0..2400u32).fold("device_id,time,temp_c\n".to_owned(), |text, n| {
             let value = match n * 17 % 197 {
                 own if (own as usize) < marks.len() => marks[own as usize].to_owned(),
-                _ => format!("{}.{}", i64::from(n * 7 % 28) - 22, n % 10),
+                _ => format!("{}.{}", i64::from(n * 11 % 28) - 22, n % 10),
             };
             text + &format!(
                 "d{},2024-06-{:02}T{:02}:00Z,{value}\n",

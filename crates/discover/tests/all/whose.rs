@@ -88,6 +88,26 @@ fn texts_that_may_be_owners_are_asked_about() {
 }
 
 #[test]
+fn people_of_an_area_are_asked_about() {
+    let text = (0..900).fold("city,alias_2,time,kcal\n".to_owned(), |text, n| {
+        let own = mixed(n) % 15;
+        text + &format!("c{},Q{own},{},{}\n", own % 4, time(n), n * 37 % 499)
+    });
+    asks(&text, "`city` is taken as the owner, but `alias_2` has more values");
+    let few = (0..900).fold("city,climate,time,kcal\n".to_owned(), |text, n| {
+        let own = mixed(n) % 15;
+        text + &format!(
+            "c{own},{},{},{}\n",
+            ["dry", "wet", "cold"][own as usize % 3],
+            time(n),
+            n * 37 % 499
+        )
+    });
+    let found = look(few);
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("city"), vec![]));
+}
+
+#[test]
 fn what_a_person_writes_of_each_row_is_nobody() {
     for (header, texts) in [
         ("meal", ["Breakfast", "Lunch", "Dinner"]),
@@ -106,5 +126,12 @@ fn what_a_person_writes_of_each_row_is_nobody() {
         text + &format!("{},{},{steps},{pulse}\n", time(n), n * n % 9 + 1)
     });
     let found = look(diary);
+    assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]));
+    // What is measured has few of the least and of the greatest numbers.
+    let pressure = (0..600).fold("time,besoek,pulse\n".to_owned(), |text, n| {
+        let several: u32 = (0..6).map(|k| mixed(n * 6 + k) % 9).sum();
+        text + &format!("{},{},{}\n", time(n), 110 + several, 55 + n * n % 71 * (n % 3))
+    });
+    let found = look(pressure);
     assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]));
 }
