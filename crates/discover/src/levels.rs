@@ -176,7 +176,7 @@ fn of_named_units(own: &Attribute, mut levels: Vec<Level>) -> Option<Groups> {
         expected > 0 && (more - expected).abs() * 100 <= expected * 12
     };
     (apart && enough && conversions.iter().any(near))
-        .then(|| [(low.len(), less), (high.len(), more)])
+        .then_some([(low.len(), less), (high.len(), more)])
 }
 
 fn question(name: &str, [(few, low), (many, high)]: Groups) -> String {

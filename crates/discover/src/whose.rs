@@ -162,6 +162,9 @@ const MAX_NUMBERS: usize = 2;
 /// Fewest values of a column of several owners.
 const MIN: u64 = 3;
 
+/// Whether the column at a position may be an owner's.
+type Rule<'r> = &'r dyn Fn(usize, &Column) -> bool;
+
 /// The column that is likeliest to say whose a row is, and what to ask.
 pub(crate) fn asked(
     (text, table): (&str, &Table),
@@ -193,7 +196,7 @@ pub(crate) fn asked(
     let numbered = |at: usize, column: &Column| {
         !several && numbers(at, column) && !has_rare_ends((text, &table.form), at)
     };
-    let rules: [&dyn Fn(usize, &Column) -> bool; 4] = [
+    let rules: [Rule<'_>; 4] = [
         &|at, own| named(&own.name) && (is_text(own) || (measured(at) && own.is_integer())),
         &|_, own| is_text(own) && (are_persons(own) || are_codes(own)),
         &numbered,

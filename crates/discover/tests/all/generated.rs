@@ -15,7 +15,7 @@ impl Draw {
     }
 
     fn of<'l, T: ?Sized>(&mut self, list: &[&'l T]) -> &'l T {
-        list[self.below(list.len() as u64) as usize]
+        list[usize::try_from(self.below(list.len() as u64)).unwrap_or(0)]
     }
 }
 
@@ -48,7 +48,7 @@ const STYLES: &[&str] =
     &["small", "thousands", "padded", "code", "name", "full name", "mail", "hex"];
 
 fn owner(style: &str, own: u64) -> String {
-    let name = PEOPLE[own as usize % PEOPLE.len()];
+    let name = PEOPLE[usize::try_from(own).unwrap_or(0) % PEOPLE.len()];
     match style {
         "small" => (own + 1).to_string(),
         "thousands" => (1001 + own * 7).to_string(),
@@ -201,6 +201,13 @@ fn extra(trap: &str, draw: &mut Draw, (day, second): (u64, u64), steps: i64) -> 
     (before, behind)
 }
 
+/// A sum with one decimal or none, in tenths.
+fn tenths_of(sum: &str) -> i64 {
+    let (whole, tenths) = sum.split_once('.').unwrap_or((sum, "0"));
+    let tenths: i64 = tenths.trim_end_matches('0').parse().unwrap_or(0);
+    whole.parse::<i64>().unwrap_or(-1) * 10 + tenths
+}
+
 /// What of a file's understanding is not its truth.
 fn wrong(found: &Understanding, file: &File) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -214,8 +221,7 @@ fn wrong(found: &Understanding, file: &File) -> Vec<String> {
     for (column, (count, tenths)) in &file.sums {
         let own = found.attributes.iter().find(|own| own.column == *column);
         let sum = own.map(|own| (own.total.count, own.total.sum.text()));
-        let digits = |text: &str| text.parse::<f64>().map_or(-1, |sum| (sum * 10.0).round() as i64);
-        if sum.as_ref().map(|(count, sum)| (*count, digits(sum))) != Some((*count, *tenths)) {
+        if sum.as_ref().map(|(count, sum)| (*count, tenths_of(sum))) != Some((*count, *tenths)) {
             wrong.push(format!("{column} {sum:?}, not {count} and {tenths}"));
         }
     }

@@ -35,7 +35,7 @@ fn places(names: &[&str], unit: &str, sum: &str) -> String {
     let sum_name = if sum.is_empty() { String::new() } else { format!(",{sum}{unit}") };
     (0..300u32).fold(format!("{header}{sum_name}\n"), |text, n| {
         let counts: Vec<u32> =
-            (0..names.len() as u32).map(|own| (n * 7 + own * 31) * (n + 3) % 199).collect();
+            (0u32..).take(names.len()).map(|own| (n * 7 + own * 31) * (n + 3) % 199).collect();
         let total: u32 = counts.iter().sum();
         let cells: String = counts.iter().map(|own| format!(",{own}")).collect();
         let total = if sum.is_empty() { String::new() } else { format!(",{total}") };
