@@ -36,6 +36,7 @@ pub mod number;
 mod part;
 mod persons;
 mod profile;
+mod quantities;
 mod rounds;
 mod scan;
 mod sentinels;

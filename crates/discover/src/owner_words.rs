@@ -1,6 +1,6 @@
 //! How strongly a column's name says that it tells whose a reading is.
 
-use crate::kinds::QUANTITIES;
+use crate::quantities::QUANTITIES;
 use crate::units::is_unit;
 use crate::words::{FLAGS, IDS, MONEY, has, words};
 

@@ -1,8 +1,8 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
-use crate::kinds::QUANTITIES;
 use crate::owner_words::{is_id, owner_score};
 use crate::profile::{Column, Profile};
+use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
 use crate::words::{FLAGS, KINDS, MONEY, READINGS, TIMES, has, is, worded};
 

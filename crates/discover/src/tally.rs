@@ -386,12 +386,7 @@ impl Counter<'_> {
             return;
         }
         let Some((micros, local)) = self.time.clock.read(&self.joined) else {
-            self.tally.bad_time += 1;
-            let again = distinct(row.iter().map(AsRef::as_ref)) == *self.names;
-            self.tally.headers += u64::from(again);
-            if self.tally.heading.is_none() && !again && self.is_heading(row) {
-                self.tally.heading = Some(line);
-            }
+            self.untimely(line, row);
             return;
         };
         let owner = self.owner.map_or("", |at| row.get(at).map_or("", AsRef::as_ref));
@@ -434,6 +429,16 @@ impl Counter<'_> {
 }
 
 impl Counter<'_> {
+    /// Counts a row whose time cannot be read.
+    fn untimely(&mut self, line: u64, row: &Row<'_>) {
+        self.tally.bad_time += 1;
+        let again = distinct(row.iter().map(AsRef::as_ref)) == *self.names;
+        self.tally.headers += u64::from(again);
+        if self.tally.heading.is_none() && !again && self.is_heading(row) {
+            self.tally.heading = Some(line);
+        }
+    }
+
     /// Whether all cells of numbers are texts in a row.
     fn is_heading(&self, row: &Row<'_>) -> bool {
         let numbers = || self.wanted.iter().filter(|own| own.values == Values::Number);

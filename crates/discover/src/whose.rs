@@ -4,11 +4,12 @@
 
 use crate::form::Form;
 use crate::hints::Hints;
-use crate::kinds::{QUANTITIES, SAMPLE};
+use crate::kinds::SAMPLE;
 use crate::owner_words::{NUMBERS, is_id, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
+use crate::quantities::QUANTITIES;
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::TimePlan;

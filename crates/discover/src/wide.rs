@@ -2,10 +2,10 @@
 
 use crate::attribute::Attribute;
 use crate::hints::Hints;
-use crate::kinds::QUANTITIES;
 use crate::number::Decimal;
 use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
+use crate::quantities::QUANTITIES;
 use crate::tally::CountedColumn;
 use crate::totals::{TOTALS, seems_total};
 use crate::words::{CODES, MONEY, READINGS, has, worded};

@@ -1,4 +1,4 @@
-//! Questions and refusals name what mends them.
+//! Questions and refusals say what to do.
 
 use crate::doubts::asks;
 use crate::look;
