@@ -1,12 +1,14 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
 use crate::attribute::Attribute;
+use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
-use crate::number::is_grouped;
+use crate::number::Decimal;
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, is_id, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::sentinels::{Open, counts_money};
+use crate::sized::{is_joined, is_marked, is_sized};
 use crate::sparse::Crowd;
 use crate::steps::Course;
 use crate::table::Table;
@@ -16,6 +18,9 @@ use crate::wide::Look;
 use crate::words::{CODES, LENGTHS, TIMES, has, is, schema_name, worded, words};
 use crate::{kinds, sentinels, units, wide};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a degree of latitude or longitude is not measured.
+const POSITION: &str = "it is a position";
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
@@ -71,6 +76,9 @@ impl Sorted {
         sorted.codes(&codes, profile, owner, hints);
         sorted.judge(profile, hints);
         if sorted.attributes.is_empty() {
+            sorted.positions(profile);
+        }
+        if sorted.attributes.is_empty() {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
@@ -78,15 +86,25 @@ impl Sorted {
         let kinds = kinds::questions(known, profile, apart, hints);
         sorted.questions.extend(kinds.questions);
         sorted.answered = kinds.answered;
-        let columns = (&sorted.attributes[..], &sorted.wanted[..]);
-        match wide::look(columns, profile, owner.column, hints) {
-            Some(Look::Alike) => sorted.alike = true,
-            Some(Look::Open(question)) => sorted.questions.push(question),
-            None => {}
-        }
+        sorted.side_by_side(profile, owner, hints);
         sorted.units(table, profile);
         sorted.name();
         sorted
+    }
+
+    /// Looks at columns side by side, which may be one owner's each.
+    fn side_by_side(&mut self, profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
+        let columns = (&self.attributes[..], &self.wanted[..]);
+        match wide::look(columns, profile, owner.column, hints) {
+            Some(Look::Alike) => self.alike = true,
+            Some(Look::AlikeButTotals(sums, question)) => {
+                self.alike = true;
+                self.leave_sums(&sums);
+                self.questions.push(question);
+            }
+            Some(Look::Open(question)) => self.questions.push(question),
+            None => {}
+        }
     }
 
     fn column(&mut self, at: usize, column: &Column) {
@@ -111,6 +129,10 @@ impl Sorted {
             self.left_out.push(left("it may hold times"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
+        } else if column.is_number() && is_position(column) {
+            let (name, word) = (&column.name, worded(&column.name));
+            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Say `--measure {word}` if it is to be."));
+            self.left_out.push(left(POSITION));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
@@ -242,6 +264,22 @@ impl Sorted {
         }
     }
 
+    /// In a file with nothing else to measure, positions are, if a person wants that.
+    fn positions(&mut self, profile: &Profile) {
+        let left = |own: &Column| {
+            self.left_out.iter().any(|(name, why)| *name == own.name && why == POSITION)
+        };
+        let all: Vec<(usize, &Column)> =
+            profile.columns.iter().enumerate().filter(|(_, own)| left(own)).collect();
+        let Some((_, first)) = all.first() else { return };
+        let (name, word) = (&first.name, worded(&first.name));
+        self.questions.push(format!("The file has nothing to measure but positions, such as `{name}`, and neither their sum nor the mean of a crowd's says anything. Say `--measure {word}` if that is wanted, or add a column to measure."));
+        self.left_out.retain(|(_, why)| why != POSITION);
+        for (at, column) in all {
+            self.attribute(at, column, Values::Number);
+        }
+    }
+
     /// In a file with nothing to measure, texts can at least be counted.
     fn count_texts(&mut self, profile: &Profile, hints: &Hints) {
         let Some((name, _)) = self.categories.first().cloned() else { return };
@@ -274,12 +312,32 @@ impl Sorted {
         }
     }
 
+    /// Leaves out columns that may be the sums of those beside them.
+    fn leave_sums(&mut self, sums: &[String]) {
+        let kept = |own: &Attribute| !sums.contains(&own.column);
+        let mut keep = self.attributes.iter().map(kept).collect::<Vec<_>>().into_iter();
+        self.wanted.retain(|_| keep.next().unwrap_or(true));
+        self.attributes.retain(kept);
+        let why = "it may be the sum of the columns beside it";
+        self.left_out.extend(sums.iter().map(|name| (name.clone(), why.to_owned())));
+    }
+
     fn name(&mut self) {
         let mut taken = Vec::new();
         for attribute in &mut self.attributes {
             attribute.name = schema_name(short(&attribute.column), &mut taken);
         }
     }
+}
+
+/// Whether a column has degrees of latitude or longitude.
+fn is_position(column: &Column) -> bool {
+    let within = |(least, most): (Decimal, Decimal)| {
+        let of = |digits| Decimal { digits, places: 0 };
+        least >= of(-180) && most <= of(360)
+    };
+    let last = words(&column.name).into_iter().find(|word| DEGREES.contains(&word.as_str()));
+    last.is_some() && column.whole_range().is_some_and(within)
 }
 
 /// Whether numbers are amounts by what stands around them, by their name or by their unit.
@@ -357,38 +415,6 @@ fn like_numbers(column: &Column) -> usize {
     column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
 }
 
-/// Whether several marks join the parts of a name, such as 01-701-1015 and 10.0.0.7.
-fn is_joined(text: &str) -> bool {
-    let parts = |mark| text.split(mark).count();
-    parts('-') > 2 || (parts('.') > 2 && !is_grouped(text, '.'))
-}
-
-/// Whether a text is a number with a size or a unit behind it, or within quotes.
-fn is_sized(text: &str) -> bool {
-    const SIZES: &[&str] =
-        &["k", "m", "b", "bn", "mn", "mio", "mio.", "mrd", "mrd.", "tsd", "tsd."];
-    let bare = text.trim_matches(|c: char| "'\"=~\u{2248} []".contains(c));
-    let sign = |c: char| c.is_alphabetic() || matches!(c, '.' | '%' | '\u{b0}' | '/');
-    let number = bare.trim_end_matches(sign);
-    let behind = bare[number.len()..].trim().to_lowercase();
-    let unit = behind.len() > 1 && units::is_unit(&behind);
-    let known = behind.is_empty() || unit || SIZES.contains(&behind.as_str());
-    let of_number = |c: char| c.is_numeric() || "+-\u{2212}., '\u{a0}\u{66b}\u{66c}".contains(c);
-    known
-        && !is_joined(number.trim())
-        && number.chars().any(char::is_numeric)
-        && number.trim_end().chars().all(of_number)
-}
-
-/// Whether a text is a number with decimals between a few other signs, such as flags.
-fn is_marked(text: &str) -> bool {
-    let others = |c: char| !c.is_ascii_digit();
-    let number = text.trim_matches(others);
-    let parts: Vec<&str> = number.split(['.', ',']).collect();
-    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.len() == 2 && parts.iter().all(digits) && text.len() - number.len() <= 6
-}
-
 /// Whether a name leaves no doubt that its column numbers the rows, if its numbers differ.
 fn is_index(name: &str) -> bool {
     is(name, &["index", "idx", "unnamed0", "rownumber", "rowid", "recordnumber", "recno"])
@@ -432,8 +458,14 @@ fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String>
         let name = table.names[at].to_lowercase();
         let named =
             name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
-        if named && column.distinct() == 1 && column.texts.len() == 1 {
-            found.extend(column.texts.keys().next().map(|unit| (at - 1, unit.trim().to_owned())));
+        let number = |at: &usize| profile.columns.get(*at).is_some_and(Column::is_number);
+        let near = Some(at - 1).filter(number).or(Some(at + 1).filter(number));
+        if let Some(near) = near
+            && named
+            && column.distinct() == 1
+            && column.texts.len() == 1
+        {
+            found.extend(column.texts.keys().next().map(|unit| (near, unit.trim().to_owned())));
         }
     }
     found

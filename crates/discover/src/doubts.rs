@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::times::TimePlan;
 use crate::units;
 use crate::windows::{DAY, SECOND};
-use crate::words::{has, worded};
+use crate::words::{CHANGES, CLOCKS, ENDS, TIMES, has, worded};
 use std::collections::BTreeMap;
 
 /// The questions of a file.
@@ -39,7 +39,7 @@ pub(crate) fn questions(
 }
 
 /// Words of columns whose numbers are never thousands.
-const DEGREES: &[&str] = &["lat", "lon", "lng", "latitude", "longitude"];
+pub(crate) const DEGREES: &[&str] = &["lat", "lon", "lng", "latitude", "longitude"];
 
 /// Asks if each point in the file stands before exactly three digits, so that it may stand
 /// between thousands.
@@ -93,20 +93,27 @@ fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
     open.then(|| "The hours are all between 1 and 12, so the times may be on a 12-hour clock without AM and PM. Add AM and PM, or confirm the format with `--time-format`.".to_owned())
 }
 
-/// Asks if what is joined to dates may be a length of time: all of it lies in the early hours.
+/// Asks if what is joined to dates may be a length of time: all of it lies in the early hours, or
+/// none in the late ones and no word of its name says that it is a time of day.
 fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints) -> Option<String> {
     /// Hours from 0 to 5.
     const EARLY: u32 = 0b11_1111;
+    /// Hours from 18 to 23: what one does lasts less long.
+    const LATE: u32 = 0b11_1111 << 18;
     const MIN_DAYS: i64 = 5;
     let [date, clock] = time.columns.as_slice() else { return None };
     let (date, clock) = (&profile.columns[*date], &profile.columns[*clock]);
     let is_clock = !clock.shapes.is_empty() && !clock.shapes.values().all(|shape| shape.midnight);
     let span = tally.span.map_or(0, |(first, last)| (last - first) / (DAY * SECOND));
     let early = tally.hours != 0 && tally.hours & !EARLY == 0;
+    let named = [TIMES, CLOCKS, CHANGES, ENDS].into_iter().any(|list| has(&clock.name, list));
+    let unnamed = !named && tally.hours & LATE == 0;
     let (own, day) = (worded(&clock.name), worded(&date.name));
-    (early && is_clock && span >= MIN_DAYS && hints.time.is_empty()).then(|| {
+    let before = if early { "6:00" } else { "18:00" };
+    let open = (early || unnamed) && is_clock && span >= MIN_DAYS;
+    (open && hints.time.is_empty()).then(|| {
         format!(
-            "All times in `{}` are before 6:00, so they may be durations, such as those of runs, rather than times of day. Say `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
+            "All times in `{}` are before {before}, so they may be durations, such as those of runs, rather than times of day. Say `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
             clock.name
         )
     })

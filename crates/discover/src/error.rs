@@ -43,8 +43,13 @@ pub enum DiscoverError {
     #[error("the file has a header and no row with a reading; give a file with data")]
     NoRows,
     /// Nothing to count.
-    #[error("the file has times but no column to measure or to count; give a file with readings")]
-    NothingToMeasure,
+    #[error(
+        "the file has times but no column to measure or to count{found}; give a file with readings"
+    )]
+    NothingToMeasure {
+        /// What a column that may be one has, if any.
+        found: String,
+    },
     /// No time.
     #[error(
         "no column holds calendar times{elapsed}; add a column with the date of each row, such as 2024-05-01 12:30:00, or name the column with `--time` if there is one"

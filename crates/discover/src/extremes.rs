@@ -90,13 +90,17 @@ impl Extremes {
             // The other end may be a mark as well, such as 85 beside -127.
             let (far_end, near_end) = (other.value?, other.next?);
             let inner = distance(next, near_end);
-            let is_mark =
-                other.count() >= MIN_ALONE && distance(far_end, near_end) > inner.times(3);
+            let is_mark = other.count() >= MIN_ALONE
+                && (distance(far_end, near_end) > inner.times(3)
+                    || (is_failure(far_end) && distance(far_end, near_end) > inner));
             let span = if is_mark { inner } else { distance(next, far_end) };
             // Zero is usual where something is off for long.
             let usual = value == Decimal::ZERO && count * 10 > numbers;
             // What a sensor writes when it fails stands out however rare it is.
-            let alone = numbers >= MANY && count >= MIN_ALONE && gap > span.times(3);
+            let distance_alone = if is_failure(value) { span } else { span.times(3) };
+            let stands_alone = is_failure(value) && gap > span.times(3);
+            let least = if stands_alone { 1 } else { MIN_ALONE };
+            let alone = numbers >= MANY && count >= least && gap > distance_alone;
             let often = alone || (count >= MIN && count * 100 >= numbers);
             let frequent = count * 20 >= numbers && gap.times(3) > span;
             let apart = gap > span;
@@ -106,6 +110,16 @@ impl Extremes {
         let ends = [(&self.least, &self.most), (&self.most, &self.least)];
         ends.into_iter().filter_map(far).collect()
     }
+}
+
+/// Whether sensors write a number when they fail: 85 and -127 of the DS18B20, and the greatest
+/// numbers of 8 and 16 bits in tenths and hundredths.
+fn is_failure(value: Decimal) -> bool {
+    const WHOLE: &[i128] = &[85, -127, 127, 255, 999, -999];
+    const HUNDREDTHS: &[i128] = &[32_767, -32_768, 65_535, 327_670, 655_350, 99_990];
+    let hundredths = |digits: &i128| Decimal { digits: *digits, places: 2 } == value;
+    let whole = |digits: &i128| Decimal { digits: *digits, places: 0 } == value;
+    WHOLE.iter().any(whole) || HUNDREDTHS.iter().any(hundredths)
 }
 
 #[cfg(test)]
@@ -139,6 +153,14 @@ mod tests {
             n => 150 + n % 50,
         };
         assert_eq!(far(&both), [("-127".to_owned(), 4), ("850".to_owned(), 4)], "at both ends");
+        assert_eq!(with(85, 130, |n| n % 28 - 22), [("85".to_owned(), 4)], "a sensor that fails");
+        let fridge = |n: i128| match n % 130 {
+            0 => -127,
+            1 => 85,
+            n => n % 28 - 22,
+        };
+        assert_eq!(far(&fridge), [("-127".to_owned(), 4), ("85".to_owned(), 4)], "both");
+        assert_eq!(with(86, 130, |n| n % 28 - 22), [], "no number of a failure");
         assert_eq!(with(130, 50, |n| n % 100), [], "near");
         assert_eq!(far(&|n| n % 2), [], "two values");
     }

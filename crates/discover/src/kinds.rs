@@ -6,6 +6,7 @@ use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
+use crate::quantities::QUANTITIES;
 use crate::scan::{Scanned, scan};
 use crate::tally::Values;
 use crate::times::{TimePlan, join};
@@ -16,89 +17,6 @@ use std::collections::BTreeSet;
 
 /// Rows that are read to see which column tells series or kinds apart.
 pub(crate) const SAMPLE: u64 = 200_000;
-
-/// Words of quantities: a column of several of them names kinds of readings.
-pub(crate) const QUANTITIES: &[&str] = &[
-    "temperature",
-    "temp",
-    "temperatur",
-    "humidity",
-    "feuchte",
-    "luftfeuchte",
-    "luftfeuchtigkeit",
-    "pressure",
-    "druck",
-    "luftdruck",
-    "co2",
-    "co",
-    "no2",
-    "nox",
-    "o3",
-    "so2",
-    "pm1",
-    "pm10",
-    "pm25",
-    "pm2",
-    "voc",
-    "noise",
-    "illuminance",
-    "lux",
-    "brightness",
-    "rain",
-    "rainfall",
-    "precipitation",
-    "niederschlag",
-    "windspeed",
-    "wind",
-    "voltage",
-    "spannung",
-    "current",
-    "strom",
-    "power",
-    "leistung",
-    "energy",
-    "energie",
-    "frequency",
-    "gas",
-    "water",
-    "wasser",
-    "heartrate",
-    "pulse",
-    "puls",
-    "steps",
-    "schritte",
-    "distance",
-    "calories",
-    "weight",
-    "gewicht",
-    "glucose",
-    "spo2",
-    "oxygen",
-    "systolic",
-    "diastolic",
-    "sleep",
-    "battery",
-    "rssi",
-    "speed",
-    "acceleration",
-    "level",
-    "flow",
-    "ph",
-    "turbidity",
-    "conductivity",
-    "moisture",
-    "import",
-    "export",
-    "consumption",
-    "production",
-    "generation",
-    "verbrauch",
-    "erzeugung",
-    "einspeisung",
-    "bezug",
-    "debit",
-    "credit",
-];
 
 /// Different texts of a column that names kinds, at most.
 pub(crate) const MAX_KINDS: u64 = 60;
@@ -325,7 +243,7 @@ fn unsigned(value: &str, signs: &Column) -> String {
 fn beside(value: &str, kind: &Column) -> String {
     let (name, leave) = (&kind.name, worded(&kind.name));
     format!(
-        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Say `--owner {leave}` if it names the owner of a row. Else keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
         kind.distinct()
     )
 }

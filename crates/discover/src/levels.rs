@@ -7,7 +7,7 @@ use crate::hints::Hints;
 use crate::number::{Decimal, scaled_text};
 use crate::scan::{Scanned, scan};
 use crate::tally::{CountedColumn, Values};
-use crate::words::worded;
+use crate::words::{has, worded};
 
 /// Rows that are read.
 const SAMPLE: u64 = 300_000;
@@ -57,7 +57,9 @@ pub(crate) fn asked(
     });
     let mut all = tried.iter().zip(levels);
     all.find_map(|((own, _), levels)| {
-        groups(levels.into_values().collect()).map(|found| question(&own.column, found))
+        let levels: Vec<Level> = levels.into_values().collect();
+        let found = groups(levels.clone()).or_else(|| of_named_units(own, levels));
+        found.map(|found| question(&own.column, found))
     })
 }
 
@@ -120,6 +122,63 @@ fn groups(mut levels: Vec<Level>) -> Option<Groups> {
     RATIOS.iter().any(near).then(|| [(low.len(), middle(low)), (high.len(), middle(high))])
 }
 
+/// What one unit is in the other: so many thousandths of it, and so many thousandths more.
+type Conversion = (i128, i128);
+
+/// Words of quantities that some measure in one unit and others in another, with the units and how
+/// the numbers of one become those of the other: degrees Celsius and Fahrenheit, kilograms and
+/// pounds, kilometres and miles, metres and feet, centimetres and inches, litres and gallons.
+const NAMED: &[(&[&str], &[&str], &[Conversion])] = &[
+    (
+        &["temperature", "temp", "temperatur", "température", "temperatura", "t"],
+        &["°c", "°f", "degc", "degf", "c", "f", "celsius"],
+        &[(1800, 32_000)],
+    ),
+    (
+        &["weight", "gewicht", "mass", "poids", "peso", "bodyweight"],
+        &["kg", "lb", "lbs"],
+        &[(2205, 0)],
+    ),
+    (
+        &["distance", "strecke", "speed", "km", "miles", "elevation", "altitude"],
+        &["km", "mi", "miles", "km/h", "mph", "m", "ft"],
+        &[(1609, 0), (3281, 0)],
+    ),
+    (
+        &["height", "size", "length", "groesse", "größe", "taille", "waist"],
+        &["cm", "in", "inch", "inches", "m", "ft"],
+        &[(2540, 0), (3281, 0)],
+    ),
+    (&["volume", "fuel", "water", "wasser"], &["l", "gal"], &[(3785, 0)]),
+];
+
+/// Two groups of owners whose readings lie as far apart as in two units of what is measured, with
+/// no reading of one group among those of the other.
+fn of_named_units(own: &Attribute, mut levels: Vec<Level>) -> Option<Groups> {
+    let unit = own.unit.as_deref().unwrap_or_default().to_lowercase();
+    let named = |(words, units, _): &&(&[&str], &[&str], &[Conversion])| {
+        has(&own.column, words) || units.contains(&unit.as_str())
+    };
+    let (.., conversions) = NAMED.iter().find(named)?;
+    levels.sort_unstable_by_key(Level::mean);
+    if levels.len() <= MIN_OTHERS {
+        return None;
+    }
+    let step = |at: &usize| levels[*at].mean() - levels[*at - 1].mean();
+    let at = (1..levels.len()).max_by_key(step)?;
+    let (low, high) = levels.split_at(at);
+    let apart = low.iter().map(|own| own.most).max() < high.iter().map(|own| own.least).min();
+    let enough = low.len().max(high.len()) >= MIN_OTHERS;
+    let middle = |own: &[Level]| own[own.len() / 2].mean();
+    let (less, more) = (middle(low), middle(high));
+    let near = |(ratio, shift): &Conversion| {
+        let expected = less.saturating_mul(*ratio) / 1000 + shift * 1000;
+        expected > 0 && (more - expected).abs() * 100 <= expected * 12
+    };
+    (apart && enough && conversions.iter().any(near))
+        .then_some([(low.len(), less), (high.len(), more)])
+}
+
 fn question(name: &str, [(few, low), (many, high)]: Groups) -> String {
     let number = |millionths: i128| {
         let text = scaled_text(&(millionths / 10_000).to_string(), 2);
@@ -127,7 +186,7 @@ fn question(name: &str, [(few, low), (many, high)]: Groups) -> String {
     };
     let word = worded(name);
     format!(
-        "The means of `{name}` are near {} for {few} of its owners and near {} for the other {many}, with none between, so they may be in different units, such as mmol/L and mg/dL. A sum would mix these. Convert them, or say `--measure {word}` if all are in one unit.",
+        "The means of `{name}` are near {} for {few} of its owners and near {} for the other {many}, with none between, so they may be in different units, such as mmol/L and mg/dL, or °C and °F. A sum would mix these. Convert them, or say `--measure {word}` if all are in one unit.",
         number(low),
         number(high)
     )

@@ -27,7 +27,7 @@ pub(crate) fn of(
     let place = |name: &String| first.names.iter().position(|own| own == name);
     let streams: Vec<usize> = numbers.filter_map(|own| place(&own.column)).collect();
     let (Some(least), Some(most)) = (streams.first(), streams.last()) else {
-        return Err(DiscoverError::NothingToMeasure);
+        return Err(DiscoverError::NothingToMeasure { found: String::new() });
     };
     let ends = (first.names[*least].clone(), first.names[*most].clone());
     let value = hints.wide.as_deref().unwrap_or(VALUE);

@@ -12,6 +12,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
+use crate::whose;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded, words};
 use std::collections::BTreeSet;
 
@@ -70,16 +71,23 @@ pub(crate) fn find(
     }
     let candidates = candidates(profile, table, time);
     if let Some(best) = by_name(profile, &candidates) {
-        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best));
+        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best), hints);
         return plan(Some(best), notes, questions);
     }
-    let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, &candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
         questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
     }
     questions.extend(in_few_rows(profile, time));
     if column.is_none() && questions.is_empty() {
         questions.extend(persons::in_rows(profile, time));
+    }
+    if column.is_none()
+        && questions.is_empty()
+        && let Some((at, asked)) = whose::asked((text, table), profile, time, (hints, None))
+    {
+        (column, notes) = (Some(at), Vec::new());
+        questions.push(asked);
     }
     plan(column, notes, questions)
 }
@@ -335,11 +343,13 @@ fn rivals(
     profile: &Profile,
     time: &TimePlan,
     (candidates, best): (&[usize], usize),
+    hints: &Hints,
 ) -> (Vec<String>, Vec<String>) {
     let rows = (text, &table.form);
     let open = pairs::ends(rows, profile, best, &time.columns)
         .or_else(|| pairs::numbered_within(rows, profile, best))
-        .or_else(|| cases(profile, best));
+        .or_else(|| cases(profile, best))
+        .or_else(|| whose::within_area((text, table), profile, time, (hints, best)));
     if let Some(question) = open {
         return (Vec::new(), vec![question]);
     }

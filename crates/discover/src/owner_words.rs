@@ -1,6 +1,8 @@
 //! How strongly a column's name says that it tells whose a reading is.
 
-use crate::words::{FLAGS, IDS, has, words};
+use crate::quantities::QUANTITIES;
+use crate::units::is_unit;
+use crate::words::{FLAGS, IDS, MONEY, has, words};
 
 /// How strongly a word says that a column tells whose a reading is.
 const OWNERS: &[(u32, &[&str])] = &[
@@ -72,6 +74,39 @@ const OWNERS: &[(u32, &[&str])] = &[
             "gebruiker",
             "huishouden",
             "klant",
+            "deelnemer",
+            "medewerker",
+            "mitglied",
+            "kunden",
+            "personal",
+            "pers",
+            "schüler",
+            "mieter",
+            "bewohner",
+            "gast",
+            "guest",
+            "tenant",
+            "pupil",
+            "child",
+            "cow",
+            "kuh",
+            "vache",
+            "matricule",
+            "élève",
+            "adhérent",
+            "empleado",
+            "alumno",
+            "klient",
+            "klienta",
+            "nickname",
+            "nurse",
+            "runner",
+            "teacher",
+            "doctor",
+            "staff",
+            "technician",
+            "username",
+            "alias",
         ],
     ),
     (
@@ -188,6 +223,8 @@ const OWNERS: &[(u32, &[&str])] = &[
             "chipkarte",
             "tarjeta",
             "carte",
+            "eartag",
+            "kennzeichen",
         ],
     ),
     (
@@ -286,7 +323,19 @@ pub(crate) fn is_id(name: &str) -> bool {
         || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
         || marked
         || IDENTIFYING.contains(&last.as_str())
-        || before.is_some_and(|word| IDENTIFYING.contains(&word.as_str()))
+        || before.is_some_and(|word| is_numbered(name, &word, &last))
+}
+
+/// Whether a name that ends so numbers what the word before says: something that is neither
+/// measured nor counted in a unit.
+fn is_numbered(name: &str, word: &str, last: &str) -> bool {
+    if IDENTIFYING.contains(&word) {
+        return true;
+    }
+    // NO is a gas.
+    let gas = name.ends_with("NO") && name.contains(char::is_lowercase);
+    let counted = QUANTITIES.contains(&word) || MONEY.contains(&word) || is_unit(word);
+    matches!(last, "no" | "nr" | "num" | "number") && !gas && !counted
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it

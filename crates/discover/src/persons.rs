@@ -1,8 +1,8 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
-use crate::kinds::QUANTITIES;
 use crate::owner_words::{is_id, owner_score};
 use crate::profile::{Column, Profile};
+use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
 use crate::words::{FLAGS, KINDS, MONEY, READINGS, TIMES, has, is, worded};
 
@@ -81,9 +81,12 @@ pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
     };
     let mut found: Vec<(usize, &Column)> =
         profile.columns.iter().enumerate().filter(fits).collect();
-    if found.iter().any(|(_, column)| identifies(column)) {
-        found.retain(|(_, column)| identifies(column));
+    if !found.iter().any(|(_, column)| identifies(column)) {
+        // Of numbers that nothing tells apart, those that name have fewer values.
+        found.sort_by_key(|(_, column)| column.distinct());
+        return found.into_iter().map(|(at, _)| at).take(OFFERED).collect();
     }
+    found.retain(|(_, column)| identifies(column));
     found.sort_by_key(|(_, column)| std::cmp::Reverse(column.distinct()));
     let most = found.first().map_or(0, |(_, column)| column.distinct());
     found.retain(|(_, column)| column.distinct() * FEWER >= most);
@@ -144,7 +147,7 @@ fn names_each_row(column: &Column) -> bool {
 
 /// Whether a text is two to four words with a capital letter each, as `Anna Berg` or
 /// `Anderson, Margaret J.`.
-fn is_persons_name(text: &str) -> bool {
+pub(crate) fn is_persons_name(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |c: char| c.is_alphabetic() || matches!(c, '.' | '-' | '\'' | ',');
     let word = |word: &&str| word.starts_with(char::is_uppercase) && word.chars().all(plain);

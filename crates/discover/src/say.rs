@@ -122,15 +122,18 @@ impl Understanding {
         let tally = &self.tally;
         let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
-            let mut text = format!("{bad} rows cannot be used:");
+            let rows = if bad == 1 { "row" } else { "rows" };
+            let mut text = format!("{bad} {rows} cannot be used:");
             for (count, why) in [
-                (tally.bad_time, "no readable time"),
+                (tally.bad_time - tally.headers, "no readable time"),
+                (tally.headers, "the names of the header again"),
                 (tally.bad_width, "another number of cells than the header"),
                 (tally.broken, "unbalanced quotes"),
                 (tally.no_owner, "no owner"),
             ] {
+                let have = if count == 1 { "has" } else { "have" };
                 if count > 0 {
-                    let _ = write!(text, " {count} have {why},");
+                    let _ = write!(text, " {count} {have} {why},");
                 }
             }
             let lines: Vec<String> = tally.refused_lines.iter().map(ToString::to_string).collect();

@@ -72,6 +72,8 @@ pub struct Tally {
     pub untimed: u64,
     /// Rows whose time cannot be read.
     pub bad_time: u64,
+    /// Those of them that are the header again.
+    pub(crate) headers: u64,
     /// Rows whose number of cells differs from the header's.
     pub bad_width: u64,
     /// Rows whose quotes do not fit.
@@ -384,10 +386,7 @@ impl Counter<'_> {
             return;
         }
         let Some((micros, local)) = self.time.clock.read(&self.joined) else {
-            self.tally.bad_time += 1;
-            if self.tally.heading.is_none() && self.is_heading(row) {
-                self.tally.heading = Some(line);
-            }
+            self.untimely(line, row);
             return;
         };
         let owner = self.owner.map_or("", |at| row.get(at).map_or("", AsRef::as_ref));
@@ -430,15 +429,24 @@ impl Counter<'_> {
 }
 
 impl Counter<'_> {
-    /// Whether all cells of numbers are texts in a row, and it is not the header again.
+    /// Counts a row whose time cannot be read.
+    fn untimely(&mut self, line: u64, row: &Row<'_>) {
+        self.tally.bad_time += 1;
+        let again = distinct(row.iter().map(AsRef::as_ref)) == *self.names;
+        self.tally.headers += u64::from(again);
+        if self.tally.heading.is_none() && !again && self.is_heading(row) {
+            self.tally.heading = Some(line);
+        }
+    }
+
+    /// Whether all cells of numbers are texts in a row.
     fn is_heading(&self, row: &Row<'_>) -> bool {
         let numbers = || self.wanted.iter().filter(|own| own.values == Values::Number);
         let text = |own: &CountedColumn| {
             let cell = row.get(own.column).map_or("", AsRef::as_ref);
             !cell.is_empty() && !self.missing.contains(cell) && self.marks.plain(cell).is_none()
         };
-        let again = || distinct(row.iter().map(AsRef::as_ref)) == *self.names;
-        numbers().next().is_some() && numbers().all(text) && !again()
+        numbers().next().is_some() && numbers().all(text)
     }
 
     /// The seconds since 1970 of a time, as the file has it; none where each time has its own zone.

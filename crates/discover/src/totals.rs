@@ -1,6 +1,28 @@
 //! Texts which say that their row is the sum of others.
 
-use crate::words::{TOTALS, words};
+use crate::words::words;
+
+/// What stands for the sum of all others.
+pub(crate) const TOTALS: &[&str] = &[
+    "total",
+    "grand total",
+    "subtotal",
+    "all",
+    "sum",
+    "overall",
+    "gesamt",
+    "insgesamt",
+    "summe",
+    "total général",
+    "ensemble",
+    "tous",
+    "todos",
+    "totale",
+    "totaal",
+    "suma",
+    "i alt",
+    "totalt",
+];
 
 /// Whether a text says that its row is the sum of others.
 pub(crate) fn is_total(text: &str) -> bool {

@@ -70,7 +70,10 @@ pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverE
     questions.extend(encoding.doubt(bytes));
     let mut sorted = Sorted::of((&table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
-        return Err(DiscoverError::NothingToMeasure);
+        let open = sorted.questions.iter().chain(&sorted.notes).next();
+        let found =
+            open.map_or_else(String::new, |says| format!(": {}", says.trim_end_matches('.')));
+        return Err(DiscoverError::NothingToMeasure { found });
     }
     let mut tally = tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     if tally.rows == 0 {

@@ -271,6 +271,27 @@ pub(crate) const LENGTHS: &[&str] = &[
     "duree",
     "duración",
     "duracion",
+    "schlaf",
+    "schlafdauer",
+    "sommeil",
+    "sueño",
+    "nap",
+    "worked",
+    "arbeitszeit",
+    "overtime",
+    "überstunden",
+    "screen",
+    "screentime",
+    "uptime",
+    "downtime",
+    "runtime",
+    "laufzeit",
+    "fahrzeit",
+    "standzeit",
+    "spent",
+    "watched",
+    "played",
+    "studied",
 ];
 
 /// See [`LENGTHS`].
@@ -469,24 +490,3 @@ pub(crate) const CURRENCIES: &[&str] = &[
 /// Words of columns of years.
 pub(crate) const YEARS: &[&str] =
     &["year", "yyyy", "yob", "birthyear", "jahr", "geburtsjahr", "jahrgang", "año", "année"];
-/// What stands for the sum of all others.
-pub(crate) const TOTALS: &[&str] = &[
-    "total",
-    "grand total",
-    "subtotal",
-    "all",
-    "sum",
-    "overall",
-    "gesamt",
-    "insgesamt",
-    "summe",
-    "total général",
-    "ensemble",
-    "tous",
-    "todos",
-    "totale",
-    "totaal",
-    "suma",
-    "i alt",
-    "totalt",
-];

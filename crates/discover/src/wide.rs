@@ -2,11 +2,12 @@
 
 use crate::attribute::Attribute;
 use crate::hints::Hints;
-use crate::kinds::QUANTITIES;
 use crate::number::Decimal;
 use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
+use crate::quantities::QUANTITIES;
 use crate::tally::CountedColumn;
+use crate::totals::{TOTALS, seems_total};
 use crate::words::{CODES, MONEY, READINGS, has, worded};
 
 /// Columns of one name with different numbers that may each be somebody's.
@@ -19,6 +20,8 @@ const WITHIN: i128 = 10;
 pub(crate) enum Look {
     /// Each is one owner's.
     Alike,
+    /// Each is one owner's but for these, which may be the sums of the others: that is asked.
+    AlikeButTotals(Vec<String>, String),
     /// That is asked.
     Open(String),
 }
@@ -41,8 +44,8 @@ pub(crate) fn look(
     let is_open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
     let own_columns: Vec<&Column> =
         wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
-    if is_open && (are_names(&own_columns) || are_alike(&own_columns)) {
-        return Some(Look::Alike);
+    if is_open && let Some(look) = of_owners(&own_columns) {
+        return Some(look);
     }
     let own = stem(first)?;
     let count = attributes.iter().filter(|other| stem(other) == Some(own)).count();
@@ -54,6 +57,42 @@ pub(crate) fn look(
             count - 1
         ))
     })
+}
+
+/// Whether columns are each one owner's by their names, without a unit that all have, and by their
+/// numbers.
+fn of_owners(columns: &[&Column]) -> Option<Look> {
+    let unit = common_unit(columns);
+    let bare = |column: &Column| {
+        let name = column.name.strip_suffix(unit.as_str()).unwrap_or(&column.name).trim();
+        Column { name: name.to_owned(), ..column.clone() }
+    };
+    let bare: Vec<Column> = columns.iter().map(|column| bare(column)).collect();
+    let is_sum = |column: &Column| seems_total(&column.name) || has(&column.name, TOTALS);
+    let others: Vec<&Column> = bare.iter().filter(|column| !is_sum(column)).collect();
+    if !are_names(&others) && !are_alike(&others) {
+        return None;
+    }
+    let sums = columns.iter().zip(&bare).filter(|(_, bare)| is_sum(bare));
+    let sums: Vec<String> = sums.map(|(column, _)| column.name.clone()).collect();
+    let Some(first) = sums.first() else { return Some(Look::Alike) };
+    let asked = format!(
+        "`{first}` may be the sum of the columns beside it, each of which seems to be one owner's; it is left out, since all would count twice. Say `--leave-out {}` if that is right, or `--owner none` if all columns are measurements of one owner.",
+        worded(first)
+    );
+    Some(Look::AlikeButTotals(sums, asked))
+}
+
+/// The unit in brackets that all names end with; empty if they have none or several.
+fn common_unit(columns: &[&Column]) -> String {
+    let unit = |column: &&Column| {
+        let open = column.name.rfind(['[', '('])?;
+        let closed = column.name.ends_with([']', ')']) && open > 0;
+        closed.then(|| column.name[open..].to_owned())
+    };
+    let first = columns.first().and_then(unit).unwrap_or_default();
+    let same = columns.iter().all(|own| unit(own).as_deref() == Some(first.as_str()));
+    if same { first } else { String::new() }
 }
 
 /// Whether columns have names of one word each with a capital letter, none of which names a
@@ -92,7 +131,13 @@ fn are_alike(columns: &[&Column]) -> bool {
     const READERS: usize = 6;
     let name = |column: &&&Column| {
         let name = &column.name;
-        let plain = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.');
+        let stem = |own: &str| own.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+        let alone = columns.iter().filter(|own| stem(&own.name) == stem(name)).count() == 1;
+        // `Pier 39` among other names, and not `channel 1` to `channel 8`.
+        let plain = |c: char| {
+            let digit = c.is_ascii_digit() && alone && name.contains(' ');
+            c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.') || digit
+        };
         let known = |list: &[&str]| has(name, list);
         name.chars().count() > 1
             && name.chars().all(plain)

@@ -60,7 +60,52 @@ pub(crate) const LOCAL: &[&str] =
 pub(crate) const ENDS: &[&str] = &[
     "end", "ended", "ends", "ending", "ende", "bis", "to", "until", "till", "stop", "stopped",
     "stops", "finish", "finished", "fin", "fine", "hasta", "expires", "expiry", "close", "closed",
-    "due", "deadline", "next", "previous", "prev",
+    "due", "deadline", "austritt", "ausgang", "exit", "checkout", "sortie", "salida", "dropoff",
+    "returned", "next", "previous", "prev",
+];
+
+/// Words that say that a date is that of a birth.
+pub(crate) const BIRTHS: &[&str] = &[
+    "birth",
+    "birthdate",
+    "birthday",
+    "born",
+    "dob",
+    "geburt",
+    "geburtsdatum",
+    "geburtstag",
+    "geboren",
+    "naissance",
+    "nacimiento",
+    "nascita",
+    "geboortedatum",
+];
+
+/// Words that say that a time is that of a plan or a wish, and not of what happened.
+pub(crate) const PLANS: &[&str] = &[
+    "prescribed",
+    "scheduled",
+    "planned",
+    "plan",
+    "expected",
+    "estimated",
+    "eta",
+    "etd",
+    "ordered",
+    "requested",
+    "booked",
+    "reserved",
+    "announced",
+    "geplant",
+    "soll",
+    "bestellt",
+    "gebucht",
+    "verordnet",
+    "prévu",
+    "prevu",
+    "programado",
+    "previsto",
+    "gepland",
 ];
 
 /// A name that schemas and queries can use, different from `taken`.

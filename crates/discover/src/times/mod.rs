@@ -13,7 +13,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
-use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is};
+use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is, worded};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,14 +268,11 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         return parts::named(profile, hints);
     }
     let moments = parts::moments(profile);
-    if let Some(found) =
-        parts::whole(profile, &moments).or_else(|| parts::joined(profile, &moments))
-    {
-        return Ok(found);
-    }
-    if let Some(found) =
-        parts::calendar(profile, &moments).or_else(|| parts::counted(profile, table.has_header))
-    {
+    // A plan, a birth or a change to the record only where nothing else has times.
+    let (beside, moments) =
+        moments.into_iter().partition::<Vec<_>, _>(|own| own.is_beside(profile));
+    let found = by_kind(profile, table, &moments);
+    if let Some(found) = found.or_else(|| by_kind(profile, table, &[moments, beside].concat())) {
         return Ok(found);
     }
     if let Some(name) = parts::mixed_epochs(profile) {
@@ -287,8 +284,23 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
 }
 
+/// The columns of the time: whole times first, then dates and times of day, parts, and numbers.
+fn by_kind(profile: &Profile, table: &Table, moments: &[parts::Moments]) -> Option<Candidate> {
+    parts::whole(profile, moments)
+        .or_else(|| parts::joined(profile, moments))
+        .or_else(|| parts::calendar(profile, moments))
+        .or_else(|| parts::counted(profile, table.has_header))
+}
+
 /// Names a column that may count from a start.
 fn elapsed(profile: &Profile) -> String {
+    let since_1970 = profile.columns.iter().find(|column| column.may_be_times());
+    if let Some(column) = since_1970 {
+        let (name, word) = (&column.name, worded(&column.name));
+        return format!(
+            ": the numbers of `{name}` may count from 1970; if they do, say `--time {word}`"
+        );
+    }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
     match profile.columns.iter().find(counts) {
         Some(column) => {

@@ -10,11 +10,12 @@ use crate::profile::{Column, Profile};
 use crate::words::worded;
 use crate::words::words as words_of;
 use crate::words::{
-    CHANGES, CLOCKS, DAY, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, SECOND, TIMES, WEEK, YEAR,
-    has, is,
+    BIRTHS, CHANGES, CLOCKS, DAY, ENDS, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, PLANS, SECOND,
+    TIMES, WEEK, YEAR, has, is,
 };
 
 /// A column of texts that are times.
+#[derive(Clone)]
 pub(super) struct Moments {
     column: usize,
     /// Whether each has a date.
@@ -23,7 +24,31 @@ pub(super) struct Moments {
     clock: bool,
     /// Whether all times of day are midnight.
     midnight: bool,
+    /// Whether nearly none is beyond a day, as a length of time such as 45:30 is.
+    within_day: bool,
     formats: Vec<String>,
+}
+
+impl Moments {
+    /// Whether a name says that the times are of a plan, a birth or a change to the record.
+    pub(super) fn is_beside(&self, profile: &Profile) -> bool {
+        const RECORDS: &[&str] = &[
+            "updated",
+            "update",
+            "modified",
+            "exported",
+            "export",
+            "inserted",
+            "uploaded",
+            "upload",
+            "synced",
+            "sync",
+            "ingested",
+            "downloaded",
+        ];
+        let name = &profile.columns[self.column].name;
+        [PLANS, BIRTHS, RECORDS].iter().any(|list| has(name, list))
+    }
 }
 
 /// The columns whose values are nearly all times by their shape.
@@ -42,11 +67,12 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
     let has_date = |text: &str| ["%Y", "%y", "%G"].iter().any(|year| text.contains(year));
     let has_clock = |text: &str| text.contains("%H") || text.contains("%I");
     let (mut date, mut dated, mut clock, mut midnight) = (true, false, false, true);
-    let mut formats = Vec::new();
+    let (mut formats, mut failures) = (Vec::new(), 0);
     let mut shapes: Vec<_> = column.shapes.values().collect();
     shapes.sort_by_key(|shape| std::cmp::Reverse(shape.count));
     for shape in shapes {
         let (best, least) = shape.formats.iter().min_by_key(|(_, failed)| *failed)?;
+        failures += least;
         date &= has_date(best.text());
         clock |= has_clock(best.text());
         dated |= has_date(best.text());
@@ -64,6 +90,7 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         date,
         clock,
         midnight,
+        within_day: failures * 20 <= column.filled,
         formats,
     })
 }
@@ -87,6 +114,7 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
         found.notes.push(taken_from(name, own));
+        found.questions.extend(either(profile, best, other));
         found.others.push((other.column, other.formats.clone()));
     }
     Some(found)
@@ -95,6 +123,20 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
 /// Says which of several columns has the time.
 pub(super) fn taken_from(other: &str, own: &str) -> String {
     format!("`{other}` holds times too; the time of a row is taken from `{own}`.")
+}
+
+/// Asks which of two columns has the time, if no word of their names says it.
+fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> {
+    let tied = rank(profile, best) == rank(profile, other);
+    let [own, name] = [best, other].map(|one| &profile.columns[one.column].name);
+    let unknown = |name: &str| ![TIMES, CHANGES, ENDS, PLANS].iter().any(|list| has(name, list));
+    (tied && unknown(own) && unknown(name)).then(|| {
+        format!(
+            "`{own}` and `{name}` both hold times, and no name says which is that of the reading. `{own}` is read. Say `--time {}` if that is right, or `--time {}` if not.",
+            worded(own),
+            worded(name)
+        )
+    })
 }
 
 /// How little a column's name says that it is the time of a reading, and not of a change to its
@@ -108,7 +150,9 @@ fn rank(profile: &Profile, moments: &Moments) -> u8 {
         + match (has(name, TIMES), has(name, CHANGES)) {
             // The range of an export is the same in all rows.
             _ if column.distinct() < 2 => 9,
+            _ if has(name, BIRTHS) => 8,
             // It says its zone.
+            _ if has(name, PLANS) => 3,
             (true, false) if utc => 0,
             (true, false) => 1,
             (false, false) => 2,
@@ -120,7 +164,7 @@ fn rank(profile: &Profile, moments: &Moments) -> u8 {
 /// say nothing besides; a lone one beside the date may have any name.
 fn clocks<'m>(profile: &Profile, moments: &'m [Moments], date: usize) -> Vec<&'m Moments> {
     let name = |m: &&Moments| &profile.columns[m.column].name;
-    let is_clock = |m: &&Moments| !m.date && !has(name(m), LENGTHS);
+    let is_clock = |m: &&Moments| !m.date && m.within_day && !has(name(m), LENGTHS);
     let all: Vec<&Moments> = moments.iter().filter(is_clock).collect();
     let is_known = |word: &String| {
         let known = |list: &[&str]| list.contains(&word.as_str());
@@ -362,9 +406,11 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
 
 /// Whether a column's name, or its order in a file without names, lets it be a time.
 fn is_timelike(column: &Column, has_header: bool) -> bool {
+    /// `t_ms` and the like.
+    const LAST: &[&str] = &["at", "ms", "us", "ns", "millis", "epoch"];
     has(&column.name, TIMES)
         || is(&column.name, &["t"])
-        || words_of(&column.name).last().is_some_and(|word| word == "at")
+        || words_of(&column.name).last().is_some_and(|word| LAST.contains(&word.as_str()))
         || (!has_header && column.ascends && column.distinct() > 1)
 }
 

@@ -8,12 +8,16 @@ mod codes;
 mod courses;
 mod doubts;
 mod files;
+mod generated;
 mod mistaken;
 mod moments;
 mod owners;
 mod persons;
+mod remedies;
 mod silent;
+mod sums;
 mod unnamed;
+mod whose;
 mod wild;
 mod wild_times;
 

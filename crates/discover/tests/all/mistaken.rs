@@ -44,7 +44,7 @@ fn what_else_has_a_point_decides() {
     assert_eq!(sum(&text.replace(';', ",")), "46.152");
     assert_eq!(sum(&text.replace(":00;", ":00:00.000;")), "46.152");
     assert_eq!(sum(&hourly("time;kwh;temp", 9, |n| format!("{};{n}.5", three(n)))), "46.152");
-    assert_eq!(sum(&hourly("time;lat", 9, three)), "46.152");
+    assert_eq!(sum(&hourly("time;kwh;lat", 9, |n| format!("{};{}", three(n), three(n)))), "46.152");
     // Of thousands, none is without its mark.
     assert_eq!(sum(&format!("{text}2024-01-16 00:00;2000\n")), "2046.152");
     let said = Hints { decimal: Some(','), ..Hints::default() };

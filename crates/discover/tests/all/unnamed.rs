@@ -65,15 +65,15 @@ fn few_whole_numbers_without_a_name_are_asked_about() {
 #[test]
 fn numbers_that_go_round_are_asked_about() {
     let of = |number: fn(u32) -> u32| {
-        rows("time,weight,nr", 300, |n| format!("{},{},{}", time(n), 200 + n * 37 % 800, number(n)))
+        rows("time,weight,ww", 300, |n| format!("{},{},{}", time(n), 200 + n * 37 % 800, number(n)))
     };
     let text = of(|n| n % 15 + 1);
-    asks(&text, "The numbers of `nr` go from 1 to 15 again and again");
+    asks(&text, "The numbers of `ww` go from 1 to 15 again and again");
     for said in [
-        Hints { owner: Some("nr".to_owned()), ..Hints::default() },
+        Hints { owner: Some("ww".to_owned()), ..Hints::default() },
         Hints { owner: Some("none".to_owned()), ..Hints::default() },
-        Hints { measure: vec!["nr".to_owned()], ..Hints::default() },
-        Hints { leave_out: vec!["nr".to_owned()], ..Hints::default() },
+        Hints { measure: vec!["ww".to_owned()], ..Hints::default() },
+        Hints { leave_out: vec!["ww".to_owned()], ..Hints::default() },
     ] {
         assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
     }
