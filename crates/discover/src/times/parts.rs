@@ -129,7 +129,8 @@ pub(super) fn taken_from(other: &str, own: &str) -> String {
 fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> {
     let tied = rank(profile, best) == rank(profile, other);
     let [own, name] = [best, other].map(|one| &profile.columns[one.column].name);
-    let unknown = |name: &str| ![TIMES, CHANGES, ENDS, PLANS].iter().any(|list| has(name, list));
+    let unknown =
+        |name: &str| !(is_time(name) || [CHANGES, ENDS, PLANS].iter().any(|list| has(name, list)));
     (tied && unknown(own) && unknown(name)).then(|| {
         format!(
             "`{own}` and `{name}` both hold times, and no name says which is that of the reading. `{own}` is read. Say `--time {}` if that is right, or `--time {}` if not.",
@@ -137,6 +138,12 @@ fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> 
             worded(name)
         )
     })
+}
+
+/// Whether a name says that the column has the time of a reading. `at` says it alone: with another
+/// word it is the time of what that word says.
+fn is_time(name: &str) -> bool {
+    has(name, TIMES) || name.trim().eq_ignore_ascii_case("at")
 }
 
 /// How little a column's name says that it is the time of a reading, and not of a change to its
@@ -147,7 +154,7 @@ fn rank(profile: &Profile, moments: &Moments) -> u8 {
     let gaps = column.filled * 100 < profile.rows * 97;
     let utc = has(name, &["utc", "gmt"]);
     4 * u8::from(gaps)
-        + match (has(name, TIMES), has(name, CHANGES)) {
+        + match (is_time(name), has(name, CHANGES)) {
             // The range of an export is the same in all rows.
             _ if column.distinct() < 2 => 9,
             _ if has(name, BIRTHS) => 8,

@@ -171,6 +171,7 @@ fn a_plan_is_no_reading_and_a_birth_is_none() {
     };
     assert_eq!(time(&text("prescribed_at", "given_at")), ("given_at".to_owned(), 0));
     assert_eq!(time(&text("begin", "ended")), ("begin".to_owned(), 0));
+    assert_eq!(time(&text("local", "at")), ("at".to_owned(), 0));
     asks(&text("verordning", "inntak"), "`verordning` and `inntak` both hold times");
     let births = (0..360u32).fold("patient,birth date,visit date,kg\n".to_owned(), |text, n| {
         let (own, day) = (n % 12, n / 12);
