@@ -55,10 +55,10 @@ pub enum TermsError {
     /// Least above most.
     #[error("the bounds of cell {0} are empty; its lowest value must not be above its highest")]
     EmptyBounds(usize),
-    /// A relation names a cell that does not exist, one twice, or a count that may be negative or is
-    /// no count in another relation.
+    /// A relation names a cell that does not exist, one twice, or a count that may be negative or cannot
+    /// be 0, or is no count in another relation.
     #[error(
-        "relation {0} needs different cells, and a count that is 0 or more and no sum of another relation"
+        "relation {0} needs different cells, and a count whose least is 0 and that is no sum of another relation"
     )]
     Relation(usize),
     /// The values of one owner do not fit 64 bits.
@@ -82,6 +82,7 @@ pub enum TermsError {
 #[derive(Clone, Debug)]
 pub struct Terms {
     cells: Vec<Cell>,
+    relations: Vec<Relation>,
     owner_forms: Vec<Form>,
     noise_forms: Vec<Form>,
     owner_shape: Shape,
@@ -109,6 +110,7 @@ impl Terms {
         let (noise_forms, noise_shape) = forms.padded()?;
         let mut terms = Self {
             cells: cells.to_vec(),
+            relations: relations.to_vec(),
             owner_forms,
             noise_forms,
             owner_shape,
@@ -143,6 +145,18 @@ impl Terms {
         Element::LENGTH * self.cells.len() + self.owner_shape.proof_length()
     }
 
+    /// Whether sums of squares are as large as the sums of some events demand: n·Σx² ≥ (Σx)². No form says
+    /// so, as it is of degree two. Values that fit the forms have neither a count nor squares below 0.
+    pub(crate) fn has_spread(&self, values: &[i128]) -> bool {
+        let at = |cell: usize| values.get(cell).map(|value| value.unsigned_abs());
+        let fits = |relation: &Relation| {
+            let Some(squares) = relation.squares else { return true };
+            let of_cells = at(relation.count).zip(at(squares)).zip(at(relation.sum));
+            of_cells.is_some_and(|((n, squares), sum)| product(n, squares) >= product(sum, sum))
+        };
+        self.relations.iter().all(fits)
+    }
+
     pub(crate) fn owner_forms(&self) -> &[Form] {
         &self.owner_forms
     }
@@ -172,6 +186,16 @@ impl Terms {
         ];
         labelled_hash(labels::BOUNDED_TERMS, &parts.each_ref().map(Vec::as_slice))
     }
+}
+
+/// A product of 256 bits, the upper half first.
+fn product(a: u128, b: u128) -> (u128, u128) {
+    let halves = |n: u128| (n >> 64, n & u128::from(u64::MAX));
+    let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+    let (low, one, other) = (a_low * b_low, a_high * b_low, a_low * b_high);
+    let middle = (low >> 64) + halves(one).1 + halves(other).1;
+    let high = a_high * b_high + halves(one).0 + halves(other).0 + halves(middle).0;
+    (high, (middle << 64) | halves(low).1)
 }
 
 fn range_terms(shape: Shape) -> range::Terms {
@@ -301,7 +325,7 @@ impl Limits {
         let others: Vec<usize> = [Some(sum), squares].into_iter().flatten().collect();
         let known = others.iter().all(|at| *at < cells.len() && *at != count);
         let ordered = squares != Some(sum) && relation.lowest <= relation.highest;
-        let counted = cells.get(count).filter(|cell| cell.lowest >= 0 && known && ordered);
+        let counted = cells.get(count).filter(|cell| cell.lowest == 0 && known && ordered);
         let most = counted.ok_or(TermsError::Relation(at))?.highest;
         let (lowest, highest) = (i128::from(relation.lowest), i128::from(relation.highest));
         let product = |a: i128, b: i128| {

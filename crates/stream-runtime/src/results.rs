@@ -4,7 +4,7 @@ use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{
     MemberFaultError, Opened, Outcome, UnstatedEdgesError,
 };
-use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
+use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy, decode_signed};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::exactness::is_as_exact_as_asked;
@@ -120,6 +120,7 @@ pub struct KeptResults {
 pub fn columns(plan: &Plan, words: &[u64]) -> Result<Vec<Value>, String> {
     let decoded = match plan.privacy {
         Some(_) => decode_noisy(&plan.select, words),
+        None if plan.integrity.is_verified() => decode_signed(&plan.select, words),
         None => decode(&plan.select, words),
     };
     let outputs = decoded.map_err(|error| error.to_string())?;
