@@ -146,13 +146,16 @@ impl Terms {
     }
 
     /// Whether sums of squares are as large as the sums of some events demand: n·Σx² ≥ (Σx)². No form says
-    /// so, as it is of degree two. Values that fit the forms have neither a count nor squares below 0.
+    /// so, as it is of degree two. The values fit the forms, so count and squares are of 64 bits and not below
+    /// 0: only the square of a sum can exceed 128 bits, and then no squares are as large.
     pub(crate) fn has_spread(&self, values: &[i128]) -> bool {
         let at = |cell: usize| values.get(cell).map(|value| value.unsigned_abs());
         let fits = |relation: &Relation| {
             let Some(squares) = relation.squares else { return true };
             let of_cells = at(relation.count).zip(at(squares)).zip(at(relation.sum));
-            of_cells.is_some_and(|((n, squares), sum)| product(n, squares) >= product(sum, sum))
+            of_cells.is_some_and(|((n, squares), sum)| {
+                n.checked_mul(squares).zip(sum.checked_mul(sum)).is_some_and(|(a, b)| a >= b)
+            })
         };
         self.relations.iter().all(fits)
     }
@@ -186,16 +189,6 @@ impl Terms {
         ];
         labelled_hash(labels::BOUNDED_TERMS, &parts.each_ref().map(Vec::as_slice))
     }
-}
-
-/// A product of 256 bits, the upper half first.
-fn product(a: u128, b: u128) -> (u128, u128) {
-    let halves = |n: u128| (n >> 64, n & u128::from(u64::MAX));
-    let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
-    let (low, one, other) = (a_low * b_low, a_high * b_low, a_low * b_high);
-    let middle = (low >> 64) + halves(one).1 + halves(other).1;
-    let high = a_high * b_high + halves(one).0 + halves(other).0 + halves(middle).0;
-    (high, (middle << 64) | halves(low).1)
 }
 
 fn range_terms(shape: Shape) -> range::Terms {

@@ -199,7 +199,14 @@ impl Row {
         row.excluded = outcome.excluded.values().sum();
         row.population = opened.population;
         row.silent = opened.silent;
-        let refused = u32::try_from(outcome.faults.len()).unwrap_or(u32::MAX);
+        // Others may have given what holds this time, and are named for an earlier window.
+        let is_out = |(id, _): &&(ControllerId, _)| {
+            let at = plan.roster.binary_search(id).ok().and_then(|at| u32::try_from(at).ok());
+            let set = outcome.opening_set.as_ref();
+            !at.zip(set).is_some_and(|(at, set)| set.contains(at))
+        };
+        let refused = outcome.faults.iter().filter(is_out).count();
+        let refused = u32::try_from(refused).unwrap_or(u32::MAX);
         row.without = row.without.map(|_| LeftOutMembers {
             left_out: Some(opened.left_out),
             refused: Some(refused.min(opened.left_out)),

@@ -69,6 +69,8 @@ pub(super) struct BoundedSide {
     pub(super) blame: Option<Blame>,
     /// The edges that are struck.
     pub(super) struck: Struck,
+    /// Members whose messages do not hold, which was found once their window had ended.
+    pub(super) late: BTreeMap<u32, MemberFaultError>,
     /// Whether another thread checks proofs, and what it is to check.
     pub(super) checks_apart: bool,
     pub(super) checks: Vec<ProofCheck>,
@@ -265,6 +267,7 @@ impl Coordinator {
     ) -> Result<Opened, ReleaseError> {
         let plan = self.plan();
         let outputs = rows_of(&plan.select, plan.release.outputs(), row.values());
+        // Terms are such that the sum of all bounds fits the plan's words, so this is a bug.
         let outputs = outputs.ok_or(ReleaseError::WrongLength)?;
         let receipt = self.bounded_receipt(round, fixing).ok_or(ReleaseError::FaultyOpening)?;
         let result = self.result_of_sum(round, set, outputs)?;

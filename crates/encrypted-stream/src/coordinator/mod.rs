@@ -393,11 +393,16 @@ impl Coordinator {
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
-        let unopened = self.at_fault(&round, &result).into_iter();
-        let unopened = unopened.filter_map(|at| self.controller_at(at)).collect();
+        let late = std::mem::take(&mut self.bounded.late);
+        let mut unopened = self.at_fault(&round, &result);
+        unopened.extend(late.keys());
+        let unopened = unopened.into_iter().filter_map(|at| self.controller_at(at)).collect();
         let committed = &round.committed;
-        let faults = committed.faults.iter();
-        let faults = faults.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
+        let mut faults = committed.faults.clone();
+        let is_known = |at: &u32| committed.faults.iter().any(|(known, _)| known == at);
+        faults.extend(late.into_iter().filter(|(at, _)| !is_known(at)));
+        let faults = faults.into_iter();
+        let faults = faults.filter_map(|(at, why)| Some((self.controller_at(at)?, why)));
         let silent = committed.silent.iter();
         let silent = silent.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
         let (faults, silent, opening_set) =

@@ -43,6 +43,7 @@ mod plans;
 mod producing;
 mod read_owners;
 mod revoked;
+mod schemas;
 mod sealed;
 mod simulation;
 mod sparse_storms;

@@ -27,9 +27,7 @@ use alpheus_policy::plan::{
     Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
-use alpheus_policy::schema::{
-    Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema,
-};
+use alpheus_policy::schema::{Frames, OptionKind, Schema};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
@@ -39,7 +37,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::devices;
 use crate::protocol::identities::{SUBJECT, authority, certified, deployment, keys_of, owner_key};
-use crate::protocol::noise::{Noise, noisy_schema};
+use crate::protocol::noise::Noise;
+pub use crate::protocol::schemas::schema;
+use crate::protocol::schemas::schema_of;
 use crate::protocol::sealed;
 
 /// Length of windows and ticks: ten seconds.
@@ -85,6 +85,8 @@ pub struct Setup {
     pub frames: Frames,
     /// Whether the members of windows decide what rows say.
     pub verified: bool,
+    /// Whether the schema offers sums of squares as well.
+    pub squares: bool,
     pub sets_per_day: Option<u32>,
 }
 
@@ -107,6 +109,7 @@ impl Setup {
             sealed: false,
             frames: Frames::Events,
             verified: false,
+            squares: false,
             sets_per_day: None,
         }
     }
@@ -201,27 +204,6 @@ pub fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([seed; 32]))
 }
 
-pub fn schema() -> Schema {
-    let attribute = Attribute {
-        name: "x".into(),
-        kind: AttributeKind::Number { scale: 0, min: 0, max: i64::MAX >> 8 },
-        unit: String::new(),
-        optional: false,
-        aggregations: vec![Aggregation::Sum, Aggregation::Count],
-    };
-    Schema {
-        name: "Test".into(),
-        version: 1,
-        tick: WINDOW,
-        capacity: Capacity { population: 1000, events: 100, micro_rate: 0 },
-        shared_count: true,
-        frames: Frames::Events,
-        metadata: vec![],
-        attributes: vec![attribute],
-        options: vec![],
-    }
-}
-
 /// A policy that allows exactly what the setup requests.
 pub fn policy(setup: &Setup) -> ResolvedPolicy {
     let option = ResolvedOption {
@@ -279,7 +261,7 @@ impl World {
         secret: impl Fn(usize, MasterSecret) -> MasterSecret,
     ) -> Self {
         let (authority, service, deployment) = (authority(), key(102), deployment());
-        let schema = if setup.noise.is_some() { noisy_schema() } else { schema() };
+        let schema = schema_of(&setup);
         let schema = Arc::new(Schema { frames: setup.frames, ..schema });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(&setup, &authority, &deployment);

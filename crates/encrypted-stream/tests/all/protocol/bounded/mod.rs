@@ -3,11 +3,13 @@
 mod apart;
 mod attacks;
 mod blame;
+mod evidence;
 mod honest;
 mod receipts;
 mod restarts;
 mod service;
 mod simulation;
+mod squares;
 
 use std::cell::RefCell;
 
@@ -37,6 +39,8 @@ pub enum Reading {
     Value(i64),
     /// What no encoder makes: this, added to the sum.
     Absurd(i64),
+    /// A value without its square.
+    Unsquared(i64),
 }
 
 /// Most events of a stream in a window that the plan allows.
@@ -61,17 +65,19 @@ fn located(layout: &Layout, of: FieldStatistic) -> SumLocation {
     }
 }
 
-/// A bounded plan over count and sum.
+/// A bounded plan over count and sum, and squares where the schema has them.
 pub fn plan_of(world: &World) -> Plan {
+    let squares = world.setup.squares;
     let statistic = Statistic::Moments {
-        output: MomentOutput::Mean,
+        output: if squares { MomentOutput::Variance } else { MomentOutput::Mean },
         count: 0,
         sum: 1,
-        squares: None,
+        squares: squares.then_some(2),
         scale: 0,
     };
-    let cells = [FieldStatistic::EventCount, FieldStatistic::Sum(0)];
-    let cells = cells.map(|of| located(&world.layout, of)).to_vec();
+    let cells = [FieldStatistic::EventCount, FieldStatistic::Sum(0)].into_iter();
+    let cells = cells.chain(squares.then_some(FieldStatistic::SumOfSquares(0)));
+    let cells = cells.map(|of| located(&world.layout, of)).collect();
     let items = vec![SelectItem { alias: "x".into(), statistic }];
     let select = ReleasePlan { cells, items };
     let events = world.plan.privacy.as_ref().map_or(EVENTS, |privacy| privacy.events);
@@ -112,6 +118,16 @@ fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Read
                         encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
                         vector.add(first, by.cast_unsigned());
                     }
+                    Reading::Unsquared(value) => {
+                        let of = [Value::Number(value)];
+                        encoder.encode(&of, &mut coins, |w, by| vector.add(w, by)).unwrap();
+                        let (SumLocation::Whole { row } | SumLocation::Digit { row, .. }) =
+                            located(&world.layout, FieldStatistic::SumOfSquares(0))
+                        else {
+                            panic!("squares of two words")
+                        };
+                        vector.add(row, (value * value).wrapping_neg().cast_unsigned());
+                    }
                 }
                 Ok(())
             };
@@ -145,7 +161,9 @@ pub fn net(setup: Setup) -> Net {
 pub fn truth(streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<i128> {
     let sent = streams.into_iter().flat_map(|stream| values(stream, number));
     let one = |sent| match sent {
-        Reading::Value(value) | Reading::Absurd(value) => i128::from(value),
+        Reading::Value(value) | Reading::Absurd(value) | Reading::Unsquared(value) => {
+            i128::from(value)
+        }
     };
     let all: Vec<i128> = sent.map(one).collect();
     vec![i128::try_from(all.len()).unwrap(), all.iter().sum()]
