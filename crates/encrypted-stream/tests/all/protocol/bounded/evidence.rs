@@ -35,7 +35,7 @@ fn a_liar_that_is_named_leaves_no_statements_behind() {
     let makes_up = liar(&net, LIAR, of, ControllerMessage::Edges, |stated| {
         let (by, base) = (SecretScalar::from_integer(7), Element::base());
         let made_up = Element::combine(&[(&by, &base)], &[], &[]).unwrap();
-        stated.edges.iter_mut().for_each(|edge| edge.commitments = vec![made_up.clone(); 2]);
+        stated.edges.iter_mut().for_each(|edge| edge.commitments = vec![made_up; 2]);
     });
     net.lies = both(skews, makes_up);
     net.close(0);
