@@ -366,6 +366,6 @@ fn signed_sums_without_a_variance_have_their_other_columns() {
     let json = |cells| serde_json::to_string(&decode_signed(&plan, &rows(cells)).unwrap()).unwrap();
     assert_eq!(json(&cells), "[3,1000.0,null,null]");
     assert_eq!(json(&[2, 4, 10]), "[2,2.0,1.0,1.0]");
-    assert_eq!(json(&[0, 0, 0]), "[0,null,null,null]");
+    assert_eq!(json(&[0, 0, 0]), "[null,null,null,null]");
     assert_eq!(decode_signed(&plan, &[5, 0, 0, 1]), Err(DecodeError::CheckWordNotZero));
 }
