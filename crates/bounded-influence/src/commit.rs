@@ -221,7 +221,8 @@ impl Committer {
         if *terms == self.terms.digest() { Ok(()) } else { Err(CommitError::Terms) }
     }
 
-    /// Cells and relations.
+    /// Cells and relations, and also what no proof says: that squares are those of some events. A device
+    /// that states others would make a variance below zero in the row of all.
     fn is_in_bounds(&self, owner: &OwnerValues) -> Result<bool, CommitError> {
         let (cells, values) = (self.terms.cells(), &owner.values);
         if values.len() != cells.len() {
@@ -232,7 +233,8 @@ impl Committer {
         let provable =
             |form: &Form| form.value(values).is_some_and(|value| u128::from(value) >> bits == 0);
         Ok(cells.iter().zip(values.iter()).all(fits)
-            && self.terms.owner_forms().iter().all(provable))
+            && self.terms.owner_forms().iter().all(provable)
+            && self.terms.has_spread(values))
     }
 
     fn draft(&self, whose: &[u8], controller: u32, values: &[i128]) -> Result<Draft, CommitError> {
@@ -269,11 +271,14 @@ impl Committer {
             let value = form.value(&draft.values)?;
             Some(Opening::new(value, &form.blinding(&draft.blindings)))
         };
-        let openings: Option<Vec<Opening>> = forms.iter().map(opening).collect();
+        // A vector that grows leaves what it held behind.
+        let mut openings: Vec<Opening> = Vec::with_capacity(forms.len());
+        for form in forms {
+            openings.push(opening(form).ok_or(CommitError::Identity)?);
+        }
         let mut rng = self.generator(draft, bound);
-        let proof = openings
-            .and_then(|openings| proving.prove(openings, &commitments, bound, &mut rng))
-            .ok_or(CommitError::Identity)?;
+        let proof = proving.prove(openings, &commitments, bound, &mut rng);
+        let proof = proof.ok_or(CommitError::Identity)?;
         Ok(Committed { commitments: draft.commitments.clone(), proof: proof.as_bytes().to_vec() })
     }
 

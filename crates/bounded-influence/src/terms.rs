@@ -55,10 +55,10 @@ pub enum TermsError {
     /// The lower bound exceeds the upper one.
     #[error("the bounds of cell {0} are empty; its lowest value must not be above its highest")]
     EmptyBounds(usize),
-    /// A relation names a cell that does not exist, one twice, or a count that may be negative or is
-    /// no count in another relation.
+    /// A relation names a cell that does not exist, one twice, or a count that may be negative or cannot
+    /// be 0, or is no count in another relation.
     #[error(
-        "relation {0} needs different cells, and a count that is 0 or more and no sum of another relation"
+        "relation {0} needs different cells, and a count whose least is 0 and that is no sum of another relation"
     )]
     Relation(usize),
     /// The values of one owner do not fit 64 bits.
@@ -82,6 +82,7 @@ pub enum TermsError {
 #[derive(Clone, Debug)]
 pub struct Terms {
     cells: Vec<Cell>,
+    relations: Vec<Relation>,
     owner_forms: Vec<Form>,
     noise_forms: Vec<Form>,
     owner_shape: Shape,
@@ -109,6 +110,7 @@ impl Terms {
         let (noise_forms, noise_shape) = forms.padded()?;
         let mut terms = Self {
             cells: cells.to_vec(),
+            relations: relations.to_vec(),
             owner_forms,
             noise_forms,
             owner_shape,
@@ -141,6 +143,21 @@ impl Terms {
     #[must_use]
     pub fn owner_length(&self) -> usize {
         Element::LENGTH * self.cells.len() + self.owner_shape.proof_length()
+    }
+
+    /// Whether sums of squares are as large as the sums of some events demand: n·Σx² ≥ (Σx)². No form says
+    /// so, as it is of degree two. The values fit the forms, so count and squares are of 64 bits and not below
+    /// 0: only the square of a sum can exceed 128 bits, and then no squares are as large.
+    pub(crate) fn has_spread(&self, values: &[i128]) -> bool {
+        let at = |cell: usize| values.get(cell).map(|value| value.unsigned_abs());
+        let fits = |relation: &Relation| {
+            let Some(squares) = relation.squares else { return true };
+            let of_cells = at(relation.count).zip(at(squares)).zip(at(relation.sum));
+            of_cells.is_some_and(|((n, squares), sum)| {
+                n.checked_mul(squares).zip(sum.checked_mul(sum)).is_some_and(|(a, b)| a >= b)
+            })
+        };
+        self.relations.iter().all(fits)
     }
 
     pub(crate) fn owner_forms(&self) -> &[Form] {
@@ -301,7 +318,7 @@ impl Limits {
         let others: Vec<usize> = [Some(sum), squares].into_iter().flatten().collect();
         let known = others.iter().all(|at| *at < cells.len() && *at != count);
         let ordered = squares != Some(sum) && relation.lowest <= relation.highest;
-        let counted = cells.get(count).filter(|cell| cell.lowest >= 0 && known && ordered);
+        let counted = cells.get(count).filter(|cell| cell.lowest == 0 && known && ordered);
         let most = counted.ok_or(TermsError::Relation(at))?.highest;
         let (lowest, highest) = (i128::from(relation.lowest), i128::from(relation.highest));
         let product = |a: i128, b: i128| {

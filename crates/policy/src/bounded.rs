@@ -20,8 +20,9 @@ pub const MAX_OWNERS: u32 = 256;
 /// Most bits of a number that a range proof is about.
 const MAX_BITS: u32 = 64;
 
-/// Sums stay below 2^this: a row's scalar is read as an integer of 128 bits, with a sign.
-const SUM_BITS: u32 = 126;
+/// Sums of one word stay below 2^this, and those of two halves of 32 bits below 2^[`HALVES_BITS`].
+const WORD_BITS: u32 = 63;
+const HALVES_BITS: u32 = 95;
 
 /// Most bits of a count times two bounds of its events.
 const MAX_PRODUCT_BITS: u32 = 124;
@@ -106,9 +107,9 @@ pub enum NotBoundableError {
         /// The largest limit on events that fits, 0 if there is none.
         most: u64,
     },
-    /// The sum over all owners does not fit a row.
+    /// The sum over all owners, each at its bounds, does not fit the words of a row.
     #[error(
-        "{owners} owners with these bounds exceed the 2^{SUM_BITS} that a row holds; narrow the attribute's bounds"
+        "{owners} owners, each with the bounds of who has most streams, exceed what the words of a row hold; set fewer `events`, narrow the attribute's bounds, or ask for fewer streams of one owner"
     )]
     Capacity {
         /// Owners in the plan.
@@ -318,13 +319,18 @@ impl Plan {
     fn check_sums(&self, terms: &BoundedTerms) -> Result<(), NotBoundableError> {
         let owners = self.owners_per_controller().iter().sum::<u32>().max(1);
         let controllers = self.roster.len().max(1) as u128;
-        let fits = |cell: &BoundedCell| {
+        let fits = |(cell, location): (&BoundedCell, &SumLocation)| {
+            let bits = match *location {
+                SumLocation::Whole { .. } => WORD_BITS,
+                SumLocation::Digit { bits, .. } => u32::from(bits).saturating_sub(1),
+                SumLocation::Limbs { .. } => HALVES_BITS,
+            };
             let most = cell.lowest.unsigned_abs().max(cell.highest.unsigned_abs());
             let noise = u128::from(cell.noise).checked_mul(controllers)?;
             let sum = most.checked_mul(owners.into())?.checked_add(noise)?;
-            (width(sum) <= SUM_BITS).then_some(())
+            (width(sum) <= bits).then_some(())
         };
-        let all = terms.cells.iter().all(|cell| fits(cell).is_some());
+        let all = terms.cells.iter().zip(&self.select.cells).all(|cell| fits(cell).is_some());
         if all { Ok(()) } else { Err(NotBoundableError::Capacity { owners }) }
     }
 }

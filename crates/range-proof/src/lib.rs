@@ -1,7 +1,7 @@
 //! Proofs that committed values lie in 0 ..= 2^bits − 1: Bulletproofs+ (Chung, Han, Ju, Kim, Seo
 //! 2020), several values in one proof, by `tari_bulletproofs_plus`.
 //!
-//! The library's verifier was audited. Its prover is not constant-time, so ours runs over elements
+//! An earlier version of the library's verifier was audited, and it has been rewritten since. Its prover is not constant-time, so ours runs over elements
 //! of our own (`steady`); the proof is the same bytes. This is the only crate that knows the
 //! library.
 //!

@@ -24,6 +24,9 @@ use tari_bulletproofs_plus::traits::{
 };
 use zeroize::Zeroizing;
 
+/// Most terms of one deferred sum.
+const MAX_TERMS: usize = 2;
+
 /// An element for proving: public, or a deferred sum.
 #[derive(Clone)]
 pub(crate) struct Steady(Form);
@@ -62,7 +65,7 @@ impl Steady {
     }
 
     /// The terms of its sum: itself once, or two others.
-    fn terms(&self) -> ([(Scalar, RistrettoPoint); 2], usize) {
+    fn terms(&self) -> ([(Scalar, RistrettoPoint); MAX_TERMS], usize) {
         match &self.0 {
             Form::Folded(folded) if folded.point.get().is_none() => (folded.terms, 2),
             _ => ([(Scalar::ONE, self.point()); 2], 1),
@@ -109,7 +112,10 @@ impl MultiscalarMul for Steady {
         J: IntoIterator<Item: Borrow<Self>>,
     {
         // Each part of a deferred sum is multiplied.
-        let (mut all, mut parts) = (Zeroizing::new(Vec::new()), Vec::new());
+        let points: Vec<J::Item> = points.into_iter().collect();
+        // A vector that grows leaves secrets behind.
+        let most = MAX_TERMS * points.len();
+        let (mut all, mut parts) = (Zeroizing::new(Vec::with_capacity(most)), Vec::new());
         for (scalar, point) in scalars.into_iter().zip(points) {
             let (terms, many) = point.borrow().terms();
             for (by, point) in terms.iter().take(many) {
@@ -133,7 +139,9 @@ impl VartimeMultiscalarMul for Steady {
     {
         let points: Vec<Self> = points.into_iter().collect::<Option<_>>()?;
         let scalars = scalars.into_iter().map(|scalar| *scalar.borrow());
-        let scalars: Zeroizing<Vec<Scalar>> = Zeroizing::new(scalars.collect());
+        let mut own: Zeroizing<Vec<Scalar>> = Zeroizing::new(Vec::with_capacity(points.len() + 1));
+        own.extend(scalars.take(points.len() + 1));
+        let scalars = own;
         match (scalars.as_slice(), points.as_slice()) {
             ([a, b], [one, other]) => Some(Self::folded([*a, *b], [one, other])),
             _ if scalars.len() != points.len() => None,

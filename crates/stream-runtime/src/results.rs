@@ -4,7 +4,7 @@ use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{
     MemberFaultError, Opened, Outcome, UnstatedEdgesError,
 };
-use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
+use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy, decode_signed};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::exactness::is_as_exact_as_asked;
@@ -120,6 +120,7 @@ pub struct KeptResults {
 pub fn columns(plan: &Plan, words: &[u64]) -> Result<Vec<Value>, String> {
     let decoded = match plan.privacy {
         Some(_) => decode_noisy(&plan.select, words),
+        None if plan.integrity.is_verified() => decode_signed(&plan.select, words),
         None => decode(&plan.select, words),
     };
     let outputs = decoded.map_err(|error| error.to_string())?;
@@ -198,7 +199,14 @@ impl Row {
         row.excluded = outcome.excluded.values().sum();
         row.population = opened.population;
         row.silent = opened.silent;
-        let refused = u32::try_from(outcome.faults.len()).unwrap_or(u32::MAX);
+        // Others may have given what holds this time, and are named for an earlier window.
+        let is_out = |(id, _): &&(ControllerId, _)| {
+            let at = plan.roster.binary_search(id).ok().and_then(|at| u32::try_from(at).ok());
+            let set = outcome.opening_set.as_ref();
+            !at.zip(set).is_some_and(|(at, set)| set.contains(at))
+        };
+        let refused = outcome.faults.iter().filter(is_out).count();
+        let refused = u32::try_from(refused).unwrap_or(u32::MAX);
         row.without = row.without.map(|_| LeftOutMembers {
             left_out: Some(opened.left_out),
             refused: Some(refused.min(opened.left_out)),

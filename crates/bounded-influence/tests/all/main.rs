@@ -8,6 +8,7 @@ mod blame;
 mod forgeries;
 mod honest;
 mod simulation;
+mod spread;
 mod terms;
 mod vectors;
 mod world;

@@ -105,8 +105,12 @@ impl Controller {
         let (mut values, mut out) = (Vec::new(), BTreeSet::new());
         for (owner, window) in by_owner(&examined.opened) {
             // The check word of each stream was zero, so of the sum it is too.
-            match (cells(&select, &window.words), window.has_data) {
-                (Ok(cells), true) => values.push(OwnerValues::new(Digest(owner.0), cells)),
+            // Those of owners that are left out are wiped as well.
+            match (cells(&select, &window.words).map(Zeroizing::new), window.has_data) {
+                (Ok(mut cells), true) => {
+                    let cells = std::mem::take(&mut *cells);
+                    values.push(OwnerValues::new(Digest(owner.0), cells));
+                }
                 (Ok(cells), false) if cells.iter().all(|cell| *cell == 0) => {}
                 // A device that has no events and reports something all the same.
                 _ => drop(out.insert(owner)),

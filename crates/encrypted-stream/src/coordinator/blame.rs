@@ -1,7 +1,8 @@
 //! A bounded row that does not hold: one round of statements names who lied, or strikes edges about
 //! which two members differ. Later windows leave struck edges out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::Judgement;
 use alpheus_bounded_influence::check::Opened as OpenedShare;
@@ -17,7 +18,13 @@ use crate::error::{MessageError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::messages::{EdgeRequest, EdgeStatement, ServiceMessage, Strike};
 
-/// Why a member of a row that failed has not stated its edges. It proves nothing: an honest one may have
+/// Most edges that one failed row strikes for good. One is enough for those who lie to lose one.
+const MAX_STRUCK: usize = 16;
+
+/// Bytes of statements that are kept about one member's edges, at most: they come to it with each M.
+const MAX_EVIDENCE: usize = 8 << 20;
+
+/// Why a member of a row that failed has not stated its edges, or is left out as if so. It proves nothing: an honest one may have
 /// been offline, or restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnstatedEdgesError {
@@ -27,14 +34,22 @@ pub enum UnstatedEdgesError {
     /// It answered that it cannot state its edges, for example after a restart.
     #[error("it could not state its edges: {0}")]
     Refused(WindowRefusalError),
+    /// It differs with others about an edge, and no more can be kept about its edges.
+    #[error(
+        "no more can be kept about its edges than there is; look at the controllers that it differs with"
+    )]
+    TooMuchEvidence,
 }
 
 /// Two ends of an edge. The lower position is first.
 pub(super) type Ends = (u32, u32);
 
+/// What the ends of an edge have signed. It is long, so windows in progress share it.
+type Evidence = Arc<(Signed<EdgeStatement>, Signed<EdgeStatement>)>;
+
 /// Edges about which their ends have signed different things, with what they have signed.
 #[derive(Clone, Default)]
-pub(super) struct Struck(BTreeMap<Ends, (Signed<EdgeStatement>, Signed<EdgeStatement>)>);
+pub(super) struct Struck(BTreeMap<Ends, Evidence>);
 
 /// A statement as it was opened, and as it was signed.
 type SignedEdges = (Verified<EdgeStatement>, Signed<EdgeStatement>);
@@ -65,18 +80,30 @@ impl Struck {
         ends: Ends,
         statements: (Signed<EdgeStatement>, Signed<EdgeStatement>),
     ) {
-        self.0.entry(ends).or_insert(statements);
+        self.0.entry(ends).or_insert_with(|| Arc::new(statements));
+    }
+
+    /// Whether an edge is struck.
+    fn has(&self, ends: &Ends) -> bool {
+        self.0.contains_key(ends)
+    }
+
+    /// Whether so many more bytes may be kept about a member's edges.
+    fn has_room(&self, member: u32, more: usize) -> bool {
+        let own = self.0.iter().filter(|((one, other), _)| member == *one || member == *other);
+        let kept: usize = own.map(|(_, statements)| length(statements)).sum();
+        kept.saturating_add(more) <= MAX_EVIDENCE
     }
 
     /// Why a member leaves out edges.
     pub(super) fn strikes(&self, member: u32) -> Vec<Strike> {
-        let strike = |(ends, (lower, upper)): (&Ends, &(Signed<_>, Signed<_>))| {
-            let (lower, upper) = (lower.clone(), upper.clone());
-            match *ends {
-                (at, _) if at == member => Some(Strike { own: lower, other: upper }),
-                (_, at) if at == member => Some(Strike { own: upper, other: lower }),
-                _ => None,
-            }
+        let strike = |(ends, statements): (&Ends, &Evidence)| {
+            let (own, other) = match *ends {
+                (at, _) if at == member => (&statements.0, &statements.1),
+                (_, at) if at == member => (&statements.1, &statements.0),
+                _ => return None,
+            };
+            Some(Strike { own: own.clone(), other: other.clone() })
         };
         self.0.iter().filter_map(strike).collect()
     }
@@ -168,7 +195,9 @@ impl Coordinator {
         Some(self.bounded.blame.as_mut()?.judge(&failed, &signed))
     }
 
-    /// Notes who is named and who is silent, and makes struck edges durable.
+    /// Notes who is named and who is silent, and makes struck edges durable. Nothing is kept of edges of who is
+    /// named: it is known to lie, and could have made up one with each member. Nor of more than so many others:
+    /// a window that is lost names somebody, or those who lie lose an edge by it.
     fn note_judgement(&mut self, start: Timestamp, judgement: &Judgement) -> Vec<Change> {
         let Some(round) = self.rounds.get_mut(&start) else { return Vec::new() };
         let named = judgement.named.iter().map(|(at, lie)| (*at, MemberFaultError::Lie(*lie)));
@@ -181,18 +210,46 @@ impl Coordinator {
         let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
         let Some(blaming) = &opens.blaming else { return Vec::new() };
         let said = |member: &u32| Some(blaming.statements.get(member)?.first()?.1.clone());
-        let records = judgement.struck.iter().filter_map(|(one, other)| {
-            let statements = Box::new((said(one)?, said(other)?));
-            Some(ServiceRecord::Struck { ends: (*one, *other), statements })
-        });
-        let records: Vec<ServiceRecord> = records.collect();
-        for record in &records {
-            if let ServiceRecord::Struck { ends, statements } = record {
-                self.bounded.struck.add(*ends, (**statements).clone());
+        let struck = &mut self.bounded.struck;
+        let is_new = |ends: &&Ends| {
+            let is_named = |at| judgement.named.contains_key(at);
+            !is_named(&ends.0) && !is_named(&ends.1) && !struck.has(ends)
+        };
+        let new: BTreeSet<Ends> = judgement.struck.iter().filter(is_new).copied().collect();
+        let (mut records, mut full) = (Vec::new(), BTreeSet::new());
+        for ends in apart_first(&new) {
+            let (Some(one), Some(other)) = (said(&ends.0), said(&ends.1)) else { continue };
+            let statements = (one, other);
+            let more = length(&statements);
+            let without: Vec<u32> =
+                [ends.0, ends.1].into_iter().filter(|at| !struck.has_room(*at, more)).collect();
+            full.extend(&without);
+            if without.is_empty() && records.len() < MAX_STRUCK {
+                struck.add(ends, statements.clone());
+                records.push(ServiceRecord::Struck { ends, statements: Box::new(statements) });
             }
         }
+        let full = full.into_iter().map(|at| (at, UnstatedEdgesError::TooMuchEvidence));
+        round.committed.silent.extend(full);
         records.iter().map(|record| self.put(record)).collect()
     }
+}
+
+fn length(statements: &(Signed<EdgeStatement>, Signed<EdgeStatement>)) -> usize {
+    statements.0.length().saturating_add(statements.1.length())
+}
+
+/// These edges, first some of which no two have an end in common, so that as many members as possible
+/// lose one.
+fn apart_first(edges: &BTreeSet<Ends>) -> Vec<Ends> {
+    let mut met = BTreeSet::new();
+    let (mut first, rest): (Vec<Ends>, Vec<Ends>) =
+        edges.iter().copied().partition(|(one, other)| {
+            let is_apart = !met.contains(one) && !met.contains(other);
+            is_apart && met.insert(*one) && met.insert(*other)
+        });
+    first.extend(rest);
+    first
 }
 
 /// The request for edges, to members that have not answered.
@@ -202,4 +259,17 @@ pub(super) fn ask_for_edges(round: &Round) -> Vec<Output> {
     let message =
         |to| Output::Send { to, message: ServiceMessage::EdgeRequest(blaming.request.clone()) };
     round.missing().into_iter().map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart_first;
+    use std::collections::BTreeSet;
+
+    /// One liar with many edges does not keep those of others from being struck.
+    #[test]
+    fn edges_without_a_common_end_come_first() {
+        let edges = BTreeSet::from([(0, 1), (0, 2), (0, 3), (2, 4), (5, 6)]);
+        assert_eq!(apart_first(&edges), [(0, 1), (2, 4), (5, 6), (0, 2), (0, 3)]);
+    }
 }

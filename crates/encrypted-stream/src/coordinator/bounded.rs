@@ -11,6 +11,7 @@ use alpheus_bounded_influence::check::{
 };
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::ids::ControllerId;
 use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
@@ -36,6 +37,10 @@ pub enum MemberFaultError {
     #[error(transparent)]
     Lie(LieError),
 }
+
+/// Members that are named, and those that are silent, with the reason.
+type Faults = Vec<(ControllerId, MemberFaultError)>;
+type Silent = Vec<(ControllerId, UnstatedEdgesError)>;
 
 /// A message as it was opened, and as it was signed. They are long, so those who check them share them.
 pub(super) type SignedAnswer<T> = (Arc<Verified<T>>, Arc<Signed<T>>);
@@ -69,6 +74,8 @@ pub(super) struct BoundedSide {
     pub(super) blame: Option<Blame>,
     /// The edges that are struck.
     pub(super) struck: Struck,
+    /// Members whose messages do not hold, which was found once their window had ended.
+    pub(super) late: BTreeMap<u32, MemberFaultError>,
     /// Whether another thread checks proofs, and what it is to check.
     pub(super) checks_apart: bool,
     pub(super) checks: Vec<ProofCheck>,
@@ -265,11 +272,24 @@ impl Coordinator {
     ) -> Result<Opened, ReleaseError> {
         let plan = self.plan();
         let outputs = rows_of(&plan.select, plan.release.outputs(), row.values());
+        // Terms are such that the sum of all bounds fits the plan's words, so this is a bug.
         let outputs = outputs.ok_or(ReleaseError::WrongLength)?;
         let receipt = self.bounded_receipt(round, fixing).ok_or(ReleaseError::FaultyOpening)?;
         let result = self.result_of_sum(round, set, outputs)?;
         let left_out = fixing.fixed.size().saturating_sub(result.members);
         Ok(Opened { bounded: Some(Arc::new(receipt)), left_out, ..result })
+    }
+
+    /// Who is named with a window, also for an earlier one that ended before it was found out, and who is silent.
+    pub(super) fn named_and_silent(&mut self, round: &Round) -> (Faults, Silent) {
+        let late = std::mem::take(&mut self.bounded.late);
+        let own = round.committed.faults.iter().copied();
+        let is_known = |at: &u32| round.committed.faults.iter().any(|(known, _)| known == at);
+        let faults = own.chain(late.into_iter().filter(|(at, _)| !is_known(at)));
+        let faults = faults.filter_map(|(at, why)| Some((self.controller_at(at)?, why))).collect();
+        let silent = round.committed.silent.iter();
+        let silent = silent.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
+        (faults, silent.collect())
     }
 
     /// What the members said, for readers.

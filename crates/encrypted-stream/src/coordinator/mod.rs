@@ -393,15 +393,9 @@ impl Coordinator {
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
-        let unopened = self.at_fault(&round, &result).into_iter();
-        let unopened = unopened.filter_map(|at| self.controller_at(at)).collect();
-        let committed = &round.committed;
-        let faults = committed.faults.iter();
-        let faults = faults.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
-        let silent = committed.silent.iter();
-        let silent = silent.filter_map(|(at, why)| Some((self.controller_at(*at)?, *why)));
-        let (faults, silent, opening_set) =
-            (faults.collect(), silent.collect(), round.opening_set());
+        let unopened = self.without_answer(&round, &result);
+        let (faults, silent) = self.named_and_silent(&round);
+        let opening_set = round.opening_set();
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
@@ -426,6 +420,17 @@ impl Coordinator {
         ];
         messages.extend(without_set);
         Step::new(changes, messages)
+    }
+
+    /// Members whose answers a window lacked, and those of an earlier one that were found out since.
+    fn without_answer(
+        &self,
+        round: &Round,
+        result: &Result<Opened, ReleaseError>,
+    ) -> Vec<ControllerId> {
+        let mut unopened = self.at_fault(round, result);
+        unopened.extend(self.bounded.late.keys());
+        unopened.into_iter().filter_map(|at| self.controller_at(at)).collect()
     }
 
     /// Whether a window has had its one outcome, or lies beyond the plan's running totals

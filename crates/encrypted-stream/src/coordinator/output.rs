@@ -166,7 +166,8 @@ pub struct Outcome {
     pub unopened: Vec<ControllerId>,
     /// The opening set, if there was one and its members mask.
     pub opening_set: Option<RosterSet>,
-    /// In a bounded plan: members whose messages do not hold, and why.
+    /// In a bounded plan: members whose messages do not hold, and why. Of those of an earlier window too,
+    /// if that was found after its end.
     pub faults: Vec<(ControllerId, MemberFaultError)>,
     /// In a bounded plan, if the row did not hold: members that have not stated their edges. Each of
     /// them may be honest.

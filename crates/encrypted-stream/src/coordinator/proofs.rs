@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use alpheus_bounded_influence::check::{
-    Bounded, Checker, Contributions, Member, Opened as OpenedShare, OpeningsError,
+    Bounded, Checker, Contributions, FaultyError, Member, Opened as OpenedShare, OpeningsError,
 };
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::hash::Digest;
@@ -12,6 +12,7 @@ use alpheus_crypto::signed::Verified;
 use alpheus_time::{Span, Timestamp};
 
 use super::Coordinator;
+use super::bounded::MemberFaultError;
 use super::output::{Output, Sums};
 use super::round::{Phase, Round};
 use crate::error::{ReleaseError, UncheckedProofsError};
@@ -77,13 +78,15 @@ impl ProofCheck {
     /// Checks all proofs in one batch. This takes long, and changes nothing.
     #[must_use]
     pub fn run(self) -> CheckedProofs {
-        let Self { start, checker, work, .. } = self;
+        let Self { start, checker, work, wanted } = self;
         let found = match work {
             Work::Contributions(scope, signed) => {
                 let members = signed.iter().map(|(member, _)| member.controller).collect();
-                // If nothing could be checked, nothing counts.
-                let found = checker.contributions(&scope, &signed).unwrap_or_default();
-                Verdict::Contributions(scope, members, found)
+                match checker.contributions(&scope, &signed) {
+                    Ok(found) => Verdict::Contributions(scope, members, found),
+                    // They were not asked about as they should be, which is nobody's fault among them.
+                    Err(_) => Verdict::Nothing(wanted, UncheckedProofsError::Broken),
+                }
             }
             Work::Openings(set, shares) => Verdict::Openings(set, checker.openings(&set, &shares)),
         };
@@ -141,7 +144,11 @@ impl Coordinator {
             return None;
         }
         let Some(check) = self.contributions_of(start) else { return Some(Ok(())) };
-        self.check(now, check).then_some(Ok(()))
+        if !self.check(now, check) {
+            return None;
+        }
+        let why = self.unchecked(now, start);
+        Some(why.map_or(Ok(()), |why| Err(ReleaseError::Unchecked(why))))
     }
 
     /// The shares of the members of S, once all are here and hold; or who is at fault. Nothing while
@@ -183,13 +190,13 @@ impl Coordinator {
         let most = self.timing.proofs;
         let Some(round) = self.rounds.get_mut(&check.start) else { return false };
         round.committed.is_closing = true;
+        let awaited = AwaitedCheck::default();
+        check.wanted = Arc::downgrade(&awaited);
+        round.committed.awaited = Some(awaited);
         if !self.bounded.checks_apart {
             self.take_checked(check.run());
             return true;
         }
-        let awaited = AwaitedCheck::default();
-        check.wanted = Arc::downgrade(&awaited);
-        round.committed.awaited = Some(awaited);
         round.deadline = now.plus(most);
         self.bounded.checks.push(check);
         false
@@ -225,11 +232,18 @@ impl Coordinator {
         Some(ProofCheck { start, checker, work, wanted: Weak::new() })
     }
 
-    /// What was found goes into its window, if that is there and still about the same.
+    /// What was found goes into its window, if that is there and still about the same. If it has ended
+    /// without, those whose messages do not hold are named with the next one that ends. Else a check that
+    /// they make long would name them in no window.
     fn take_checked(&mut self, checked: CheckedProofs) {
         let CheckedProofs { start, found } = checked;
         let own = self.rounds.get(&start).and_then(|round| self.is_about(round, &found));
-        let Some(round) = self.rounds.get_mut(&start).filter(|_| own.is_some()) else { return };
+        let Some(round) = self.rounds.get_mut(&start).filter(|_| own.is_some()) else {
+            let late = faulty_of(&found);
+            let late = late.iter().map(|one| (one.controller, MemberFaultError::Fault(one.fault)));
+            self.bounded.late.extend(late);
+            return;
+        };
         round.committed.awaited = None;
         match found {
             Verdict::Contributions(_, members, found) => {
@@ -258,5 +272,14 @@ impl Coordinator {
             (Phase::Collecting(_), Verdict::Openings(..)) => false,
         };
         same.then_some(())
+    }
+}
+
+/// Those whose messages do not hold.
+fn faulty_of(found: &Verdict) -> &[FaultyError] {
+    match found {
+        Verdict::Contributions(_, _, found) => &found.faulty,
+        Verdict::Openings(_, Err(OpeningsError::Refused { faulty, .. })) => faulty,
+        Verdict::Openings(..) | Verdict::Nothing(..) => &[],
     }
 }

@@ -73,7 +73,17 @@ pub enum DecodeError {
 ///
 /// If the check word is not zero, or the plan does not fit its own rows.
 pub fn decode(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
-    columns(plan, rows, false)
+    columns(plan, rows, Rows::Exact)
+}
+
+/// As [`decode()`], for rows that controllers have signed, or have proven to be in bounds. They do not prove that
+/// squares are those of some events. So a column that no data could have is null, and the others stand.
+///
+/// # Errors
+///
+/// If the check word is not zero, or the plan does not fit its own rows.
+pub fn decode_signed(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
+    columns(plan, rows, Rows::Signed)
 }
 
 /// As [`decode()`], for rows with noise. Numbers are returned as they are, even below
@@ -91,15 +101,23 @@ pub fn decode(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeErr
 /// If the check word, which has no noise, is not zero, or if the plan does not fit
 /// its own rows.
 pub fn decode_noisy(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
-    columns(plan, rows, true)
+    columns(plan, rows, Rows::Noisy)
 }
 
-fn columns(plan: &ReleasePlan, rows: &[u64], noisy: bool) -> Result<Vec<Output>, DecodeError> {
-    let cells = cells(plan, rows)?;
+/// What rows are made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    Exact,
+    Signed,
+    Noisy,
+}
+
+fn columns(plan: &ReleasePlan, rows: &[u64], of: Rows) -> Result<Vec<Output>, DecodeError> {
+    let (cells, noisy) = (cells(plan, rows)?, of == Rows::Noisy);
     let column = |(item, select): (usize, &alpheus_policy::select::SelectItem)| {
         let column = Column { cells: &cells, noisy };
         match column.output(&select.statistic) {
-            Err(ColumnError::Impossible) if noisy => Ok(Output::Null),
+            Err(ColumnError::Impossible) if of != Rows::Exact => Ok(Output::Null),
             Err(ColumnError::Reference) => Err(DecodeError::BadReference { item }),
             Err(ColumnError::Impossible) => Err(DecodeError::Impossible { item }),
             Ok(output) => Ok(output),

@@ -9,7 +9,7 @@
 )]
 
 use alpheus_encrypted_stream::decode::{
-    DecodeError, Output, Rational, decode, decode_noisy, signed_digits,
+    DecodeError, Output, Rational, decode, decode_noisy, decode_signed, signed_digits,
 };
 use alpheus_policy::select::{
     Bins, ByOutput, HistogramOutput, MomentOutput, RegressionOutput, ReleasePlan, SelectItem,
@@ -347,4 +347,25 @@ fn noisy_sums_are_decoded_as_they_are() {
     assert!(json(&[4, 8, 1]).starts_with(r#"[4,"0.8",2.0,null,"#));
     let reversed = [rows(&[1, 1, 1]), vec![]].concat().into_iter().rev().collect::<Vec<_>>();
     assert_eq!(decode_noisy(&plan, &reversed), Err(DecodeError::CheckWordNotZero));
+}
+
+/// In rows that members sign, squares of no events cost the columns that read them, and no other.
+#[test]
+fn signed_sums_without_a_variance_have_their_other_columns() {
+    let moments =
+        |output| Statistic::Moments { output, count: 0, sum: 1, squares: Some(2), scale: 0 };
+    let statistics = vec![
+        Statistic::Count { count: 0, of: None },
+        moments(MomentOutput::Mean),
+        moments(MomentOutput::Variance),
+        moments(MomentOutput::Deviation),
+    ];
+    let plan = plan(statistics, 3);
+    let cells = [3, 3_000, 0];
+    assert_eq!(decode(&plan, &rows(&cells)), Err(DecodeError::Impossible { item: 2 }));
+    let json = |cells| serde_json::to_string(&decode_signed(&plan, &rows(cells)).unwrap()).unwrap();
+    assert_eq!(json(&cells), "[3,1000.0,null,null]");
+    assert_eq!(json(&[2, 4, 10]), "[2,2.0,1.0,1.0]");
+    assert_eq!(json(&[0, 0, 0]), "[null,null,null,null]");
+    assert_eq!(decode_signed(&plan, &[5, 0, 0, 1]), Err(DecodeError::CheckWordNotZero));
 }

@@ -50,8 +50,20 @@ fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String 
         Some(_) => " Noise beyond its range is cut off, which delta accounts for.",
         None => "",
     };
+    let shared = match plan.max_streams_per_owner() {
+        0 | 1 => String::new(),
+        most => format!(
+            " These bounds are those of an owner with {most} streams, the most that one has in this query, and hold for each owner however few it has."
+        ),
+    };
+    let shown = match plan.privacy {
+        Some(_) => "",
+        None => {
+            " Receipts name streams whose owner is out of bounds. So where an owner may have more events than the query's `events`, they show that it had."
+        }
+    };
     format!(
-        "bounded: for each owner's window, controllers prove: {}. So no owner can shift a row further, and no controller can beyond its listed owners and its noise. The proofs show that this holds, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms at the service and at each reader, who check them, and {} bytes; for {owners} owners they take {} kB per window.{cut} If a row does not hold, its window is lost, and its controllers are asked what they share. One that lied and answers is named, or else it and one that contradicts it share nothing from then on, which it can do a few times before it is named. One that does not answer is not named, since that proves nothing: it is left out of later windows where they can open without it. As in a verified query: ",
+        "bounded: for each owner's window, controllers prove: {}. So no owner can shift a row further, and no controller can beyond its listed owners and its noise. The proofs show that this holds, and how many owners with data each controller has.{shared}{shown} For each owner they take about {make:.0} ms at its controller, {check:.2} ms at the service and at each reader, who check them, and {} bytes; for {owners} owners they take {} kB per window.{cut} If a row does not hold, its window is lost, and its controllers are asked what they share. One that lied and answers is named, or else it and one that contradicts it share nothing from then on, which it can do a few times before it is named. One that does not answer is not named, since that proves nothing: it is left out of later windows where they can open without it. As in a verified query: ",
         cells.join(", "),
         terms.owner_bytes(),
         (u64::from(owners) * u64::from(terms.owner_bytes())).div_ceil(1000),

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Proofs that wait or are being checked, of all windows together. One takes 0.3 ms of a thread, so the
-/// last of them waits for some 20 s, and has 1 KB in memory, so all have 64 MB.
+/// last of them waits for some 20 s, and has 2 KB in memory, so all have 140 MB; while it is checked, some 8 KB.
 const MAX_PROOFS: usize = 1 << 16;
 
 /// Threads, at most. More would find proofs faster than the service takes their windows on.

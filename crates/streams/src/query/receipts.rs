@@ -164,19 +164,29 @@ impl PlanOfRows<'_> {
         Ok(receipt.verify(self.announced, checker.as_deref(), window)?)
     }
 
-    /// Whether a receipt holds, so that its window has opened, whatever its row says.
+    /// Whether a receipt holds, so that its window has opened, and the row says something else than what is
+    /// read of the signed numbers. They may have no result, and then the row says why.
     ///
     /// # Errors
     /// [`RefusedRowError::NoBounds`] if nobody can say.
-    pub fn has_opened(
+    pub fn hides_result(
         self,
-        window: Window,
-        receipt: &WindowReceipt,
+        row: &Map<String, Value>,
+        (window, receipt): (Window, &WindowReceipt),
     ) -> Result<bool, RefusedRowError> {
-        match self.signed((window, receipt)) {
-            Err(RefusedRowError::NoBounds) => Err(RefusedRowError::NoBounds),
-            signed => Ok(signed.is_ok()),
-        }
+        let signed = match self.signed((window, receipt)) {
+            Ok(signed) => signed,
+            Err(RefusedRowError::NoBounds) => return Err(RefusedRowError::NoBounds),
+            Err(_) => return Ok(false),
+        };
+        let plan = self.announced.plan();
+        // What a consumer finds in a sealed row is not in the service's.
+        let why = match plan.sealed_to {
+            None if signed.population() > 0 => columns(plan, signed.words()).err(),
+            _ => None,
+        };
+        let stated = row.get("status").and_then(Value::as_str);
+        Ok(why.is_none() || why.as_deref() != stated)
     }
 }
 

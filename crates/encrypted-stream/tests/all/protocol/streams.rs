@@ -10,7 +10,8 @@ use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, WINDOW, after, master, policy, schema, stream_id, window};
+use crate::protocol::schemas::schema;
+use crate::protocol::world::{Setup, WINDOW, after, master, policy, stream_id, window};
 use crate::summoned::segments_mut;
 
 fn two_streams() -> Evil {

@@ -41,8 +41,6 @@ use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::schemas::schema_of;
 use crate::protocol::sealed;
 
-pub use crate::protocol::schemas::schema;
-
 /// Length of windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
 pub const GRACE: Span = Span::seconds(5);

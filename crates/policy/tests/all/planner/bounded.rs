@@ -78,6 +78,12 @@ fn a_bounded_query_explains_bounds_and_costs() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    // What limits say of owners, and whose bounds hold for all.
+    assert!(said.contains("Receipts name streams whose owner is out of bounds."), "{said}");
+    let mut shared = planned.clone();
+    shared.plans[0].streams[1].owner = shared.plans[0].streams[0].owner;
+    let said = explain(&shared, known, 0.01, false).integrity.unwrap();
+    assert!(said.contains("those of an owner with 2 streams, the most that one has"), "{said}");
 }
 
 fn refused(world: &World, items: &str, with: &str) -> (NotBoundableError, String) {
@@ -224,4 +230,30 @@ fn forms_that_members_cannot_serve_are_refused_with_the_nearest_query() {
     let (reason, nearest) = refused(&world, "SUM(altitude)", picks);
     assert_eq!(reason, NotBoundableError::Picks);
     assert!(nearest.contains("'bounded'") && !nearest.contains("neighbours"), "{nearest}");
+}
+
+/// A row whose owners are all at the bounds of who has most streams has to fit its words: else it could open,
+/// and have no result.
+#[test]
+fn bounds_of_many_streams_have_to_fit_words() {
+    let schema = SCHEMA.replace("max: 9000", "max: 50000000000");
+    let world = World::of(&schema).with(12, &aggregate(), &[]);
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let plan = planned(&world, "SUM(altitude)", BOUNDED);
+    // A thousand streams, of which one owner has so many. An event is 5·10^11 at most, in tenths.
+    let of_one_owner = |most: u32| {
+        let mut plan = plan.clone();
+        let first = plan.streams[0];
+        let stream = |number: u32| {
+            let mut stream = first;
+            stream.stream.0[..4].copy_from_slice(&number.to_be_bytes());
+            stream.owner.0[..4].copy_from_slice(&number.max(most).to_be_bytes());
+            stream
+        };
+        plan.streams = (1..=1_000).map(stream).collect();
+        plan.bounded_terms(&known.schema, &known.layout).map(|_| ())
+    };
+    assert_eq!(of_one_owner(1), Ok(()));
+    assert_eq!(of_one_owner(100), Ok(()));
+    assert_eq!(of_one_owner(500), Err(NotBoundableError::Capacity { owners: 501 }));
 }

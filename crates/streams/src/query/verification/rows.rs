@@ -97,7 +97,7 @@ impl<'a> Verifier<'a> {
         self.not_asked.get(&key.0).map_or(Ok(()), |refused| Err(refused.clone()))?;
         if !has_result(row) {
             check_without_result(row, announced.map(Arc::as_ref))?;
-            return if self.has_opened(key)? {
+            return if self.hides_result(row, key)? {
                 Err(ReceiptError::OtherRow.into())
             } else {
                 Ok(None)
@@ -113,12 +113,17 @@ impl<'a> Verifier<'a> {
         check_all(row, &self.evidence.query, of, (window, receipt), known).map(Some)
     }
 
-    /// Whether there is a receipt of a window that holds.
-    fn has_opened(&self, key: (PlanId, u64)) -> Result<bool, RefusedRowError> {
+    /// Whether there is a receipt of a row's window that holds, and shows that it has a result.
+    fn hides_result(
+        &self,
+        row: &Map<String, Value>,
+        key: (PlanId, u64),
+    ) -> Result<bool, RefusedRowError> {
         let (announced, receipt) = (self.plans.get(&key.0), self.receipts.get(&key));
         let (Some(announced), Some(receipt)) = (announced, receipt) else { return Ok(false) };
         let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
-        PlanOfRows { announced, schema: self.evidence.schema.as_ref() }.has_opened(window, receipt)
+        let of = PlanOfRows { announced, schema: self.evidence.schema.as_ref() };
+        of.hides_result(row, (window, receipt))
     }
 
     /// Without a statement: what a row that holds says, if it is not what the row before it says.

@@ -19,7 +19,9 @@ fn truth(cells: usize, streams: impl IntoIterator<Item = usize>, number: u64) ->
     let sent = streams.into_iter().flat_map(|stream| values(stream, number));
     let sent: Vec<i128> = sent
         .map(|one| match one {
-            Reading::Value(value) | Reading::Absurd(value) => i128::from(value),
+            Reading::Value(value) | Reading::Absurd(value) | Reading::Unsquared(value) => {
+                i128::from(value)
+            }
         })
         .collect();
     let sum = sent.iter().sum();

@@ -4,12 +4,14 @@ mod apart;
 mod attacks;
 mod blame;
 mod cells;
+mod evidence;
 mod honest;
 mod receipts;
 mod restarts;
 mod service;
 mod simulation;
 mod sparse;
+mod squares;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -41,6 +43,8 @@ pub enum Reading {
     Value(i64),
     /// What no encoder makes: this, added to the sum.
     Absurd(i64),
+    /// A value without its square.
+    Unsquared(i64),
 }
 
 /// Most events of a stream in a window that the plan allows.
@@ -121,6 +125,16 @@ fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Read
                         encoder.encode(&value, &mut coins, |w, by| vector.add(w, by)).unwrap();
                         vector.add(first, by.cast_unsigned());
                     }
+                    Reading::Unsquared(value) => {
+                        let of = [Value::Number(value)];
+                        encoder.encode(&of, &mut coins, |w, by| vector.add(w, by)).unwrap();
+                        let (SumLocation::Whole { row } | SumLocation::Digit { row, .. }) =
+                            located(&world.layout, FieldStatistic::SumOfSquares(0))
+                        else {
+                            panic!("squares of two words")
+                        };
+                        vector.add(row, (value * value).wrapping_neg().cast_unsigned());
+                    }
                 }
                 Ok(())
             };
@@ -154,7 +168,9 @@ pub fn net(setup: Setup) -> Net {
 pub fn truth(streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<i128> {
     let sent = streams.into_iter().flat_map(|stream| values(stream, number));
     let one = |sent| match sent {
-        Reading::Value(value) | Reading::Absurd(value) => i128::from(value),
+        Reading::Value(value) | Reading::Absurd(value) | Reading::Unsquared(value) => {
+            i128::from(value)
+        }
     };
     let all: Vec<i128> = sent.map(one).collect();
     vec![i128::try_from(all.len()).unwrap(), all.iter().sum()]
