@@ -37,7 +37,8 @@ pub struct Judgement {
     /// Those that lied.
     pub named: BTreeMap<u32, LieError>,
     /// Edges about which both ends signed different things; one of both lied. The lower position is
-    /// first.
+    /// first. There are none of a member that is named: it is known to lie, and could make up one with
+    /// each member.
     pub struck: BTreeSet<(u32, u32)>,
     /// Members that did not answer.
     pub silent: Vec<u32>,
@@ -193,15 +194,17 @@ impl Blame {
             }
         }
         judgement.struck = differing(&stated);
-        self.struck.extend(&judgement.struck);
+        let all: BTreeSet<(u32, u32)> = self.struck.union(&judgement.struck).copied().collect();
         for member in members {
             let ends = |pair: &&(u32, u32)| pair.0 == member || pair.1 == member;
-            let differs =
-                u32::try_from(self.struck.iter().filter(ends).count()).unwrap_or(u32::MAX);
+            let differs = u32::try_from(all.iter().filter(ends).count()).unwrap_or(u32::MAX);
             if differs > self.colluders {
                 judgement.named.entry(member).or_insert(LieError::Disagrees(differs));
             }
         }
+        let is_named = |at: &u32| judgement.named.contains_key(at);
+        judgement.struck.retain(|(one, other)| !is_named(one) && !is_named(other));
+        self.struck.extend(&judgement.struck);
         judgement
     }
 }

@@ -195,9 +195,8 @@ impl Coordinator {
         Some(self.bounded.blame.as_mut()?.judge(&failed, &signed))
     }
 
-    /// Notes who is named and who is silent, and makes struck edges durable. Nothing is kept of edges of who is
-    /// named: it is known to lie, and could have made up one with each member. Nor of more than so many others:
-    /// a window that is lost names somebody, or those who lie lose an edge by it.
+    /// Notes who is named and who is silent, and makes struck edges durable, but no more than so many: a window
+    /// that is lost names somebody, or those who lie lose an edge by it.
     fn note_judgement(&mut self, start: Timestamp, judgement: &Judgement) -> Vec<Change> {
         let Some(round) = self.rounds.get_mut(&start) else { return Vec::new() };
         let named = judgement.named.iter().map(|(at, lie)| (*at, MemberFaultError::Lie(*lie)));
@@ -211,11 +210,8 @@ impl Coordinator {
         let Some(blaming) = &opens.blaming else { return Vec::new() };
         let said = |member: &u32| Some(blaming.statements.get(member)?.first()?.1.clone());
         let struck = &mut self.bounded.struck;
-        let is_new = |ends: &&Ends| {
-            let is_named = |at| judgement.named.contains_key(at);
-            !is_named(&ends.0) && !is_named(&ends.1) && !struck.has(ends)
-        };
-        let new: BTreeSet<Ends> = judgement.struck.iter().filter(is_new).copied().collect();
+        let new = judgement.struck.iter().filter(|ends| !struck.has(ends));
+        let new: BTreeSet<Ends> = new.copied().collect();
         let (mut records, mut full) = (Vec::new(), BTreeSet::new());
         for ends in apart_first(&new) {
             let (Some(one), Some(other)) = (said(&ends.0), said(&ends.1)) else { continue };

@@ -52,8 +52,13 @@ impl Play {
         if outcome.result == Err(ReleaseError::NotTheRow) {
             assert!(is_off, "{orders:?} {parted:?}");
             let round = self.round(outcome, (orders.unwrap(), parted), before);
-            struck.extend(round.struck(liar));
-            expected.extend(round.lie(liar, &struck, self.net.world.announced.tolerated()));
+            let all = before.union(&round.struck(liar)).copied().collect();
+            let lie = round.lie(liar, &all, self.net.world.announced.tolerated());
+            // Edges of one that is named are not struck: it is known to lie, and may have made them up.
+            if lie.is_none() {
+                struck = all;
+            }
+            expected.extend(lie);
             tally.hidden += u32::from(expected.is_empty() && struck != *before);
             tally.silent += u32::from(!outcome.silent.is_empty());
             round.check_silent(self, outcome);
