@@ -52,6 +52,17 @@ class Drills(unittest.TestCase):
         self.assertIn("| bad | what it shows | exit code 3 |", page)
         self.assertIn("| good | what it shows | passed |", page)
 
+    def test_a_test_that_skips_itself_is_red_though_it_prints_nothing(self):
+        quiet = "import os; open(os.environ['TEST_SKIPS'], 'a').write('stats a_test: there is no data\\n')"
+        error, page, _ = self.run_all(quiet=([sys.executable, "-c", quiet], {}, "what it shows"))
+        self.assertIn("quiet failed", error)
+        self.assertIn("stats a_test: there is no data", page)
+
+    def test_drills_of_one_day_and_commit_stand_in_one_table(self):
+        self.run_all(first=says("yes"))
+        _, page, _ = self.run_all(second=says("yes"), first=says("yes"))
+        self.assertIn("| second |", page)
+
     def test_a_drill_that_skips_itself_is_red(self):
         error, page, _ = self.run_all(lazy=says("skipped: this machine lacks umoci"))
         self.assertIn("lazy failed", error)

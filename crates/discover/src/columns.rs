@@ -5,7 +5,7 @@ use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
-use crate::owner_words::{NUMBERS, is_id, names_a_number, owner_score};
+use crate::owner_words::{NUMBERS, is_id, may_be_count, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::sentinels::{Open, counts_money};
 use crate::sized::{is_joined, is_marked, is_sized};
@@ -225,7 +225,8 @@ impl Sorted {
                 let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
                 let constant = owner.constant.contains(at);
                 let may_measure = if constant { !has(name, NUMBERS) } else { many };
-                let open = may_measure && !is_id(name);
+                let unsure = !constant && may_be_count(name);
+                let open = unsure || (may_measure && !is_id(name));
                 if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
@@ -336,8 +337,11 @@ fn is_position(column: &Column) -> bool {
         let of = |digits| Decimal { digits, places: 0 };
         least >= of(-180) && most <= of(360)
     };
-    let last = words(&column.name).into_iter().find(|word| DEGREES.contains(&word.as_str()));
-    last.is_some() && column.whole_range().is_some_and(within)
+    // `lat_ms` is a delay.
+    let mut words = words(&column.name);
+    words.pop_if(|word| matches!(word.as_str(), "deg" | "degree" | "degrees" | "wgs84"));
+    let is_last = words.last().is_some_and(|word| DEGREES.contains(&word.as_str()));
+    is_last && column.whole_range().is_some_and(within)
 }
 
 /// Whether numbers are amounts by what stands around them, by their name or by their unit.

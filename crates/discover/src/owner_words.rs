@@ -308,6 +308,16 @@ const IDENTIFYING: &[&str] = &[
     "badge",
 ];
 
+/// Whether a name ends as those of numbers that identify, and the word before does not say of
+/// what: `passenger_num` may be a count.
+pub(crate) fn may_be_count(name: &str) -> bool {
+    let mut words = words(name);
+    let last = words.pop().unwrap_or_default();
+    let numbers = matches!(last.as_str(), "no" | "nr" | "num" | "number");
+    let known = |word: &String| IDENTIFYING.contains(&word.as_str()) || owner_score(word) > 0;
+    numbers && words.pop().is_some_and(|word| !known(&word))
+}
+
 /// Whether a name ends as those of numbers that identify.
 pub(crate) fn is_id(name: &str) -> bool {
     const ENDS: &[&str] = &["no", "nr", "num", "number", "code", "version"];

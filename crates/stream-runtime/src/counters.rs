@@ -118,7 +118,7 @@ impl Counters {
             self.faults += 1;
         }
         for (controller, why) in &outcome.silent {
-            tracing::warn!(window = start, %controller, %why, "a bounded row failed, and a controller has not said what it shares with others, which proves nothing: it is asked last for some windows");
+            tracing::warn!(window = start, %controller, %why, "a bounded row failed, and a controller is left out for some windows, which proves nothing of it");
             self.unstated += 1;
         }
         let is_named = |id: &ControllerId| outcome.faults.iter().any(|(named, _)| named == id);
@@ -240,7 +240,7 @@ fn known<R: Ord + Clone>(
 fn bounded(encoder: &mut DescriptorEncoder<'_>, counters: &Counters) -> Result<(), fmt::Error> {
     let help = "Members of bounded windows that were named: what they signed did not hold";
     total(encoder, "stream_bounded_faults", help, counters.faults)?;
-    let help = "Members of failed bounded windows that did not say what they share, which proves nothing of them";
+    let help = "Members of failed bounded windows that did not state their edges, or whose edges cannot be kept, which proves nothing of them";
     total(encoder, "stream_bounded_silent", help, counters.unstated)?;
     let ProofCounts { waiting, refused, broken } = counters.proofs;
     let help = "Proofs of bounded windows that wait or are being checked";

@@ -125,19 +125,35 @@ pub(super) fn taken_from(other: &str, own: &str) -> String {
     format!("`{other}` holds times too; the time of a row is taken from `{own}`.")
 }
 
+/// Says of columns beside the time that they hold times too. If the time is the end of something,
+/// one of them may be that of the row.
+pub(super) fn note_beside(profile: &Profile, beside: &[Moments], found: &mut Candidate) {
+    let name = |at: usize| &profile.columns[at].name;
+    let Some(own) = found.columns.first().map(|at| name(*at)) else { return };
+    let full = beside.iter().filter(|one| one.date && one.clock);
+    for other in full.map(|one| name(one.column)) {
+        found.notes.push(taken_from(other, own));
+        if has(own, ENDS) && !has(other, BIRTHS) {
+            found.questions.push(which(own, other));
+        }
+    }
+}
+
 /// Asks which of two columns has the time, if no word of their names says it.
 fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> {
     let tied = rank(profile, best) == rank(profile, other);
     let [own, name] = [best, other].map(|one| &profile.columns[one.column].name);
     let unknown =
         |name: &str| !(is_time(name) || [CHANGES, ENDS, PLANS].iter().any(|list| has(name, list)));
-    (tied && unknown(own) && unknown(name)).then(|| {
-        format!(
-            "`{own}` and `{name}` both hold times, and no name says which is that of the reading. `{own}` is read. Say `--time {}` if that is right, or `--time {}` if not.",
-            worded(own),
-            worded(name)
-        )
-    })
+    (tied && unknown(own) && unknown(name)).then(|| which(own, name))
+}
+
+fn which(own: &str, other: &str) -> String {
+    format!(
+        "`{own}` and `{other}` both hold times, and no name says which is that of the reading. `{own}` is read. Say `--time {}` if that is right, or `--time {}` if not.",
+        worded(own),
+        worded(other)
+    )
 }
 
 /// Whether a name says that the column has the time of a reading. `at` says it alone: with another

@@ -186,6 +186,40 @@ fn a_plan_is_no_reading_and_a_birth_is_none() {
     assert_eq!(time(&births), ("visit date".to_owned(), 0));
 }
 
+/// Of two times, the one of a plan or a change to the record is still the row's, where the other is
+/// missing or is the end of something.
+#[test]
+fn a_time_with_gaps_does_not_replace_one_beside_it() {
+    let text = |first: &str, second: &str, gaps: bool| {
+        (0..300u32).fold(format!("customer,{first},{second},eur\n"), |text, n| {
+            let time = |day: u32| format!("2024-05-{day:02}T{:02}:{:02}:02Z", n % 24, n * 7 % 60);
+            let other = if gaps && n % 5 < 2 { String::new() } else { time(n / 30 + 3) };
+            text + &format!("C{},{},{other},{}\n", n % 10, time(n / 30 + 1), n * 7 % 90)
+        })
+    };
+    let found = look(text("ordered_at", "shipped_at", true));
+    assert_eq!(found.names[found.time.columns[0]], "ordered_at");
+    let found = look(text("ordered_at", "shipped_at", false));
+    assert_eq!(found.names[found.time.columns[0]], "shipped_at");
+    assert!(found.notes.iter().any(|note| note.contains("`ordered_at` holds times too")));
+    asks(&text("updated_at", "due_date", false), "`due_date` and `updated_at` both hold times");
+}
+
+/// A name such as `passenger_num` may be a count: it is not left out in silence.
+#[test]
+fn numbers_of_something_that_may_be_counted_are_asked_about() {
+    let text = |name: &str, ms: &str| {
+        (0..300u32).fold(format!("driver,time,{name},{ms}\n"), |text, n| {
+            let time = format!("2024-05-{:02}T{:02}:{:02}:02Z", n / 30 + 1, n % 24, n * 7 % 60);
+            text + &format!("D{},{time},{},{}\n", n % 10, n * 7 % 6 + 1, n * 13 % 170)
+        })
+    };
+    asks(&text("passenger_num", "km"), "`passenger_num`");
+    // A delay is no latitude.
+    let found = look(text("km", "lat_ms"));
+    assert!(found.attributes.iter().any(|own| own.column == "lat_ms"), "{:?}", found.left_out);
+}
+
 #[test]
 fn a_unit_beside_the_numbers_is_theirs() {
     let text = (0..100u32).fold("source,start,end,unit,value\n".to_owned(), |text, n| {

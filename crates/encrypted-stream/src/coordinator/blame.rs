@@ -34,9 +34,9 @@ pub enum UnstatedEdgesError {
     /// It answered that it cannot state its edges, for example after a restart.
     #[error("it could not state its edges: {0}")]
     Refused(WindowRefusalError),
-    /// It differs with others about an edge, and no more can be kept about its edges.
+    /// It differs with another about an edge, and no more can be kept about the edges of one of both.
     #[error(
-        "no more can be kept about its edges than there is; look at the controllers that it differs with"
+        "it differs with another controller, and no more statements about edges of one of them can be kept"
     )]
     TooMuchEvidence,
 }
@@ -217,10 +217,12 @@ impl Coordinator {
             let (Some(one), Some(other)) = (said(&ends.0), said(&ends.1)) else { continue };
             let statements = (one, other);
             let more = length(&statements);
-            let without: Vec<u32> =
-                [ends.0, ends.1].into_iter().filter(|at| !struck.has_room(*at, more)).collect();
-            full.extend(&without);
-            if without.is_empty() && records.len() < MAX_STRUCK {
+            let has_room = [ends.0, ends.1].iter().all(|at| struck.has_room(*at, more));
+            if !has_room {
+                // One of both lies, and it must not cost the other alone.
+                full.extend([ends.0, ends.1]);
+            }
+            if has_room && records.len() < MAX_STRUCK {
                 struck.add(ends, statements.clone());
                 records.push(ServiceRecord::Struck { ends, statements: Box::new(statements) });
             }
