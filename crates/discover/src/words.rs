@@ -64,6 +64,22 @@ pub(crate) const ENDS: &[&str] = &[
     "returned", "next", "previous", "prev",
 ];
 
+/// Words that say that a time is that of a change to the record.
+pub(crate) const RECORDS: &[&str] = &[
+    "updated",
+    "update",
+    "modified",
+    "exported",
+    "export",
+    "inserted",
+    "uploaded",
+    "upload",
+    "synced",
+    "sync",
+    "ingested",
+    "downloaded",
+];
+
 /// Words that say that a date is that of a birth.
 pub(crate) const BIRTHS: &[&str] = &[
     "birth",

@@ -10,8 +10,8 @@ use crate::profile::{Column, Profile};
 use crate::words::worded;
 use crate::words::words as words_of;
 use crate::words::{
-    BIRTHS, CHANGES, CLOCKS, DAY, ENDS, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, PLANS, SECOND,
-    TIMES, WEEK, YEAR, has, is,
+    BIRTHS, CHANGES, CLOCKS, DAY, ENDS, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, PLANS,
+    RECORDS, SECOND, TIMES, WEEK, YEAR, has, is,
 };
 
 /// A column of texts that are times.
@@ -32,20 +32,6 @@ pub(super) struct Moments {
 impl Moments {
     /// Whether a name says that the times are of a plan, a birth or a change to the record.
     pub(super) fn is_beside(&self, profile: &Profile) -> bool {
-        const RECORDS: &[&str] = &[
-            "updated",
-            "update",
-            "modified",
-            "exported",
-            "export",
-            "inserted",
-            "uploaded",
-            "upload",
-            "synced",
-            "sync",
-            "ingested",
-            "downloaded",
-        ];
         let name = &profile.columns[self.column].name;
         [PLANS, BIRTHS, RECORDS].iter().any(|list| has(name, list))
     }
