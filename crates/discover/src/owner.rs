@@ -165,7 +165,7 @@ fn by_texts(
 /// first row of several.
 fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     let some = |(at, column): &(usize, &Column)| {
-        let few = column.filled * 100 < profile.rows * 97 && column.distinct() > 1;
+        let few = column.has_gaps(profile.rows) && column.distinct() > 1;
         few && owner_score(&column.name) >= 60 && !time.columns.contains(at)
     };
     let (_, column) = profile.columns.iter().enumerate().find(some)?;
@@ -260,7 +260,7 @@ fn parts(
 /// Columns that repeat their values and are no part of the time.
 fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
     let fits = |(at, column): &(usize, &Column)| {
-        let nearly_full = column.filled * 100 >= profile.rows * 97;
+        let nearly_full = !column.has_gaps(profile.rows);
         let number = column.is_number();
         let name = &table.names[*at];
         // A person may have one row, and a place hardly so.

@@ -308,14 +308,16 @@ const IDENTIFYING: &[&str] = &[
     "badge",
 ];
 
+/// Ends of names that number what the word before says.
+const NUMBERED: &[&str] = &["no", "nr", "num", "number"];
+
 /// Whether a name ends as those of numbers that identify, and the word before does not say of
 /// what: `passenger_num` may be a count.
 pub(crate) fn may_be_count(name: &str) -> bool {
     let mut words = words(name);
     let last = words.pop().unwrap_or_default();
-    let numbers = matches!(last.as_str(), "no" | "nr" | "num" | "number");
     let known = |word: &String| IDENTIFYING.contains(&word.as_str()) || owner_score(word) > 0;
-    numbers && words.pop().is_some_and(|word| !known(&word))
+    NUMBERED.contains(&last.as_str()) && words.pop().is_some_and(|word| !known(&word))
 }
 
 /// Whether a name ends as those of numbers that identify.
@@ -345,7 +347,7 @@ fn is_numbered(name: &str, word: &str, last: &str) -> bool {
     // NO is a gas.
     let gas = name.ends_with("NO") && name.contains(char::is_lowercase);
     let counted = QUANTITIES.contains(&word) || MONEY.contains(&word) || is_unit(word);
-    matches!(last, "no" | "nr" | "num" | "number") && !gas && !counted
+    NUMBERED.contains(&last) && !gas && !counted
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it

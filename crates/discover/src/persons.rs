@@ -67,7 +67,7 @@ pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
     const FEWER: u64 = 20;
     let fits = |(at, column): &(usize, &Column)| {
         let name = &column.name;
-        let full = column.filled * 100 >= profile.rows * 97;
+        let full = !column.has_gaps(profile.rows);
         let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
         let whole = !column.is_number() || column.is_integer();
         let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);

@@ -116,6 +116,11 @@ impl Column {
         self.values.count(self.filled)
     }
 
+    /// Whether more than a few of so many rows lack a value.
+    pub(crate) fn has_gaps(&self, rows: u64) -> bool {
+        self.filled * 100 < rows * 97
+    }
+
     /// Cells that are times by their shape.
     pub(crate) fn times(&self) -> u64 {
         self.shapes.values().map(|shape| shape.count).sum()

@@ -247,7 +247,7 @@ pub(crate) fn within_area(
 /// nothing else of it.
 fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool {
     let name = &column.name;
-    let full = column.filled * 100 >= profile.rows * 97;
+    let full = !column.has_gaps(profile.rows);
     let most = if is_text(column) { column.filled / 2 } else { column.filled / 3 };
     let known = |list: &[&str]| has(name, list) || is(name, list);
     let moment = time.columns.contains(&at) || column.times() > 0 || is(name, TIMES);

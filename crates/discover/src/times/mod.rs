@@ -271,7 +271,8 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     // A plan, a birth or a change to the record only where nothing else has the time of each row.
     let (beside, moments) =
         moments.into_iter().partition::<Vec<_>, _>(|own| own.is_beside(profile));
-    let whole = |found: &Candidate| !found.columns.iter().any(|at| has_gaps(profile, *at));
+    let has_gaps = |at: &usize| profile.columns[*at].has_gaps(profile.rows);
+    let whole = |found: &Candidate| !found.columns.iter().any(has_gaps);
     let found = by_kind(profile, table, &moments).filter(|found| beside.is_empty() || whole(found));
     if let Some(mut found) = found {
         parts::note_beside(profile, &beside, &mut found);
@@ -287,11 +288,6 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         return Ok(found);
     }
     Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
-}
-
-/// Whether rows lack a value of a column.
-fn has_gaps(profile: &Profile, at: usize) -> bool {
-    profile.columns[at].filled * 100 < profile.rows * 97
 }
 
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.

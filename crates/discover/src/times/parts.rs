@@ -153,7 +153,7 @@ fn is_time(name: &str) -> bool {
 fn rank(profile: &Profile, moments: &Moments) -> u8 {
     let column = &profile.columns[moments.column];
     let name = &column.name;
-    let gaps = column.filled * 100 < profile.rows * 97;
+    let gaps = column.has_gaps(profile.rows);
     let utc = has(name, &["utc", "gmt"]);
     4 * u8::from(gaps)
         + match (is_time(name), has(name, CHANGES)) {

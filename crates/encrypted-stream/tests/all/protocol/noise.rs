@@ -11,15 +11,14 @@ use alpheus_encrypted_stream::noise::generator;
 use alpheus_policy::budget::{Cost, Epsilon, Horizon, Mechanism, PrivacyLoss, Rho, RowNoise};
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::privacy::Privacy;
-use alpheus_policy::schema::{
-    Aggregation, Attribute, AttributeKind, Budget, Capacity, Frames, PrivacyUnit, Schema,
-};
+use alpheus_policy::schema::{AttributeKind, Budget, PrivacyUnit, Schema};
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
 use crate::protocol::plans::said;
 use crate::protocol::pmf::{Pmf, assert_follows};
-use crate::protocol::world::{Setup, WINDOW, after, stream_id};
+use crate::protocol::schemas::schema;
+use crate::protocol::world::{Setup, after, stream_id};
 
 /// What a plan requests and what its owners allow.
 #[derive(Clone, Copy)]
@@ -80,24 +79,9 @@ impl Noise {
 }
 
 pub fn noisy_schema() -> Schema {
-    let attribute = Attribute {
-        name: "x".into(),
-        kind: AttributeKind::Number { scale: 0, min: 0, max: MAX_VALUE },
-        unit: String::new(),
-        optional: false,
-        aggregations: vec![Aggregation::Sum, Aggregation::Count],
-    };
-    Schema {
-        name: "Noisy".into(),
-        version: 1,
-        tick: WINDOW,
-        capacity: Capacity { population: 1000, events: 100, micro_rate: 0 },
-        shared_count: true,
-        frames: Frames::Events,
-        metadata: vec![],
-        attributes: vec![attribute],
-        options: vec![],
-    }
+    let mut schema = Schema { name: "Noisy".into(), ..schema() };
+    schema.attributes[0].kind = AttributeKind::Number { scale: 0, min: 0, max: MAX_VALUE };
+    schema
 }
 
 /// Four controllers, of which one may collude and one may drop out.
