@@ -28,6 +28,7 @@ mod verified;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::children;
 use alpheus_node::settings::Format;
 use alpheus_policy::schema::Schema;
@@ -220,7 +221,7 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let (sample, repeats, most) = if args.quick { (2, 5, 10_000) } else { (10, 21, 100_000) };
     let effort = Effort { sample: Duration::from_millis(sample), repeats };
-    let say: fn(&str) = |what| eprintln!("{what}");
+    let say: fn(&str) = |what| note!("{what}");
     let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
     let mut figures = Vec::new();
     if wanted(Part::Encrypt) {

@@ -14,6 +14,7 @@ use alpheus_anonymous_board::dpf::generate::generate;
 use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use rand_core::Rng;
 use std::hint::black_box;
 use std::time::Duration;
@@ -76,7 +77,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     let wanted = |part, what: &str| {
         let wanted = args.only.is_empty() || args.only.contains(&part);
         if wanted {
-            eprintln!("{what}");
+            note!("{what}");
         }
         wanted
     };

@@ -6,6 +6,7 @@ mod cohort;
 mod presence;
 
 use crate::report::{Environment, Figure, Report, Series};
+use alpheus_node::note;
 use alpheus_policy::membership::{DEFAULT_COHORT, DEFAULT_COLLUDERS};
 use alpheus_policy::plan::Fraction;
 use cohort::{Bounds, Cohorts};
@@ -80,7 +81,7 @@ pub(super) fn measure(args: &Args) -> Report {
     for controllers in &args.controllers {
         let mut points = Vec::new();
         for percent in &args.presence {
-            eprintln!("epochs: {controllers} controllers, {percent} % awake");
+            note!("epochs: {controllers} controllers, {percent} % awake");
             let totals = simulate(args, *controllers, f64::from(*percent) / 100.0);
             points.push([f64::from(*percent), totals.share_opened()]);
             figures.extend(totals.figures(*controllers, *percent));

@@ -3,6 +3,7 @@
 
 use crate::program::{Program, Server, free};
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_policy::show::Table;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::fs::{self, Permissions};
@@ -63,7 +64,7 @@ impl<'a> Progress<'a> {
     fn one(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(SOME) || done == self.of {
-            eprintln!("{}: {done} of {}", self.what, self.of);
+            note!("{}: {done} of {}", self.what, self.of);
         }
     }
 }

@@ -12,6 +12,7 @@ mod windows;
 
 use crate::report::{Environment, Figure, Report};
 use alpheus_node::failure::Failure;
+use alpheus_node::note;
 use deployment::{Deployment, Used};
 use std::time::Duration;
 use windows::Windows;
@@ -61,7 +62,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     let used = deployment.used_over(|| {
         for number in 1..=args.windows {
             let delay = windows.one()?;
-            eprintln!("window {number} of {}: {:.0} ms", args.windows, delay.as_secs_f64() * 1e3);
+            note!("window {number} of {}: {:.0} ms", args.windows, delay.as_secs_f64() * 1e3);
             delays.push(delay.as_secs_f64() * 1e3);
         }
         Ok(())

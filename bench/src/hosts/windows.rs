@@ -5,6 +5,7 @@ use super::devices::Devices;
 use crate::program::Lines;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_stream_runtime::results::OK;
 use alpheus_time::{Span, Timestamp};
 use serde_json::Value;
@@ -47,7 +48,7 @@ impl<'a> Windows<'a> {
                 Ok(_) => in_a_row += 1,
                 Err(error) if left == 0 => return Err(error),
                 Err(error) => {
-                    eprintln!("warming up: {error}");
+                    note!("warming up: {error}");
                     in_a_row = 0;
                 }
             }

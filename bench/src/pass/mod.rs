@@ -16,6 +16,7 @@ mod town;
 use crate::measure::Effort;
 use crate::report::{Environment, Figure, Goal, Report, Series};
 use alpheus_node::failure::Failure;
+use alpheus_node::note;
 use crowd::Crowd;
 use holders::Stay;
 use std::sync::Arc;
@@ -65,17 +66,17 @@ pub(super) struct Args {
 pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     let environment = Environment::here();
     let effort = Effort { sample: Duration::from_millis(20), repeats: 9 };
-    eprintln!("kernel");
+    note!("kernel");
     let mut figures = kernel::figures(effort)?;
-    eprintln!("servers: {} requests of each kind", args.requests);
+    note!("servers: {} requests of each kind", args.requests);
     figures.extend(servers(args.requests)?);
-    eprintln!("gateway: requests of 4 KB");
+    note!("gateway: requests of 4 KB");
     figures.extend(overhead::figures()?);
     for processors in &args.processors {
-        eprintln!("the most: verifiers on {processors} processors");
+        note!("the most: verifiers on {processors} processors");
         figures.extend(throughput::figures(args.requests, usize::from(*processors))?);
     }
-    eprintln!("crowd: {} clients, {} epochs of 15 s", args.clients, args.epochs);
+    note!("crowd: {} clients, {} epochs of 15 s", args.clients, args.epochs);
     let (crowded, series) = crowd(args)?;
     figures.extend(crowded);
     Ok(Report { environment, figures, series })

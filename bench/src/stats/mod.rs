@@ -13,6 +13,7 @@ mod servers;
 use crate::measure::Effort;
 use crate::report::{Environment, Report};
 use alpheus_node::failure::Failure;
+use alpheus_node::note;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -61,7 +62,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     let wanted = |part, what: &str| {
         let wanted = args.only.is_empty() || args.only.contains(&part);
         if wanted {
-            eprintln!("{what}");
+            note!("{what}");
         }
         wanted
     };

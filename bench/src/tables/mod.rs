@@ -10,6 +10,7 @@ mod rows;
 
 use crate::measure::Effort;
 use crate::report::{Environment, Report, Series};
+use alpheus_node::note;
 use alpheus_verifiable_table::parameters::Set;
 use std::time::Duration;
 
@@ -95,7 +96,7 @@ pub(super) fn measure(args: &Args) -> Report {
     let environment = Environment::here();
     let mut report = Report { environment, figures: Vec::new(), series: Vec::new() };
     for set in all().filter(|set| args.only.is_empty() || args.only.contains(set)) {
-        eprintln!("{}, {}", set.name(), Set::X128.ring().backend());
+        note!("{}, {}", set.name(), Set::X128.ring().backend());
         set.measure(effort, &mut report);
     }
     report

@@ -16,6 +16,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::revoked::public_key;
 use alpheus_node::network::role::{Name, Role};
+use alpheus_node::note;
 use alpheus_node::pki::{self, Folder};
 use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_streams::ca::{authority_key, certify, read_request, renewed, sign_new};
@@ -201,9 +202,7 @@ fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), 
     if finish {
         pki::finish_rollover(&authority, identities)?;
     } else if !pki::begin_rollover(&authority)? {
-        eprintln!(
-            "the authority is being replaced already: its file of authorities is copied again"
-        );
+        note!("the authority is being replaced already: its file of authorities is copied again");
     }
     for identity in identities {
         println!("{}", pki::trust(&authority, identity)?.display());

@@ -6,8 +6,12 @@ use alpheus_node::error_ids;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure, NEAREST, printed};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
+use anstream::AutoStream;
+use anstream::ColorChoice;
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::error::Error;
@@ -83,14 +87,20 @@ const MORE: Style = Style::new().dimmed();
 /// terminal has it and `NO_COLOR` is not set.
 pub fn report(failure: &Failure) {
     let said = with_pointer(failure);
-    // If standard error is closed too, nobody can be notified.
-    let _ = writeln!(anstream::stderr(), "{}", coloured(&said));
+    print(&coloured(&said));
 }
 
 /// Says where the kinds of failures are explained that the command line itself has.
 pub fn report_usage() {
-    let said = coloured(&pointer(ErrorId::CommandLine));
-    let _ = writeln!(anstream::stderr(), "{said}");
+    print(&coloured(&pointer(ErrorId::CommandLine)));
+}
+
+/// Prints `said` to standard error, without its colours where they would be noise.
+fn print(said: &str) {
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => note!("{}", strip_str(said)),
+        _ => note!("{said}"),
+    }
 }
 
 /// Where the explanation of a failure is found.

@@ -10,6 +10,7 @@ use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::note;
 use alpheus_policy::ids::PlanId;
 use alpheus_stream_runtime::receipts::ReadReceipt;
 use alpheus_streams::deployment;
@@ -106,7 +107,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     if !evidence.unreadable.is_empty() {
         let many = evidence.unreadable.len();
-        eprintln!("this program cannot read the receipts of {many} windows: use a newer one");
+        note!("this program cannot read the receipts of {many} windows: use a newer one");
     }
     report(&evidence, &identity)
 }
@@ -222,7 +223,7 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
     let trust = Trust { deployment: &deployment, statement, revoked: identity.revoked() };
     let mut verifier = Verifier::new(evidence, trust);
     for trouble in verifier.unusable() {
-        eprintln!("{trouble}");
+        note!("{trouble}");
     }
     let mut out = std::io::stdout().lock();
     // Who gives a file away may have named it as another query.

@@ -29,6 +29,7 @@ use alpheus_node::network::answer::encode;
 use alpheus_node::network::door::in_time;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State as Ready;
 use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Flags, Settings, path_flag};
@@ -128,7 +129,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     part.set(Ready::Ready);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))?;
+    serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))?;
     worker.end()
 }
 

@@ -13,6 +13,7 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_time::Span;
 use serde::Serialize;
@@ -145,7 +146,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     if let Some(crowd) = &said.crowd {
         let CrowdReport { writes, listed, came } = crowd;
-        eprintln!("in a crowd of at most {writes} writes ({listed} were listed, {came} came)");
+        note!("in a crowd of at most {writes} writes ({listed} were listed, {came} came)");
     }
     check(fate)
 }

@@ -7,6 +7,7 @@ use alpheus_anonymous_board::reader::{ReadError, Reading};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use serde::Serialize;
 use std::io::Write;
@@ -99,12 +100,12 @@ async fn last(client: &Client) -> Result<Reading, BoardError> {
 
 fn warn(reading: &Reading) {
     if reading.flagged {
-        eprintln!(
+        note!(
             "warning: far more rows are occupied or illegible than chance explains; a server may have corrupted the table"
         );
     }
     if let Some(by) = reading.thinned {
-        eprintln!(
+        note!(
             "warning: less than half of what came to the {by}, by its own count, is in this table; somebody may have chosen the crowd"
         );
     }
@@ -139,7 +140,7 @@ fn print(reading: &Reading, format: Format) -> Result<(), Failure> {
             rows.flush().blame(Category::Io)
         }
         Format::Table => {
-            eprintln!(
+            note!(
                 "epoch {}: a crowd of at most {} writes, covers included ({} were listed, {} came); {} messages",
                 shown.epoch,
                 shown.writes,

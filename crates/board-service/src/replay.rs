@@ -16,6 +16,7 @@ use alpheus_node::files::read_text;
 use alpheus_node::files::{STANDARD_OUTPUT, write_output};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_node::settings::Format as OutputFormat;
 use alpheus_time::Span;
 use serde::Serialize;
@@ -113,7 +114,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let format = globals.format.unwrap_or_default();
     // Counts do not stand among the messages.
     match args.output == Path::new(STANDARD_OUTPUT) {
-        true => print(&counts, format, std::io::stderr().lock()),
+        true => print(&counts, format, note::lines()),
         false => print(&counts, format, std::io::stdout().lock()),
     }
 }
@@ -166,7 +167,7 @@ async fn one(
     match client.post(view, Content::Message(line.as_bytes()), entry, Span(0), &mut rng).await {
         Ok(posted) => Ok((posted, true)),
         Err(BoardError::NotWritten(refused)) => {
-            eprintln!("a line is rejected: {refused}");
+            note!("a line is rejected: {refused}");
             Ok((client.post(view, Content::Cover, entry, Span(0), &mut rng).await?, false))
         }
         Err(error) => Err(error.into()),

@@ -14,6 +14,7 @@
 //! - [`service`]: health, metrics, logs, TLS, listeners and an orderly stop,
 //! - [`engine`]: a role on its own thread,
 //! - [`network`]: who processes are, and how they reach each other,
+//! - [`note`](mod@note): messages on standard error, in whole lines,
 //! - [`local_time`]: times for people, and for programs,
 //! - [`retry`]: when a failed attempt is repeated,
 //! - [`start_clock`], [`state_owner`]: whether the clock can be right, and whose a state is, before a process touches it,
@@ -37,6 +38,7 @@ pub mod ledger;
 pub mod listeners;
 pub mod local_time;
 pub mod network;
+pub mod note;
 pub mod pki;
 pub mod proxy;
 pub mod retry;

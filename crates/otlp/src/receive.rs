@@ -9,6 +9,7 @@ use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::shutdown::{self, Trigger};
 use alpheus_node::settings::Settings;
 use alpheus_streams::produce::device::{Device, DeviceArgs};
@@ -68,7 +69,7 @@ pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
     let panicked = || Err("the device panicked; this is a bug in Alpheus");
     let ran = running.join().unwrap_or_else(|_| panicked().blame(Category::Io));
     let summary = ran.and_then(|summary| served.map(|()| summary))?;
-    eprintln!("{} events sent", summary.events);
+    note!("{} events sent", summary.events);
     Ok(())
 }
 

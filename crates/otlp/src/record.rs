@@ -6,6 +6,7 @@ use crate::receiver::Sink;
 use crate::recorder::Recorder;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::shutdown;
 use std::path::PathBuf;
 
@@ -40,6 +41,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let stop = shutdown::on_signal().blame(Category::Io)?;
     let sink = Sink::Recorder(recorder.clone());
     args.doors.bind()?.serve(&sink, (&settings, globals), stop.clone(), stop)?;
-    eprintln!("{} requests in {}", recorder.requests(), args.output.display());
+    note!("{} requests in {}", recorder.requests(), args.output.display());
     Ok(())
 }

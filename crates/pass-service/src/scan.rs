@@ -24,6 +24,7 @@ use alpheus_node::listeners::block_on;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::retry::{RetryPolicy, retry};
 use alpheus_node::settings::Format;
 use alpheus_node::settings::{Settings, SettingsError, path_flag};
@@ -136,7 +137,7 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
         let may_pass = |error: &RequestError| {
             let passes = error.may_pass();
             if passes {
-                eprintln!("{error}; the code is retried while it is fresh");
+                note!("{error}; the code is retried while it is fresh");
             }
             passes
         };
@@ -158,7 +159,7 @@ fn offline(args: &Args, globals: &Globals, shown: &[u8]) -> Result<(), Failure> 
     let state = args.state.as_ref().ok_or(missing("state"))?;
     let gates = args.gates.ok_or(missing("gates"))?;
     let pinned = card::Card::load(&deployment.join(card::CARD))?.1.pinned;
-    eprintln!("offline: a copied code opens each of {gates} gates once, so at most {gates} people");
+    note!("offline: a copied code opens each of {gates} gates once, so at most {gates} people");
     let code = read(&pinned, args.nonce.as_ref(), shown)?;
     let settings = Settings { state: Some(state.clone()), ..Settings::default() };
     let store = globals.open_store(&settings)?;

@@ -17,6 +17,7 @@ use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::in_time;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Settings, path_flag};
@@ -86,7 +87,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = in_time(router, MAX_REQUEST);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))
+    serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))
 }
 
 /// The keys in the order of the configuration's credentials.
@@ -105,7 +106,7 @@ fn restore(
     let origin = found.since_it_began();
     let OpenedLedger { mut ledger, records, .. } = found;
     if origin == StateOrigin::Restored {
-        eprintln!(
+        note!(
             "the state is older than its fence: this registrar issues credentials for later periods only"
         );
     }

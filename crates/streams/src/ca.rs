@@ -9,6 +9,7 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::network::role::{Name, Role};
+use alpheus_node::note;
 use alpheus_node::pki::{Folder, read_seed};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::path::Path;
@@ -89,10 +90,7 @@ fn check_request(request: &Party, name: &str) -> Result<(), Failure> {
             .blame(Category::Check)
             .map_err(|failure| failure.with_help(help));
     }
-    eprintln!(
-        "certifying the {kind} `{name}`, key {}",
-        HEXLOWER.encode(request.verifying.as_bytes())
-    );
+    note!("certifying the {kind} `{name}`, key {}", HEXLOWER.encode(request.verifying.as_bytes()));
     Ok(())
 }
 

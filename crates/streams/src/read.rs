@@ -20,6 +20,7 @@ use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::role::{Name, Role, host_named};
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
@@ -259,20 +260,20 @@ impl Events {
     fn print_summary(&self, schema: &Schema) {
         let days = &self.sessions.days;
         if let (Some(first), Some(last)) = (days.first(), days.last()) {
-            eprintln!("{} from {} to {}", schema.name, Day(*first), Day(*last));
+            note!("{} from {} to {}", schema.name, Day(*first), Day(*last));
         }
         self.sessions.missing().print();
         if self.asleep > 0 {
-            eprintln!("the device slept {} times, or the service says so", self.asleep);
+            note!("the device slept {} times, or the service says so", self.asleep);
         }
         if self.without_key > 0 && self.tick.is_none() {
-            eprintln!(
+            note!(
                 "{} events follow an event of a day without a key and are left out",
                 self.without_key
             );
         }
         if self.without_key > 0 && self.tick.is_some() {
-            eprintln!(
+            note!(
                 "{} ticks start or end in a day without a key and are left out; the last tick of a day ends in the next",
                 self.without_key
             );

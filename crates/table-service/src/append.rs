@@ -8,6 +8,7 @@ use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::progress::Progress;
 use alpheus_verifiable_table::layout::Row;
 use sha2::{Digest, Sha256};
@@ -54,7 +55,7 @@ pub(crate) struct RepeatedRowError {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut state, remote) = args.reach.open(globals)?;
     let summary = append(&mut state, &remote, &args.file, args.repeats)?;
-    eprintln!("{summary}");
+    note!("{summary}");
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_verifiable_table::owner::OpenBlock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -89,7 +90,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let rewritten = if args.rewrite { rewrite(&mut state, &remote)? } else { 0 };
     settle(&mut state, &remote)?;
-    eprintln!("{corrected} rows corrected, {rewritten} blocks rewritten");
+    note!("{corrected} rows corrected, {rewritten} blocks rewritten");
     Ok(())
 }
 

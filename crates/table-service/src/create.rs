@@ -5,6 +5,7 @@ use super::save::settle;
 use super::state::TableState;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::settings::Settings;
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         settle(&mut state, &remote)
     });
     registered.map_err(|failure| failure.with_help(help))?;
-    eprintln!(
+    note!(
         "table `{}` created in {}: {set}, {columns} ciphertexts and {products} products per block of {} rows",
         state.schema.name,
         folder.display(),

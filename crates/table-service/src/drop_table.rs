@@ -4,6 +4,7 @@
 use super::remote::Reach;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_verifiable_table::label::Address;
 
 const EXAMPLES: &str = "\
@@ -55,10 +56,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         remote.delete(address)?;
         blocks += 1;
     }
-    eprintln!("{blocks} blocks and {} saved states deleted", states.len());
+    note!("{blocks} blocks and {} saved states deleted", states.len());
     let left: u64 = remote.segments()?.values().sum();
     if left > 0 {
-        eprintln!(
+        note!(
             "warning: the server has {left} more blocks of this table, from another copy of the folder: drop it there too"
         );
         return Ok(());

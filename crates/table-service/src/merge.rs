@@ -8,6 +8,7 @@ use super::save::{send_waiting, settle};
 use super::state::TableState;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::progress::Progress;
 use std::ops::Range;
 
@@ -76,7 +77,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     settle(&mut state, &remote)?;
     let after = state.owner.runs().len();
-    eprintln!("{blocks} blocks rewritten; {before} runs became {after}");
+    note!("{blocks} blocks rewritten; {before} runs became {after}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use super::save::settle;
 use super::state::TableState;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +63,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         state.record_pruned(address)?;
     }
     settle(&mut state, &remote)?;
-    eprintln!("{} old blocks deleted", old.len());
+    note!("{} old blocks deleted", old.len());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::pki::read_seed;
 use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::TableKey;
@@ -106,7 +107,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let state = rebuild(&folder, &secret, state, &remote)?;
     let (rows, blocks) = (state.owner.rows(), state.owner.blocks());
-    eprintln!(
+    note!(
         "table `{}` recovered in {} from state {name}: {rows} rows, {blocks} blocks; `alpheus table verify` checks the blocks",
         state.schema.name,
         folder.display(),
@@ -191,12 +192,12 @@ fn rebuild(
         missing += count(&known).saturating_sub(count(&stored));
     }
     if unknown > 0 {
-        eprintln!(
+        note!(
             "warning: the server has {unknown} blocks that this state does not know: rows were appended or rewritten after it; append their files again"
         );
     }
     if missing > 0 {
-        eprintln!("warning: the server lacks {missing} blocks of this state");
+        note!("warning: the server lacks {missing} blocks of this state");
     }
     Ok(state)
 }

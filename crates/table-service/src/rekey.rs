@@ -11,6 +11,7 @@ use super::state::{CopySource, TableState};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::progress::Progress;
 use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::layout::Row;
@@ -88,7 +89,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     copy((&old, &from), (&mut new, &to))?;
     new.complete_copy(&old)?;
     settle(&mut new, &to)?;
-    eprintln!(
+    note!(
         "{} rows copied under a new key into {}: {} blocks; `alpheus table verify` checks them, and `alpheus table drop` deletes the old ones",
         new.owner.rows(),
         args.into.display(),

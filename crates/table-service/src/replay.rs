@@ -11,6 +11,7 @@ use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{STANDARD_OUTPUT, read_text};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::pki;
 use alpheus_node::service::children;
 use alpheus_node::settings::Settings;
@@ -72,7 +73,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     };
     let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
     let summary = append(&mut state, &remote, &args.input, false)?;
-    eprintln!("{summary}");
+    note!("{summary}");
     let mut rows = Vec::new();
     for (number, query) in queries.iter().enumerate() {
         for row in QueryRunner::new(&state, &remote).answer(query)? {
@@ -86,7 +87,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         Some(output) => write(output, &rows).blame_io(&args.output)?,
         None => drop(printed(print_json(&rows, &mut std::io::stdout().lock()))?),
     }
-    eprintln!("{} queries, {} rows, every answer verified", queries.len(), rows.len());
+    note!("{} queries, {} rows, every answer verified", queries.len(), rows.len());
     Ok(())
 }
 
@@ -142,13 +143,13 @@ impl Server {
         let address = lines.find_map(|line| {
             let address = line.strip_prefix("serving at ").map(str::to_owned);
             if address.is_none() {
-                eprintln!("{line}");
+                note!("{line}");
             }
             address
         });
         server.address = address.ok_or("the server did not start").blame(Category::Io)?;
         // The rest of its log is printed in the background.
-        std::thread::spawn(move || lines.for_each(|line| eprintln!("server: {line}")));
+        std::thread::spawn(move || lines.for_each(|line| note!("server: {line}")));
         Ok(server)
     }
 }

@@ -3,6 +3,7 @@
 use super::remote::Remote;
 use super::state::TableState;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_verifiable_table::owner::Owner;
 
 /// Sends everything that waits: blocks, then the state, if it has changed. Every command that
@@ -17,7 +18,7 @@ pub fn settle(state: &mut TableState, remote: &Remote) -> Result<(), Failure> {
     if state.owner.has_unsaved() && state.save()? {
         send_state(state, remote)?;
         if let Some(name) = state.owner.saved() {
-            eprintln!("state {name} is saved at the server, sealed");
+            note!("state {name} is saved at the server, sealed");
         }
     }
     Ok(())

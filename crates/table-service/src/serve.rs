@@ -17,6 +17,7 @@ use alpheus_node::network::door::Door;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State as Condition;
 use alpheus_node::service::http::{Drained, Peer};
 use alpheus_node::service::shutdown::Trigger;
@@ -106,7 +107,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let address = Settings::needed(&settings.api, "api")?;
     let settings = Settings { listen: Some(address), tls: Some(identity.tls()), ..settings };
     let trigger = Trigger::new();
-    let started = |address| eprintln!("serving at https://{address}");
+    let started = |address| note!("serving at https://{address}");
     let watched = (&globals.health, &globals.metrics);
     let routes = (observed(router(api), &globals.metrics), may_read_metrics as MayRead);
     process::register(&globals.metrics);

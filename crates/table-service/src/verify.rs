@@ -7,6 +7,7 @@ use super::save::settle;
 use super::state::TableState;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_verifiable_table::owner::Audit;
 
 const EXAMPLES: &str = "\
@@ -47,7 +48,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Ok(())
     })?;
     let blocks = state.owner.blocks();
-    eprintln!("{blocks} blocks are intact: {sums} sums verified, {bytes} bytes");
+    note!("{blocks} blocks are intact: {sums} sums verified, {bytes} bytes");
     verify_saved(&state, &remote)
 }
 
@@ -55,12 +56,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn verify_saved(state: &TableState, remote: &Remote) -> Result<(), Failure> {
     let Some(name) = state.owner.saved().filter(|_| !state.owner.has_unsaved()) else {
         // A warning has said why.
-        eprintln!("the state is not saved at the server: keep backups of the folder");
+        note!("the state is not saved at the server: keep backups of the folder");
         return Ok(());
     };
     let at = |failure: Failure| failure.at(format!("saved state {name}"));
     let bytes = remote.state(name).map_err(at)?;
     state.owner.check_saved(&bytes).map_err(rejected).map_err(at)?;
-    eprintln!("the saved state {name} is intact");
+    note!("the saved state {name} is intact");
     Ok(())
 }

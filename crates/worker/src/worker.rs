@@ -13,6 +13,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::heartbeat::Heart;
@@ -242,7 +243,7 @@ impl Worker {
         member.subscribe(&group.shared()).map_err(WorkerError::from)?;
         self.meter.joined.inc();
         self.part.set(State::Ready);
-        eprintln!("taking part in the group");
+        note!("taking part in the group");
         Ok(self.work(&store, member.as_ref(), (group, clock), &names)?)
     }
 

@@ -10,6 +10,7 @@ pub mod private_copy;
 use crate::errors;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::proxy;
 use alpheus_node::service;
 #[cfg(any(feature = "board", feature = "pass", feature = "stats", feature = "worker"))]
@@ -17,7 +18,6 @@ use alpheus_node::settings::Part;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -175,8 +175,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     let monitor = service::watch(&settings, &globals.health, &globals.metrics)?;
     if let Some(monitor) = &monitor {
-        // If standard error is closed, nobody can be notified.
-        let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());
+        note!("/healthz and /metrics at {}", monitor.address());
     }
     perform(command, &globals)
 }

@@ -22,6 +22,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::Settings;
@@ -32,7 +33,6 @@ use alpheus_streams::revocations::{open_identity, open_identity_of};
 use axum::Router;
 use axum::http::StatusCode;
 use clap::ArgGroup;
-use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -103,10 +103,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = args.routes()?;
     let place: Arc<OnceLock<SocketAddr>> = Arc::default();
     let known = Arc::clone(&place);
-    // The terminal may be gone. The tabs that are open go on then.
     let say = move |key: &str| {
         let address = known.get().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(io::stderr(), "to open another tab: http://{address}/#{key}");
+        note!("to open another tab: http://{address}/#{key}");
     };
     let gate = AccessKey::new(entropy::rng()?, say);
     let key = gate.key();

@@ -7,6 +7,7 @@ use super::stage::{Stage, TIME_COLUMN};
 use alpheus_input::cells::Cell;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::local_time::local_time;
+use alpheus_node::note;
 use alpheus_node::service::shutdown::Shutdown;
 use alpheus_policy::decimal::format_scaled;
 use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
@@ -87,7 +88,7 @@ impl Feed {
             if ended.is_none() && self.next == self.windows.len() {
                 ended = Some(Instant::now());
                 let then = if stay { "; Ctrl-C ends everything" } else { "" };
-                eprintln!("the recording has ended{then}");
+                note!("the recording has ended{then}");
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
@@ -121,7 +122,7 @@ impl Feed {
             }
             if !is_free {
                 let at = local_time(start / 1000);
-                eprintln!(
+                note!(
                     "the window of {at} has waited too long; it continues without the missing data"
                 );
             }

@@ -15,6 +15,7 @@ mod summary;
 
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::children::Folder;
 use alpheus_node::service::shutdown;
 use alpheus_streams::replay::counted;
@@ -112,7 +113,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let stop = shutdown::on_signal().blame(Category::Io)?;
     let place = StateFolder::create(args.state.as_deref())?;
     let inputs = Inputs::read(args, place.path())?;
-    eprintln!("{}", inputs.summary());
+    note!("{}", inputs.summary());
     let speed = args.speed.unwrap_or_else(|| inputs.usual_speed());
     let mut stage = Stage::build(place.path(), &inputs, speed, &stop)?;
     stage.start(&inputs, &stop)?;
@@ -125,7 +126,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let rows = rows::follow(&stage, &inputs)?;
     let end = Feed::new(&inputs, speed).play(&mut stage, (&rows, args.stay), &stop)?;
     let remedy = summary::say(&inputs, &rows);
-    eprintln!("ending all processes");
+    note!("ending all processes");
     if end == End::Played { summary::check(&rows, remedy) } else { Ok(()) }
 }
 

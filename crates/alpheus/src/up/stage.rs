@@ -9,6 +9,7 @@ use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::children::{Children, Condition, free_address, program};
 use alpheus_node::service::shutdown::Shutdown;
 use alpheus_streams::links;
@@ -263,7 +264,7 @@ impl Stage {
         let answer = opener.answered(text, answer).map_err(|error| shown(error.into()))?;
         opener.accepted(text, answer.running()).map_err(shown)?;
         if let StatementResult::Running(explained) = answer {
-            explained.warnings.iter().for_each(|what| eprintln!("warning: {what}"));
+            explained.warnings.iter().for_each(|what| note!("warning: {what}"));
         }
         Ok(())
     }
@@ -304,7 +305,7 @@ impl Stage {
     pub(super) fn check(&mut self) -> Result<(), Failure> {
         let (roles, devices) = (self.roles.revive()?, self.devices.revive()?);
         if devices == Condition::GaveUp {
-            eprintln!(
+            note!(
                 "a device has stopped, for the reason above; windows continue without it, as they do after an owner has revoked consent"
             );
         }

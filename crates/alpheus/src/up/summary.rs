@@ -4,6 +4,7 @@ use super::inputs::Inputs;
 use super::rows::{Counts, Results};
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::local_time::local_time;
+use alpheus_node::note;
 use alpheus_streams::replay::{counted, no_window};
 
 /// Windows without a result.
@@ -26,7 +27,7 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     let (windows, owners) = short;
     if windows > 0 {
         let lack = if windows == 1 { "lacks" } else { "lack" };
-        eprintln!(
+        note!(
             "{} {lack} data of owners who have some, {} in all. Owners who withdraw or change a choice are left out of later windows. For other owners, the logs of their devices may say why",
             counted(windows, "window"),
             counted(owners, "time"),
@@ -34,15 +35,15 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     }
     let not: u64 = closed.values().sum();
     for (reason, count) in closed {
-        eprintln!("windows that did not open {count}: {reason}");
+        note!("windows that did not open {count}: {reason}");
     }
-    eprintln!("{} opened, {not} did not", counted(opened, "window"));
+    note!("{} opened, {not} did not", counted(opened, "window"));
     let remedy = match &inputs.hint {
         Some(hint) if not > 0 => hint.clone(),
         _ if not > opened => inputs.longer()?.to_string(),
         _ => return None,
     };
-    eprintln!("help: {remedy}");
+    note!("help: {remedy}");
     Some(remedy)
 }
 

@@ -19,6 +19,7 @@ use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_time::Timestamp;
 use slot::Slots;
 use std::fs::{File, OpenOptions};
@@ -86,7 +87,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             crowd: args.crowd,
             repeats: args.repeats,
         });
-        eprintln!("writing in every epoch");
+        note!("writing in every epoch");
         every_epoch(slots).await
     })
 }

@@ -39,7 +39,7 @@ pub(super) fn run(message: &[u8]) -> Result<(), Failure> {
     if lines.is_empty() {
         let mut said = String::new();
         errors.rewind().and_then(|()| errors.read_to_string(&mut said)).blame(Category::Io)?;
-        write!(std::io::stderr(), "{said}").blame(Category::Io)?;
+        std::io::stderr().write_all(said.as_bytes()).blame(Category::Io)?;
         return Err(NotWrittenError).blame(Category::Io);
     }
     write!(std::io::stdout(), "{lines}").blame(Category::Io)

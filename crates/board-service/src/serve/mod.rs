@@ -30,6 +30,7 @@ use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Flags, Settings, path_flag};
@@ -142,7 +143,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
     let stop = handle.clone();
     serve(listeners, &settings, globals, broken, |at| {
-        eprintln!("serving at {}", at.join(" "));
+        note!("serving at {}", at.join(" "));
         tokio::spawn(peer_sync::run(client, party, handle));
     })?;
     stop.tell_blocking(engine::Call::Stop);
@@ -191,7 +192,7 @@ fn restore(
         (false, false) => StateOrigin::Restored,
     };
     if origin == StateOrigin::Restored {
-        eprintln!("the state is older than its fence: the epochs that had begun are burnt");
+        note!("the state is older than its fence: the epochs that had begun are burnt");
     }
     let now = Timestamp(clock::now().0);
     let board = card.board.clone();

@@ -3,6 +3,7 @@
 
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
+use crate::note;
 use alpheus_crypto::secret::Secret;
 use rand_core::Rng;
 use std::fs::File;
@@ -247,12 +248,12 @@ impl Children {
                 }
                 Ok(Some(_)) if started.gave_up => {}
                 Ok(Some(_)) if started.finite => {
-                    eprint!("{}", last_words(&started.said));
+                    note!("{}", last_words(&started.said));
                     started.gave_up = true;
                     condition = Condition::GaveUp;
                 }
                 _ => {
-                    eprint!("{}", last_words(&started.said));
+                    note!("{}", last_words(&started.said));
                     return Ok(Condition::Ended);
                 }
             }
@@ -265,7 +266,7 @@ impl Children {
 fn last_words(said: &Path) -> String {
     let said = std::fs::read(said).unwrap_or_default();
     let last = said.len().saturating_sub(LAST_WORDS);
-    String::from_utf8_lossy(said.get(last..).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(said.get(last..).unwrap_or_default()).trim_end().to_owned()
 }
 
 fn spawn(folder: &Path, args: &[String], said: &Path, pipes: Pipes) -> Result<Child, Failure> {

@@ -1,7 +1,8 @@
 //! Progress of long work, on standard error: one line that is updated on a terminal, a line
 //! from time to time elsewhere, nothing for short work.
 
-use std::io::{IsTerminal, Write};
+use crate::note;
+use std::io::{IsTerminal, LineWriter, Stderr, Write};
 use std::time::{Duration, Instant};
 
 /// Shorter work prints nothing.
@@ -15,7 +16,7 @@ const BAR: u64 = 20;
 
 /// Counts steps of one piece of work.
 #[derive(Debug)]
-pub struct Progress<W = std::io::Stderr> {
+pub struct Progress<W: Write = LineWriter<Stderr>> {
     what: &'static str,
     total: Option<u64>,
     done: u64,
@@ -29,8 +30,7 @@ impl Progress {
     /// Starts counting `what` ("rows"), of which there are `total` if that is known.
     #[must_use]
     pub fn new(what: &'static str, total: Option<u64>) -> Self {
-        let out = std::io::stderr();
-        let moves = out.is_terminal();
+        let (out, moves) = (note::lines(), std::io::stderr().is_terminal());
         Self { what, total, done: 0, start: Instant::now(), shown: None, moves, out }
     }
 }
@@ -96,11 +96,11 @@ impl<W: Write> Progress<W> {
     }
 }
 
-impl<W> Drop for Progress<W> {
+impl<W: Write> Drop for Progress<W> {
     /// Leaves no half line behind.
     fn drop(&mut self) {
         if self.moves && self.shown.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            let _ = self.out.write_all(b"\r\x1b[K").and_then(|()| self.out.flush());
         }
     }
 }

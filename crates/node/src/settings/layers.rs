@@ -28,10 +28,11 @@
 //! error repeats a value.
 
 use super::key_filter;
+use crate::note;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use toml::{Table, Value};
@@ -229,8 +230,8 @@ impl Layers {
 fn warn_once(name: &str, why: &ConfigError) {
     static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if WARNED.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned()) {
-        // Logs may not have started yet. If standard error is closed, nobody reads this.
-        let _ = writeln!(io::stderr(), "warning: {why}; it is ignored");
+        // Logs may not have started yet.
+        note!("warning: {why}; it is ignored");
     }
 }
 

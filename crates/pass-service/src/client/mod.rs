@@ -28,6 +28,7 @@ use alpheus_node::files::read_key_file;
 use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_node::service::ServiceError;
 use alpheus_node::service::http::{Bounds, Server};
 use alpheus_node::service::shutdown::{Signals, Trigger};
@@ -219,7 +220,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         }
         let (orders, ordered) = mpsc::channel(16);
         let door = Arc::new(Door::new(secret, address));
-        eprintln!("serving at http://{address}");
+        note!("serving at http://{address}");
         if prints_address {
             println!("{}", door.opening());
         }
@@ -230,7 +231,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         let serving = tokio::spawn(server.serve(proxy::router(local), trigger.shutdown(), drain));
         tokio::spawn(async move {
             if session.wait_for(Option::is_some).await.is_ok() {
-                eprintln!("connected");
+                note!("connected");
             }
         });
         let driven = tokio::select! {

@@ -26,6 +26,7 @@ use alpheus_node::network::base::Base;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::identity::{AUTHORITY, IdentityFolder};
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::TlsFiles;
@@ -183,7 +184,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 sessions.prune();
             }
         });
-        eprintln!("serving at {}", at.join(" "));
+        note!("serving at {}", at.join(" "));
     })
 }
 

@@ -25,6 +25,7 @@ use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::door::in_time;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::http::Peer;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::TlsFiles;
@@ -167,7 +168,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))
+    serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))
 }
 
 fn flags(args: &Args) -> Flags {

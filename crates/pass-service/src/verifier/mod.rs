@@ -24,6 +24,7 @@ use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::settings::{Flags, Settings, path_flag};
 use api::Api;
@@ -110,7 +111,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     part.set(State::Ready);
     let tls = Some(identity.tls());
     let listeners = || Ok(vec![Listener { address: api, tls, router, streams: false }]);
-    serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))?;
+    serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))?;
     worker.end()
 }
 
@@ -131,7 +132,7 @@ pub fn restore(
     if origin != StateOrigin::Intact {
         let first = shard.serves_from();
         let seconds = clock::until(pinned.schedule.opens(first)).as_secs() + 1;
-        eprintln!(
+        note!(
             "the state is new, older than its fence, or of another shard: serving from epoch {}, whose logins open in {seconds} s",
             first.0
         );

@@ -48,6 +48,7 @@ use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::in_time;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State as HealthState;
 use alpheus_node::service::metrics::Requests;
 use alpheus_node::settings::TlsFiles;
@@ -116,7 +117,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (driver, pinned) = ((handle.clone(), clock), card.pinned.clone());
     let public = Parties::new(&card)?.smoothers;
     serve(listeners, &settings, globals, broken, |at| {
-        eprintln!("serving at {}", at.join(" "));
+        note!("serving at {}", at.join(" "));
         tokio::spawn(closing_driver::run(parties, public, pinned, driver));
     })?;
     handle.tell_blocking(Call::Stop);
@@ -143,7 +144,7 @@ fn restore(
     let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, records);
     let mut aggregator = restored.blame(Category::Input)?;
     if origin == StateOrigin::Restored {
-        eprintln!(
+        note!(
             "the state is older than its fence: this aggregator closes no aggregate that was released before now, and takes their outcomes from the smoothers"
         );
         aggregator.sit_out(clock.now()).commit(&mut ledger).blame(Category::Io)?;

@@ -21,6 +21,7 @@ use alpheus_crypto::ledger::{Change, Step};
 use alpheus_node::clock::Clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -260,7 +261,7 @@ impl Contributor {
     /// Warns if samples are coarser than the plan says.
     fn note_resolution(&mut self, value: i64) {
         if let Some(steps) = self.resolution.note(value) {
-            eprintln!(
+            note!(
                 "samples are multiples of {steps} steps, and the plan says less: a published mean may reveal how many there were; ask the definer to give `resolution: {steps}`"
             );
         }

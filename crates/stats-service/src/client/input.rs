@@ -7,6 +7,7 @@ use alpheus_accountable_statistics::definition::Definition;
 use alpheus_crypto::ledger::Change;
 use alpheus_node::clock::Clock;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_policy::decimal::parse_scaled;
 use alpheus_time::Timestamp;
 use std::fs::File;
@@ -112,7 +113,7 @@ impl Input {
             };
             // An incomplete line may be contributed after a restart, once it is complete.
             if self.file.is_some() && !whole {
-                eprintln!("the last line has no newline yet and is not contributed");
+                note!("the last line has no newline yet and is not contributed");
                 self.dropped += 1;
                 continue;
             }

@@ -27,6 +27,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_node::settings::{Flags, Settings, path_flag};
 use contributor::{Contributor, Summary};
 use inclusion_check::InclusionError;
@@ -154,16 +155,16 @@ async fn enter(
         ClientLedger::records,
     )
     .await?;
-    eprintln!("taking part as {}", account.name);
+    note!("taking part as {}", account.name);
     Ok(state)
 }
 
 fn print(summary: &Summary) {
     let Summary { samples, dummies, dropped, unplaced, .. } = summary;
     for (why, many) in &summary.complaints {
-        eprintln!("{many} contributions: {why}");
+        note!("{many} contributions: {why}");
     }
-    eprintln!(
+    note!(
         "{samples} samples and {dummies} dummies contributed, {unplaced} samples found no slot, {dropped} lines dropped"
     );
 }

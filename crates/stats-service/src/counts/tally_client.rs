@@ -14,6 +14,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_time::Timestamp;
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -103,7 +104,7 @@ async fn begin(
         let waiting = PendingCount { count, from, closes, presentation };
         put(key(&count), postcard::to_allocvec(&waiting).unwrap_or_default())
     })?;
-    eprintln!("counts in {} from {}", tally.location.as_str(), tally.start.0 / 1000);
+    note!("counts in {} from {}", tally.location.as_str(), tally.start.0 / 1000);
     Ok(())
 }
 

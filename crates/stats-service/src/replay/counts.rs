@@ -17,6 +17,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::put;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::note;
 use alpheus_time::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -71,7 +72,7 @@ pub fn lost(rows: &[Row], samples: &Samples) -> u64 {
         let there =
             there(samples, Timestamp(interval_start * 1000), Timestamp(interval_end * 1000)).len();
         if count != there as u64 {
-            eprintln!("{aggregate} from {interval_start}: {count} of {there} are counted");
+            note!("{aggregate} from {interval_start}: {count} of {there} are counted");
         }
         lost += count.abs_diff(there as u64);
     }

@@ -20,6 +20,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::write_output;
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
+use alpheus_node::note;
 use alpheus_time::Span;
 use alpheus_time::Timestamp;
 use driver::ReplayResult;
@@ -119,9 +120,9 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 fn ended(rows: &[Row], samples: &Samples, lost: u64) -> Result<(), Failure> {
     let without: Vec<&Row> = rows.iter().filter(|row| row.state != "result").collect();
     for Row { aggregate, interval_start, state, .. } in &without {
-        eprintln!("{aggregate} from {interval_start}: {state}");
+        note!("{aggregate} from {interval_start}: {state}");
     }
-    eprintln!(
+    note!(
         "{} of {} samples of {} clients, {} aggregates, {} readings rejected",
         (samples.all.len() as u64).saturating_sub(lost),
         samples.all.len(),
@@ -144,7 +145,7 @@ fn lost(rows: &[Row], samples: &Samples) -> u64 {
         let of = |time: u64| (*interval_start..*interval_end).contains(&(time / 1000));
         let given = samples.all.iter().filter(|sample| of(sample.time.0)).count() as u64;
         if count != given {
-            eprintln!("{aggregate} from {interval_start}: {count} of {given} samples are counted");
+            note!("{aggregate} from {interval_start}: {count} of {given} samples are counted");
         }
         lost += count.abs_diff(given);
     }

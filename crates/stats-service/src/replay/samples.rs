@@ -6,6 +6,7 @@ use alpheus_input::rows::{self, Cell, Recording};
 use alpheus_input::source::{Source, SourceError, parser_message};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
+use alpheus_node::note;
 use alpheus_policy::schema::{Attribute, AttributeKind, Capacity, Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use std::fs::File;
@@ -125,7 +126,7 @@ fn recorded(
     let recording = recording.blame_input(input)?;
     for (fault, count, places) in recording.refused.kinds() {
         let line = places.first().map_or(0, |refused| refused.line);
-        eprintln!("{count} readings rejected, the first in line {line}: {fault}");
+        note!("{count} readings rejected, the first in line {line}: {fault}");
     }
     Ok(recording)
 }

@@ -43,6 +43,7 @@ use alpheus_node::ledger::OpenedLedger;
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::settings::Settings;
 use alpheus_node::settings::TlsFiles;
@@ -137,7 +138,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let listeners = || Ok(listeners(&identity, addresses, api));
     let sync_engine = handle.clone();
     serve(listeners, &settings, globals, broken, |at| {
-        eprintln!("serving at {}", at.join(" "));
+        note!("serving at {}", at.join(" "));
         start(parties, queues, &sync_engine);
     })?;
     handle.tell_blocking(Call::Stop);
@@ -209,7 +210,7 @@ fn restore(
     let key_store = KeyStore::restore(beside, (id, signing()?), (&card.pinned, patience), &outbox);
     let key_store = key_store.blame(Category::Input)?;
     if origin == StateOrigin::Restored {
-        eprintln!("the state is older than its fence: this smoother sits out two days");
+        note!("the state is older than its fence: this smoother sits out two days");
     }
     let identity = Identity { id, key: signing()?, slots };
     let (table, now) = (Arc::new(Table::new(card.pinned.limits.table_bits)), clock.now());

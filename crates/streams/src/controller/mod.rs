@@ -31,6 +31,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, MayRead, ServiceError};
 use alpheus_node::settings::Flags;
@@ -292,7 +293,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let router = api::router(guard, schema, revocations.revoked());
     let address = settings.api;
     let settings = Settings { listen: address, tls: Some(identity.tls()), ..settings };
-    let started = |address| eprintln!("serving at https://{address}");
+    let started = |address| note!("serving at https://{address}");
     let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
     service::run(&settings, routes, (&globals.health, &globals.metrics), broken, started)?;
     carrier.end().map_err(failed)

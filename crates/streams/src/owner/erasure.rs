@@ -13,6 +13,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, host_named};
+use alpheus_node::note;
 use alpheus_policy::ids::StreamId;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde_json::json;
@@ -54,7 +55,7 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     }
     println!("controller {} has destroyed the key of {stream}", erased.said.controller);
     if args.device.is_none() {
-        eprintln!("the device's file holds the key too: remove it with `shred -u` on the device");
+        note!("the device's file holds the key too: remove it with `shred -u` on the device");
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, Role};
+use alpheus_node::note;
 use alpheus_node::pki::Folder;
 use alpheus_node::settings::Format;
 use alpheus_policy::ids::StreamId;
@@ -309,7 +310,7 @@ impl Owner {
         let now = clock::now();
         let from = if is_new { identity::first_day(&policy, now) } else { Timestamp(0) };
         if from > now {
-            eprintln!(
+            note!(
                 "the stream counts from {} on: the choice bounds the sets of a day, and another host may have had some of today",
                 local_time(from.0 / 1000)
             );
@@ -424,7 +425,7 @@ fn revoke(one: &StreamArgs) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
     let asked = owner.identity.withdrawal(one.stream, false);
     owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
-    eprintln!(
+    note!(
         "consent for stream {} is revoked for good: no window that opens from now on has its data",
         one.stream
     );

@@ -22,6 +22,7 @@ use alpheus_node::local_time::local_time;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, Role, host_named};
+use alpheus_node::note;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
@@ -167,10 +168,10 @@ fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> R
         to.name()
     );
     if clock::now() > moved.at {
-        eprintln!("windows since {border} that are over are without the stream");
+        note!("windows since {border} that are over are without the stream");
     }
     if view.grants.iter().any(|grant| grant.days.is_some()) {
-        eprintln!(
+        note!(
             "readers have no access at `{}`: grant it there for days from the border on, with `alpheus owner grant`",
             to.name()
         );

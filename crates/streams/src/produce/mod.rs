@@ -31,6 +31,7 @@ pub use live::LateLineError;
 
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::shutdown;
 use alpheus_policy::document::parse_duration;
 use alpheus_time::Span;
@@ -117,7 +118,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (false, _) => Pace::Live,
     };
     let summary = device.run(lines, pace, &shutdown::on_signal().blame(Category::Io)?)?;
-    eprintln!("{} events sent, {} lines refused", summary.events, summary.refused);
+    note!("{} events sent, {} lines refused", summary.events, summary.refused);
     Ok(())
 }
 

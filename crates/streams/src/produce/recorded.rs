@@ -9,6 +9,7 @@ use alpheus_input::source::Source;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
+use alpheus_node::note;
 use alpheus_policy::schema::Schema;
 use std::fs::File;
 use std::io::Read;
@@ -33,7 +34,7 @@ pub(super) fn lines(
     };
     let recording = read(file, &source, schema, schema.tick).blame_input(input)?;
     // If standard error is closed, nobody can be notified.
-    let _ = report_refused(&mut std::io::stderr().lock(), &recording.refused);
+    let _ = report_refused(&mut note::lines(), &recording.refused);
     let stream = one(recording.streams, key)
         .map_err(|(what, help)| Failure::new(Category::Input, what).with_help(help))
         .map_err(|failure| failure.at(input.display().to_string()).with_id(ErrorId::NotFound))?;

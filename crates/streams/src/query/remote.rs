@@ -8,6 +8,7 @@ use crate::statement::Query;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_policy::explain::Explanation;
 use alpheus_policy::show::Table;
@@ -62,7 +63,7 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
             }
             StatementResult::Tables(tables) => Answer::Tables(tables),
             StatementResult::Dropped(name) => {
-                eprintln!("dropped {name}");
+                note!("dropped {name}");
                 Answer::Tables(Vec::new())
             }
         };

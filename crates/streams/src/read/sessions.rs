@@ -3,6 +3,7 @@
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::keys::DAY;
 use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind};
+use alpheus_node::note;
 use alpheus_time::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 
@@ -125,20 +126,18 @@ impl Missing {
     pub(super) fn print(&self) {
         let Missing { inside, heads, tails, days } = self;
         if *inside > 0 {
-            eprintln!("the service withheld frames at {inside} places");
+            note!("the service withheld frames at {inside} places");
         }
         if *heads > 0 {
-            eprintln!("the service withheld the beginning of {heads} sessions of the device");
+            note!("the service withheld the beginning of {heads} sessions of the device");
         }
         if *tails > 0 {
-            eprintln!(
+            note!(
                 "{tails} sessions of the device have no end: the device was cut off, or the service withheld it"
             );
         }
         if *days > 0 {
-            eprintln!(
-                "{days} days have no frames: the device was off, or the service withheld them"
-            );
+            note!("{days} days have no frames: the device was off, or the service withheld them");
         }
     }
 }

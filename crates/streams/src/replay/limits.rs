@@ -6,6 +6,7 @@ use super::output;
 use super::windows::WindowReport;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure};
+use alpheus_node::note;
 use alpheus_policy::decimal::{format_scaled, parse_exact};
 use alpheus_stream_runtime::counters::Counters;
 use std::fmt;
@@ -80,7 +81,7 @@ pub(super) fn check_rows(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     // If standard error is closed, nobody can be notified.
-    let _ = output::report_refused(&mut std::io::stderr().lock(), &recording.refused);
+    let _ = output::report_refused(&mut note::lines(), &recording.refused);
     let place = args.input.display().to_string();
     if !is_empty {
         let error = TooManyRefusedError { refused, rows, most: args.max_refused };

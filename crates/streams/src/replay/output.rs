@@ -7,6 +7,7 @@ use alpheus_input::refusals::Refusals;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::STANDARD_OUTPUT;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_stream_runtime::counters::Counters;
 use alpheus_stream_runtime::results::{self, Row};
@@ -105,7 +106,7 @@ pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
         }
         if path.exists() {
             if std::fs::metadata(path).is_ok_and(|known| known.is_file() && known.len() > 0) {
-                eprintln!("{} is there already and will be replaced", path.display());
+                note!("{} is there already and will be replaced", path.display());
             }
             File::options().append(true).open(path).blame_io(path)?;
         } else {

@@ -11,6 +11,7 @@ use alpheus_input::refusals::Refusals;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::service::progress::Progress;
 use alpheus_node::service::shutdown::{self, Shutdown};
@@ -27,7 +28,6 @@ use alpheus_stream_runtime::storage::{reach, reached};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
-use std::io::Write;
 use std::path::Path;
 
 const RUN: &[u8] = b"run";
@@ -72,8 +72,8 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     output::write(&outputs, &inputs, rows, globals.format)?;
     // If standard error is closed, nobody can be notified.
     let counters = &embedded.manager.service.counters;
-    let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused)
-        .and_then(|()| shown.write(&mut std::io::stderr().lock()));
+    let _ = output::report(&mut note::lines(), &inputs, counters, &refused)
+        .and_then(|()| shown.write(&mut note::lines()));
     // A run that goes on where another stopped may have all results already.
     if resume.is_some() { Ok(()) } else { limits::check_windows(counters, &shown) }
 }
@@ -168,16 +168,10 @@ fn plan(
     })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);
-        // If standard error is closed, nobody can be notified.
-        let _ = writeln!(
-            std::io::stderr(),
-            "{} of {fitting} streams do not take part in {name}: {}",
-            left.streams,
-            left.reason
-        );
+        note!("{} of {fitting} streams do not take part in {name}: {}", left.streams, left.reason);
     }
     for what in planned.accuracy.iter().chain(&lacking(&planned, embedded)) {
-        let _ = writeln!(std::io::stderr(), "{}: {what}", planned.name);
+        note!("{}: {what}", planned.name);
     }
     let (plans, masks) = (planned.to_run(), planned.masks);
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: plans.clone() };

@@ -41,6 +41,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
+use alpheus_node::note;
 use alpheus_node::pki::read_seed;
 use alpheus_node::service::health::Note;
 use alpheus_node::service::http::Drained;
@@ -323,7 +324,7 @@ fn serve(
 ) -> Result<(), Failure> {
     let engine = EngineThread::new(engine, &globals.health);
     let (worker, broken) = Worker::start("engine", engine, calls)?;
-    let started = |address| eprintln!("serving at https://{address}");
+    let started = |address| note!("serving at https://{address}");
     let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
     let watched = (&globals.health, &globals.metrics);
     let drained = service::run(settings, routes, watched, broken, started)?;
