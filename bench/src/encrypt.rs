@@ -12,7 +12,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use std::hint::black_box;
 

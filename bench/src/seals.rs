@@ -6,7 +6,7 @@ use crate::report::Figure;
 use alpheus_crypto::hybrid::{self, HybridKey};
 use alpheus_crypto::seal::{self, SealingKey};
 use alpheus_crypto::secret::Secret;
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use std::hint::black_box;
 

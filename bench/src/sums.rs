@@ -13,7 +13,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::plan::{Fraction, Plan, PlannedStream, Release};
 use alpheus_policy::schema::Frames;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
 

@@ -176,7 +176,7 @@ fn table_messages() -> Vec<Vec<u8>> {
     use alpheus_verifiable_table::owner::Owner;
     use alpheus_verifiable_table::parameters::Set;
     use alpheus_verifiable_table::server::Sum;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let mut ledger = std::collections::BTreeMap::new();
@@ -206,7 +206,7 @@ fn pairing_messages() -> Vec<Vec<u8>> {
     use alpheus_verifiable_table::TableKey;
     use alpheus_verifiable_table::label::Column;
     use alpheus_verifiable_table::messages::Weights;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let mut owner = Owner::begin(&TableKey::random(&mut rng), PAIRING, &mut rng).expect("a shape");

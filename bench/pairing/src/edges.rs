@@ -14,9 +14,9 @@ use alpheus_verifiable_table::error::PlanError;
 use alpheus_verifiable_table::label::{Column, DataSet};
 use alpheus_verifiable_table::messages::Weights;
 use blstrs::{G1Affine, G1Projective, G2Affine, Scalar};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use group::{Curve, Group};
 use num_bigint::BigUint;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 const X: Column = Column(0);
 const Y: Column = Column(1);

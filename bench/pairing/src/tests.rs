@@ -14,9 +14,9 @@ use alpheus_verifiable_table::error::{PlanError, RequestError};
 use alpheus_verifiable_table::label::{Column, DataSet};
 use alpheus_verifiable_table::messages::Weights;
 use blstrs::{G1Affine, G1Projective, Scalar};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use ff::Field;
 use group::{Curve, Group};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::sync::OnceLock;
 
 const SHAPE: Shape = Shape { set: PairingSet::P80, columns: 2, bound: 1000 };

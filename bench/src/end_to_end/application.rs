@@ -9,7 +9,7 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Create, IntegrityChoice, Statement, parse};
 use alpheus_policy::schema::{AttributeKind, Frames, Schema};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use std::fmt;
 

@@ -13,7 +13,7 @@ use alpheus_stream_runtime::planning;
 use alpheus_stream_runtime::results::{OK, Row};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use std::path::Path;

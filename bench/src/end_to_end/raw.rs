@@ -7,7 +7,7 @@ use crate::BenchError;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_input::rows::Cell;
 use alpheus_policy::plan::Release;
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 
 /// Stands for a value that is absent.

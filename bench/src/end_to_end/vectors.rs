@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;
 use alpheus_policy::plan::Release;
 use alpheus_stream_runtime::devices::value_of;
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use std::collections::HashMap;
 

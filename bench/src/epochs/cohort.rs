@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::mask::params::{MIN_DELTA_EXPONENT, largest_b};
 use alpheus_policy::membership::{cohort_bits, cohort_colluders, tolerated};
 use alpheus_policy::plan::{Fraction, needed_picks};
 use alpheus_policy::quorum::{majority, min_opening};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 use std::collections::BTreeMap;
 

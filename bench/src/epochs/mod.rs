@@ -9,9 +9,9 @@ use crate::report::{Environment, Figure, Report, Series};
 use alpheus_node::note;
 use alpheus_policy::membership::{DEFAULT_COHORT, DEFAULT_COLLUDERS};
 use alpheus_policy::plan::Fraction;
+use chacha20::ChaCha20Rng;
 use cohort::{Bounds, Cohorts};
 use presence::Population;
-use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Who is awake in which window.
 
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 
 /// Controllers that fall asleep and wake up, each by itself. In the long run a fixed share of

@@ -16,7 +16,7 @@ use alpheus_streams::links;
 use alpheus_streams::owner::DeviceFile;
 use alpheus_streams::wire::{Receipt, Upload, UploadStatus};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;

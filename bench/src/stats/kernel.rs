@@ -11,7 +11,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::hint::black_box;
 
 const GROUP: &str = "statistics, a tuple";

@@ -16,8 +16,8 @@ use alpheus_stats_service::plan::Plan;
 use alpheus_stats_service::published::ResultsReader;
 use alpheus_stats_service::replay::stage::Stage;
 use alpheus_time::Timestamp;
+use chacha20::ChaCha20Rng;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use rand_chacha::ChaCha20Rng;
 use std::time::Instant;
 
 /// Uploads under way at a time.

@@ -6,7 +6,7 @@ use crate::measure::Effort;
 use crate::report::{Figure, Series};
 use alpheus_pairing_table::measure::{Part, Parts};
 use alpheus_pairing_table::parameters::PairingSet;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::cell::RefCell;
 

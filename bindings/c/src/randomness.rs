@@ -2,7 +2,7 @@
 
 use crate::codes::Code;
 use crate::refusal::Refusal;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -7,7 +7,7 @@ mod support;
 use alpheus_access_pass::client::{AcknowledgedSession, Next, Pace, connect, next};
 use alpheus_access_pass::request::{Stamp, Stamper};
 use alpheus_anonymous_credential::holder::{Holder, Timing};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use support::{Failed, Ledger, NOTHING, SONG, Service, at};
 
 pub(crate) fn main() -> Result<(), Failed> {

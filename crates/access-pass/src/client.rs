@@ -234,7 +234,7 @@ mod tests {
     use alpheus_anonymous_credential::messages::TagId;
     use alpheus_crypto::hash::Digest;
     use alpheus_time::Span;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     const SCHEDULE: Schedule = Schedule {
         start: Timestamp(0),

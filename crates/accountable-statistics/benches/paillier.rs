@@ -5,10 +5,10 @@
 
 use alpheus_accountable_statistics::tuple::message_base;
 use alpheus_crypto::group::{Element, SecretScalar};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use criterion::{Bencher, Criterion, criterion_group, criterion_main};
 use fast_paillier::DecryptionKey;
 use fast_paillier::backend::Integer;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;

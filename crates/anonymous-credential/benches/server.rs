@@ -12,11 +12,11 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::sessions::{LoginLookUp, ReUpLookUp, UnspentLogin};
 use alpheus_anonymous_credential::verifier::verify_re_ups;
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::{MultiscalarMul, VartimeMultiscalarMul};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::hint::black_box;
 use support::{Ledger, NOTHING, Service, at};
 

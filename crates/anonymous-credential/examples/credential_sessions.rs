@@ -7,7 +7,7 @@ mod support;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::limit::Limit;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use support::{Failed, Ledger, NOTHING, Service, at};
 
 pub(crate) fn main() -> Result<(), Failed> {

@@ -96,7 +96,7 @@ impl Element {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
     fn an_element_returns_the_bytes_embedded_in_it() {

@@ -321,8 +321,8 @@ impl VerifiedDisclosure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::ChaCha20Rng;
-    use rand_chacha::rand_core::SeedableRng;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
 
     const SEALING: (&str, &[&[u8]]) = ("alpheus/test-sealing/v1", &[b"what", b"for"]);
     const PROOF: &str = "alpheus/test-disclosure/v1";

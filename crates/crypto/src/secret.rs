@@ -86,7 +86,7 @@ impl<const N: usize> Eq for Secret<N> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
     fn secrets_are_equal_if_their_bytes_are() {

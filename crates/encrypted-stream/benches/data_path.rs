@@ -18,10 +18,10 @@ use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use alpheus_time::Timestamp;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use processor::measure;
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::hint::black_box;
 
 /// The applications' schemas.

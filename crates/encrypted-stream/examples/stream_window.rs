@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::{ids::StreamId, layout::Layout, policy::Policies, schema::Schema};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use support::{Failed, Town, key};
 
 const START: Timestamp = Timestamp(0);

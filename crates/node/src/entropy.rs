@@ -1,7 +1,7 @@
 //! The operating system's randomness, drawn here and nowhere else.
 
 use crate::failure::{Blame, Category, Failure};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 /// A generator with a fresh seed.

@@ -149,7 +149,7 @@ pub fn retry_blocking<T, E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::ChaCha20Rng;
+    use chacha20::ChaCha20Rng;
     use rand_core::SeedableRng;
     use std::cell::Cell;
 

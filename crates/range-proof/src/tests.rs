@@ -3,8 +3,8 @@
 use super::*;
 use crate::steady::{Bases, watched::FOLDS};
 use alpheus_crypto::hash::labelled_hash;
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use curve25519_dalek::traits::{Identity, IsIdentity, MultiscalarMul};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::ops::{Add, Mul};
 use tari_bulletproofs_plus::protocols::curve_point_protocol::CurvePointProtocol;
 use tari_bulletproofs_plus::traits::FixedBytesRepr;

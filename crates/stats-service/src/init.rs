@@ -17,7 +17,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::make_private_folder;
 use alpheus_node::files::{Readers, write_new};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\

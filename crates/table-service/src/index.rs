@@ -181,7 +181,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::ChaCha20Rng;
+    use chacha20::ChaCha20Rng;
     use rand_core::{Rng, SeedableRng};
 
     /// Rows of a random table: times go on by one, jump, or stand still, in eighths of a day.

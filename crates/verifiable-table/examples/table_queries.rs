@@ -8,7 +8,7 @@ use alpheus_verifiable_table::label::Order;
 use alpheus_verifiable_table::layout::{ColumnDeclaration, Layout, Moment, Row};
 use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::parameters::Set;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use support::{AnyError, Server, Store, total, upload};
 
 pub(crate) fn main() -> Result<(), AnyError> {

@@ -12,7 +12,7 @@ use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 /// Numbers and signs that decoders trip over.

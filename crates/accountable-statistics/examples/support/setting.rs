@@ -15,7 +15,7 @@ use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 /// A credential of the deployment: kind 0 for uploads, j + 1 for the slots of smoother j.
 fn credential(kind: u32, key: &IssuerKey) -> Credential {

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::{OutOfIntervalError, ProvingError, TupleError};
 use alpheus_crypto::group::SecretScalar;
 use alpheus_crypto::onetime::OneTimePublic;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 /// What a forger encrypts: any scalars, and its claims about them.
 struct Forgery {

@@ -153,7 +153,7 @@ fn refused(why: &str) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::ChaCha20Rng;
+    use chacha20::ChaCha20Rng;
     use rand_core::SeedableRng;
 
     fn fields(of: &[(header::HeaderName, &str)]) -> HeaderMap {

@@ -22,7 +22,7 @@ use alpheus_streams::replay::feed::Feed;
 use alpheus_streams::replay::inputs::members;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeSet;
 use std::path::Path;
 use thiserror::Error;

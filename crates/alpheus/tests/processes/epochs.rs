@@ -24,7 +24,7 @@ use alpheus_stream_runtime::service::Outgoing;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use alpheus_transport::simulated::Machine;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,7 +14,7 @@ use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::Row;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, NewRecord};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ use alpheus_stream_runtime::refused::{RefusalReason, RefusedFrame};
 use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::wire::{Receipt, Upload};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::fs;
 use std::path::{Path, PathBuf};

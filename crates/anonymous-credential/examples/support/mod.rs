@@ -14,7 +14,7 @@ use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::{secret::Secret, sign::SigningKey, signed::Signed};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 
 pub(crate) type Failed = Box<dyn std::error::Error>;

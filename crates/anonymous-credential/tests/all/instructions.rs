@@ -13,7 +13,7 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::JointPresentation;
 use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_test_support::skip::has_program;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::process::Command;
 
 /// The arguments of `one_presentation`: limit, seed of the holder, index.

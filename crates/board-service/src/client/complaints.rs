@@ -133,8 +133,8 @@ mod tests {
     use alpheus_node::failure::Category;
     use alpheus_node::listeners::block_on;
     use alpheus_node::network::base::Base;
-    use rand_chacha::ChaCha20Rng;
-    use rand_chacha::rand_core::SeedableRng;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;
 

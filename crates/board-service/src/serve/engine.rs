@@ -18,7 +18,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
 use alpheus_node::engine::{self, BATCH, Handle, Reply};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 

@@ -11,7 +11,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::beside;
 use alpheus_node::ledger::{FencedLedger, Records};
 use alpheus_node::slots::{SlotError, SlotFile};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use alpheus_transport::simulated::Machine;
     use alpheus_transport::{Space, Store};
-    use rand_chacha::rand_core::SeedableRng;
+    use chacha20::rand_core::SeedableRng;
     use std::sync::Arc;
 
     const SECRET: &[u8] = b"a secret of thirty-two bytes ...";

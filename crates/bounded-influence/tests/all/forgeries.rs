@@ -4,7 +4,7 @@ use crate::world::{World, cell, digest};
 use alpheus_bounded_influence::check::{FaultError, FaultyError};
 use alpheus_bounded_influence::terms::{Relation, Terms};
 use alpheus_crypto::group::{Element, SecretScalar};
-use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 
 fn terms() -> Terms {
     let relation = Relation { count: 0, sum: 1, squares: Some(2), lowest: 0, highest: 1000 };

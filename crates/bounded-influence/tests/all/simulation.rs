@@ -10,7 +10,7 @@ use alpheus_bounded_influence::commit::Committer;
 use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::secret::Secret;
-use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 
 /// What goes wrong in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

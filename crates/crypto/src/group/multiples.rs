@@ -94,8 +94,8 @@ fn sum(terms: &[Multiple<'_>]) -> RistrettoPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     use proptest::prelude::*;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
     fn a_batch_with_a_sum_that_is_the_identity_fails() {

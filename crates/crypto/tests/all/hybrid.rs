@@ -8,8 +8,8 @@ use alpheus_crypto::hybrid::{
 use alpheus_crypto::seal::{SealingKeyError, UnsealError};
 use alpheus_crypto::secret::Secret;
 use alpheus_test_support::vectors::{self, ScriptedRng};
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng;
 use serde_json::Value;
 
 fn cases(name: &str) -> Vec<Value> {

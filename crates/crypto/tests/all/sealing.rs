@@ -3,9 +3,9 @@
 use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, UnsealError, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, UnlockError, VaultKey};
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use data_encoding::BASE64;
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 
 fn rng() -> ChaCha12Rng {
     ChaCha12Rng::from_seed([3; 32])

@@ -5,7 +5,7 @@ use alpheus_policy::layout::{Field, FieldStatistic as Of, Packing, PairMoment};
 use alpheus_policy::schema::{Aggregation, Attribute, Capacity, Edges, Frames};
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::Span;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 const X: u16 = 0;

@@ -11,7 +11,7 @@
 //! ```
 //! use alpheus_encrypted_stream::noise::Shares;
 //! use alpheus_policy::budget::RowNoise;
-//! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+//! use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 //! use std::num::NonZeroU32;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -23,7 +23,7 @@ use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Fr
 use alpheus_policy::select::{MomentOutput, ReleasePlan, SelectItem, Statistic, SumLocation};
 use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 fn schema(min: i64, max: i64, events: u64) -> Schema {

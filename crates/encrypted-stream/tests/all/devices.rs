@@ -11,7 +11,7 @@ use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{FrameEffect, IngestError, Transformer};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::convert::Infallible;
 
 pub(crate) const CERTIFICATE: Digest = Digest([41; 32]);

@@ -6,7 +6,7 @@
 use alpheus_encrypted_stream::encode::{EncodeError, Encoder, Value};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde_json::Value as Json;
 

@@ -30,8 +30,8 @@ use alpheus_policy::select::{ReleasePlan, SumLocation};
 use alpheus_policy::selection::Selection;
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::{Span, Timestamp, Window};
+use chacha20::ChaCha20Rng;
 use proptest::prelude::*;
-use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 const STREAMS: u32 = 3;

@@ -12,8 +12,8 @@ use alpheus_encrypted_stream::keys::{MasterSecret, StreamKeys};
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use std::collections::HashSet;
 use std::convert::Infallible;
 

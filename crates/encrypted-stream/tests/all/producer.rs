@@ -14,9 +14,9 @@ use alpheus_encrypted_stream::producer::{
 };
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_time::{Span, Timestamp};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
 use std::collections::HashSet;
 use std::convert::Infallible;
 

@@ -12,7 +12,7 @@ use alpheus_crypto::vault::Hardness;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, beside, read_key_file, replace};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};

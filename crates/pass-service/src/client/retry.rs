@@ -104,7 +104,7 @@ impl Retry {
 mod tests {
     use super::*;
     use alpheus_time::Span;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     const SECOND: u64 = 1_000_000;
     const SCHEDULE: Schedule = Schedule {

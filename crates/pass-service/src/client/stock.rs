@@ -116,7 +116,7 @@ pub(super) fn micros(time: Duration) -> u64 {
 mod tests {
     use super::*;
     use alpheus_time::Span;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
     fn requests_spread_over_the_period_except_its_border() {

@@ -3,7 +3,7 @@
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
 use alpheus_range_proof::{Checking, Commitment, Opening, Proving, Shape, Terms, culprits};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Milliseconds of this thread.

@@ -16,7 +16,7 @@ use alpheus_node::clock::Clock;
 use alpheus_node::engine::Handle;
 use alpheus_node::entropy;
 use alpheus_node::network::error::RequestError;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::note;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ use alpheus_node::clock::Clock;
 use alpheus_node::engine::{self, Reply};
 use alpheus_node::ledger::FencedLedger;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::ControlFlow;

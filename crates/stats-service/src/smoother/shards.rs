@@ -20,7 +20,7 @@ use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::engine::Reply;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::{Fault, Machine};
 use alpheus_transport::{Batch, LargeValue};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use std::path::Path;

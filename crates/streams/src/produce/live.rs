@@ -15,7 +15,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::devices::value_of;
 use alpheus_stream_runtime::producing::{StreamProducer, StreamSession};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;

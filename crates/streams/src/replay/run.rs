@@ -27,7 +27,7 @@ use alpheus_stream_runtime::planning;
 use alpheus_stream_runtime::storage::{reach, reached};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::path::Path;
 
 const RUN: &[u8] = b"run";

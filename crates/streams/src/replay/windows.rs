@@ -12,7 +12,7 @@ use alpheus_policy::query::Create;
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::{Row, has_opened};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};

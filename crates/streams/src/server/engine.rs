@@ -22,7 +22,7 @@ use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::manager::Manager;
 use alpheus_stream_runtime::service::{Outgoing, ServiceError};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::time::Duration;

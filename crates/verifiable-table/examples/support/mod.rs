@@ -8,7 +8,7 @@ use alpheus_verifiable_table::owner::{OpenBlock, Owner, Plan};
 use alpheus_verifiable_table::planner::Question;
 use alpheus_verifiable_table::server::Sum;
 use alpheus_verifiable_table::verifier::DecryptedSum;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 
 pub(crate) type AnyError = Box<dyn std::error::Error>;

@@ -72,7 +72,7 @@ mod tests {
     use crate::layout::{ColumnDeclaration, Layout};
     use crate::messages::Run;
     use crate::parameters::Set;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     use std::collections::BTreeMap;
 
     /// The parts together cover the whole table, and a server accepts each.

@@ -124,7 +124,7 @@ mod tests {
     use crate::label::Order;
     use crate::layout::{ColumnDeclaration, Layout};
     use crate::parameters::Set;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     use std::collections::BTreeMap;
 
     /// An epoch that begins again at zero would seal two blocks under one label.

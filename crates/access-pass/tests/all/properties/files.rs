@@ -4,7 +4,7 @@ use alpheus_access_pass::error::FileError;
 use alpheus_access_pass::file::{Contents, Evidence, FileKey};
 use alpheus_anonymous_credential::ledger::Change;
 use alpheus_crypto::vault::Hardness;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use zeroize::Zeroizing;
 
 const EASY: Hardness = Hardness { memory: 64, passes: 1 };

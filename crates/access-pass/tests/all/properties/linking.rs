@@ -7,7 +7,7 @@
 use alpheus_access_pass::client::{Next, Pace, next};
 use alpheus_anonymous_credential::schedule::{Epoch, Schedule};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::{
+use chacha20::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
 };

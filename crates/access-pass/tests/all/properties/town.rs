@@ -10,7 +10,7 @@ use alpheus_access_pass::request::{Stamp, Stamper};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, Timing};
 use alpheus_anonymous_credential::messages::SessionId;
 use alpheus_time::Timestamp;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 pub(crate) struct Town {
     pub(crate) service: Service,

@@ -12,7 +12,7 @@ use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 pub(crate) fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])

@@ -114,7 +114,7 @@ fn a_smoother_signs_so_many_definitions_of_a_day() {
 #[test]
 fn only_the_definer_defines_and_within_its_limits() {
     use crate::support::configuration;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     let mut town = Town::new(4, 2, 69).unwrap();
     let one = town.definition("speed/a", 24).unwrap();
     for by in [0, 200, 202] {
@@ -346,7 +346,7 @@ fn a_key_is_used_once_a_quorum_has_signed_its_card() {
 #[test]
 fn configurations_that_one_party_could_break_are_rejected() {
     use crate::support::configuration;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     let mut rng = ChaCha20Rng::from_seed([66; 32]);
     let keys: Vec<IssuerKey> = (0..=4).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
     let operator = signing(200);
@@ -379,7 +379,7 @@ fn configurations_that_one_party_could_break_are_rejected() {
 #[test]
 fn quorums_intersect_and_can_be_reached() {
     use crate::support::configuration;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     let mut rng = ChaCha20Rng::from_seed([67; 32]);
     let keys: Vec<IssuerKey> = (0..=12).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
     let operator = signing(200);

@@ -16,8 +16,8 @@ use alpheus_crypto::labels;
 use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 
 pub(crate) fn people(town: &mut Town, count: u8) -> Vec<Person> {
     (0..count).map(|account| town.person(&[account]).unwrap()).collect()

@@ -14,7 +14,7 @@ use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{StateOrigin, Step};
 use alpheus_crypto::signed::Signed;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 

@@ -22,8 +22,8 @@ use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Span;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use alpheus_crypto::group::Element;
 use alpheus_test_support::vectors;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
 use serde_json::Value;
 use std::convert::Infallible;

@@ -16,7 +16,7 @@ use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Span;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::future::Future;
 
 /// The honest one that is to be shut out.

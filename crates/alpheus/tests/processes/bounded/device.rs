@@ -13,7 +13,7 @@ use alpheus_streams::owner::DeviceFile;
 use alpheus_streams::revocations::open_identity;
 use alpheus_streams::wire::{Receipt, Upload, UploadStatus};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn frames(running: &Running, house: &str, start: u64, is_bad: bool) -> Upload {
     let opened = producer.open(Start::First, at(0), None, &mut rng, &mut sink);
     let mut session = opened.unwrap_or_else(|_| panic!("no session at {start}"));
     for second in 0..SECONDS {
-        let mut coins = rng.clone();
+        let mut coins = ChaCha20Rng::from_rng(&mut rng);
         let encode = |vector: &mut EventVector<'_>| {
             let values = [number_of(house), 1, 5].map(Value::Number);
             encoder.encode(&values, &mut coins, |word, by| vector.add(word, by))?;

@@ -18,7 +18,7 @@ use alpheus_streams::controller::guard::Spaces;
 use alpheus_streams::controller::keystore::KeyStore;
 use alpheus_streams::wire::Mail;
 use alpheus_transport::local;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,7 +56,8 @@ pub(super) fn known_identity(place: &Site, house: &str) -> SigningKey {
         let slots = SlotFile::open(&state.join("slots")).unwrap();
         let bytes = read_key_file(&place.path("key")).unwrap();
         let keys = KeyStore::create(store, spaces.keys, slots, &bytes, &mut rng).unwrap();
-        let seed = Secret::<32>::random(&mut rng.clone());
+        let mut same = ChaCha20Rng::deserialize_state(&rng.serialize_state());
+        let seed = Secret::<32>::random(&mut same);
         keys.new_identity(&host, &mut rng).unwrap();
         seed
     };

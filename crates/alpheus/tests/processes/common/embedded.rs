@@ -16,7 +16,7 @@ use alpheus_streams::replay::feed::Feed;
 use alpheus_streams::replay::inputs::members;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 /// What every life of the deployment is given again.

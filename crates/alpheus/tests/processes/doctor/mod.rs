@@ -7,9 +7,9 @@ mod clinic;
 mod patients;
 
 use crate::common::deployment::{Site, free};
+use chacha20::ChaCha20Rng;
 use clinic::{Chart, Clinic, Local};
 use patients::{LOCAL, ROUNDS};
-use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::collections::BTreeSet;
 

@@ -23,7 +23,7 @@ use alpheus_streams::wire::MailCursor;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use alpheus_transport::{Batch, NewRecord};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -40,7 +40,7 @@ use alpheus_streams::wire::{Choice, Handover, Notice, Upload, WithdrawalRequest}
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Store;
 use alpheus_transport::simulated::Machine;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use alpheus_anonymous_board::coalition::engine::{Engine, Parity, Points};
 use alpheus_anonymous_board::coalition::field::{Binary, Field};
 use alpheus_anonymous_board::coalition::gate::{Proof, Sums};
 use alpheus_anonymous_board::writer::{Content, View};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use zeroize::Zeroizing;
 
 /// The byte that fills the liar's message.

@@ -8,7 +8,7 @@ use alpheus_anonymous_board::coalition::parity::{Grid, Permutation};
 use alpheus_anonymous_board::dpf::Shape;
 use alpheus_crypto::cells::{Cells, EMBEDDED_BYTES};
 use alpheus_crypto::group::Element;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 fn points<F: Field>() -> Points<F> {
     let point = |which: &[u8]| F::from_hash("alpheus/test/v1", &[which]);

@@ -5,8 +5,8 @@ use alpheus_anonymous_board::coalition::parity::generate::generate;
 use alpheus_anonymous_board::coalition::parity::{Grid, Key, KeyError, Permutation, scalar};
 use alpheus_anonymous_board::dpf::Shape;
 use alpheus_anonymous_board::dpf::generate::GenerationError;
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use proptest::prelude::*;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 

@@ -13,6 +13,7 @@ use alpheus_anonymous_board::coalition::gate::{Proof, Sums};
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Submission, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, Fate};
+use chacha20::ChaCha20Rng;
 
 const LIAR: usize = 1;
 const ROWS: u32 = 8;
@@ -138,7 +139,8 @@ fn post_to(ring: &mut Ring, row: u32) -> Submission {
     let width = ring.board.shape().width();
     loop {
         // The writer will draw the same randomness.
-        let mark = ring.board.format.encode(b"the victim's", &mut ring.rng.clone()).unwrap();
+        let mut same = ChaCha20Rng::deserialize_state(&ring.rng.serialize_state());
+        let mark = ring.board.format.encode(b"the victim's", &mut same).unwrap();
         let (written, submission) = ring.write(0, Content::Message(b"the victim's"));
         let mut table = vec![0; ring.board.shape().bytes()];
         table[row as usize * width..][..width].copy_from_slice(&mark);

@@ -3,7 +3,7 @@
 
 use alpheus_anonymous_board::coalition::field::{Binary, Field};
 use alpheus_anonymous_board::coalition::gate::{EvaluationPoint, Opening, Proof, Sums};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 /// Sums of a vector with one nonzero entry, as anybody may write it.
 fn one_row(rng: &mut ChaCha20Rng) -> Sums<Binary> {

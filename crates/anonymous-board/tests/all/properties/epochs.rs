@@ -120,7 +120,7 @@ fn a_full_epoch_closes_early() {
 /// read its row off the difference.
 #[test]
 fn a_key_in_another_envelope_is_rejected() {
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
     let mut town = Town::new(9, 60, 5);
     let view = View::open(&town.board, &town.transcript()).unwrap();
     let write = |ticket: &dyn Fn(&WriteName) -> Vec<u8>, member: u8| {

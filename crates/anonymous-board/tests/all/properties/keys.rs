@@ -6,8 +6,8 @@ use alpheus_anonymous_board::dpf::pass::{Pass, Share};
 use alpheus_anonymous_board::dpf::prg::Prgs;
 use alpheus_anonymous_board::dpf::{Key, KeyError, Shape, Side, scalar};
 use alpheus_crypto::secret::Secret;
+use chacha20::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 use proptest::prelude::*;
-use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 
 fn prgs() -> Prgs {
     Prgs::new(&[1; 16], &[2; 16], &[3; 16])

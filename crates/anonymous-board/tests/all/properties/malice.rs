@@ -17,7 +17,7 @@ use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, WriteDigest, Wr
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::Content;
 use alpheus_crypto::hash::Digest;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const LIAR: Party = Party::Database(Side::Second);
@@ -153,7 +153,8 @@ fn post_to(town: &mut Town, member: u8, row: u32) -> WriteName {
     loop {
         let message = b"the victim's";
         // The writer will draw the same randomness.
-        let mark = town.board.format.encode(message, &mut town.rng.clone()).unwrap();
+        let mut same = ChaCha20Rng::deserialize_state(&town.rng.serialize_state());
+        let mark = town.board.format.encode(message, &mut same).unwrap();
         let (written, submission) = town.write(member, Content::Message(message));
         let mut table = vec![0; town.board.shape().bytes()];
         table[row as usize * width..][..width].copy_from_slice(&mark);

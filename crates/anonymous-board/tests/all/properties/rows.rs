@@ -1,8 +1,8 @@
 //! Rows: what is recovered, what is lost, and how often.
 
 use alpheus_anonymous_board::row::{Format, Row};
+use chacha20::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 use proptest::prelude::*;
-use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
 
 const PLAIN: Format = Format { max_message: 144, recovery: false };
 

@@ -8,8 +8,8 @@ use alpheus_anonymous_board::messages::BurnReason;
 use alpheus_anonymous_board::writer::Content;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// Delivery rates, in percent of attempts.
 struct Weather {

@@ -17,7 +17,7 @@ use alpheus_anonymous_credential::sessions::{LoginLookUp, ReUpLookUp, ReservedRe
 use alpheus_anonymous_credential::verifier::{ProvenCode, ProvenReUp, Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use alpheus_time::Timestamp;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 const SCAN: Digest = Digest([5; 32]);
 const OTHER_SCAN: Digest = Digest([6; 32]);

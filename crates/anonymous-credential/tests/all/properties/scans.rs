@@ -16,8 +16,8 @@ use alpheus_anonymous_credential::sessions::{LoginLookUp, Shard};
 use alpheus_anonymous_credential::verifier::ProvenCode;
 use alpheus_crypto::hash::Digest;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// In the pre-login of the second epoch.
 const NOW: u64 = 14;

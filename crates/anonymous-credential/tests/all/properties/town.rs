@@ -12,7 +12,7 @@ use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId, TagId};
 use alpheus_anonymous_credential::sessions::{Acknowledgement, LoginLookUp, ReUpLookUp, Shard};
 use alpheus_anonymous_credential::verifier::{ProvenLogin, ProvenReUp, verify_re_ups};
 use alpheus_time::Timestamp;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 pub(crate) fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])

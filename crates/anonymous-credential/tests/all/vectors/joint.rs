@@ -4,7 +4,7 @@ use super::*;
 use alpheus_anonymous_credential::holder::{SubjectPresenter, present_together};
 use alpheus_anonymous_credential::messages::JointPresentation;
 use alpheus_anonymous_credential::subjects::Subject;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 fn subject(case: &Value, pinned: &Pinned) -> Subject {
     let limit = small(case, "limit").try_into().unwrap();

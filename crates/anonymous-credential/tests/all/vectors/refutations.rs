@@ -4,7 +4,7 @@ use super::*;
 use alpheus_anonymous_credential::error::RefutationError;
 use alpheus_anonymous_credential::refutation::{OpenPresentation, Refutation};
 use alpheus_anonymous_credential::subjects::Subject;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 fn subject(case: &Value) -> Subject {
     let limit = small(case, "limit").try_into().unwrap();

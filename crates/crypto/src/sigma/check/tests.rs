@@ -5,8 +5,8 @@
 use super::*;
 use crate::group::{IdentityError, SecretScalar};
 use crate::sigma::{ElementIndex, Opening, absorb, encodings};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use proptest::prelude::*;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use sha2::{Digest as _, Sha512};
 
 const LABEL: &str = "alpheus/test-statement/v1";

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sigma::{Claim, check_all};
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 const LABEL: &str = "alpheus/test-together/v1";
 const OWN: OwnCounts = OwnCounts { secrets: 1, equations: 1 };

@@ -13,8 +13,8 @@ use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage, Wind
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::plan::Fraction;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::coordinator::signing_key;
 use crate::protocol::identities::certified;

@@ -8,8 +8,8 @@ use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::window_loss;
 use alpheus_time::Span;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, after, window};

@@ -9,8 +9,8 @@ use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::error::{CertificateError, GrantError};
 use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_policy::ids::StreamId;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 
 use crate::protocol::evil::Evil;
 use crate::protocol::grants::{day, days, hand_in, reader, say};

@@ -16,8 +16,8 @@ use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped
 use alpheus_encrypted_stream::producer::{EventVector, Producer, SetupError, Start};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 
 use crate::protocol::evil::Evil;
 use crate::protocol::identities::{SUBJECT, certified, owner, owner_key};

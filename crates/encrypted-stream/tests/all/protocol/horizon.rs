@@ -12,8 +12,8 @@ use alpheus_policy::ids::ControllerId;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::schema::{Budget, PrivacyUnit};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::Rng;
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;

@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::protocol::grants::{DAY, FIRST};

@@ -23,8 +23,8 @@ use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Fraction;
 use alpheus_time::{Span, Timestamp, Window};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::adder::{self, Adder};
 use crate::protocol::disk::{COPIES, Disk, Fate};

@@ -2,8 +2,8 @@
 //! with a graph in which few controllers all pick each other.
 
 use alpheus_policy::plan::{Fraction, MaskStrategy};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::Rng;
 
 use crate::protocol::neighbours;
 use crate::protocol::simulation::{CALM, GUSTS, STORM, TREASON, WINDOWS, simulate_in};

@@ -5,8 +5,8 @@ use alpheus_encrypted_stream::grant::{HandedDays, RawReader};
 use alpheus_encrypted_stream::producer::{EventVector, Start, TickProducer, TickSession};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_time::Timestamp;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 
 use crate::devices;
 use crate::protocol::evil::Evil;

@@ -11,7 +11,7 @@ use alpheus_encrypted_stream::messages::{
 use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind, Statement};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 
 use crate::protocol::coordinator::{receive, signing_key};
 use crate::protocol::evil::Evil;

@@ -17,8 +17,8 @@ use alpheus_policy::budget::{Cost, Horizon, Mechanism};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::Rng;
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;

@@ -31,8 +31,8 @@ use alpheus_policy::schema::{Frames, OptionKind, Schema};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::devices;

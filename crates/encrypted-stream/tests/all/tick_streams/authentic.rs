@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::tick::ingest::{AuthenticityError, Ingest};
 use alpheus_encrypted_stream::transformer::{FrameEffect, IngestError};
 use alpheus_policy::ids::StreamId;
 use alpheus_time::Span;
-use rand_chacha::rand_core::Rng;
+use chacha20::rand_core::Rng;
 
 fn refused(error: AuthenticityError) -> Result<FrameEffect, IngestError> {
     Err(IngestError::NotAuthentic(error))

@@ -16,8 +16,8 @@ use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::{Span, Timestamp, Window};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use std::convert::Infallible;
 
 pub(super) const TICK: u64 = 10_000_000;

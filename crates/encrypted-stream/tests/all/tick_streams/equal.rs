@@ -5,9 +5,9 @@ use alpheus_encrypted_stream::producer::Start;
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_policy::schema::Frames;
 use alpheus_time::{Span, Timestamp};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::Rng;
 use proptest::prelude::*;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
 
 /// Ticks of a run, over a midnight.
 const TICKS: u64 = 36;

@@ -39,7 +39,7 @@ use alpheus_stream_runtime::fences::ControllerFences;
 use alpheus_stream_runtime::membership_setup::{Keys, from_ledger};
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Space, Store};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;

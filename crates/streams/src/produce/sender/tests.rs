@@ -11,7 +11,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_stream_runtime::refused::{RefusalReason, RefusedFrame};
 use alpheus_transport::Store;
 use alpheus_transport::simulated::Machine;
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Mutex;
 

@@ -8,7 +8,7 @@ use alpheus_verifiable_table::messages::Request;
 use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::planner::Question;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 pub(crate) const X: Kind = Kind::Column(Column(0));
 pub(crate) const Y: Kind = Kind::Column(Column(1));

@@ -12,7 +12,7 @@ use alpheus_verifiable_table::owner::{
 };
 use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::planner::Question;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 
 pub(crate) fn started(seed: u64) -> (TableKey, Owner, Server, Store, ChaCha20Rng) {

@@ -9,12 +9,12 @@ use alpheus_verifiable_table::layout::{ColumnDeclaration, Layout, LayoutError, M
 use alpheus_verifiable_table::owner::{AppendError, CorrectError, Owner};
 use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::server::Sum;
-use num_bigint::BigInt;
-use proptest::prelude::*;
-use rand_chacha::{
+use chacha20::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
 };
+use num_bigint::BigInt;
+use proptest::prelude::*;
 
 /// Three columns: one wide, one signed with empty cells, one small with empty cells. All
 /// pairs are registered.

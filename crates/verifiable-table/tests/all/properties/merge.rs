@@ -9,7 +9,7 @@ use alpheus_verifiable_table::label::Address;
 use alpheus_verifiable_table::layout::Moment;
 use alpheus_verifiable_table::messages::Block;
 use alpheus_verifiable_table::owner::{CorrectError, Merge, Owner};
-use rand_chacha::{ChaCha20Rng, rand_core::Rng};
+use chacha20::{ChaCha20Rng, rand_core::Rng};
 use std::collections::BTreeSet;
 use std::ops::Range;
 

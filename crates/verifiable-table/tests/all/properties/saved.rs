@@ -9,7 +9,7 @@ use alpheus_verifiable_table::layout::Moment;
 use alpheus_verifiable_table::ledger::UncommittedError;
 use alpheus_verifiable_table::owner::{Owner, SaveError};
 use alpheus_verifiable_table::saved::{OpenedState, SavedState};
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 
 /// All records, as an application reads them.
 fn records(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {

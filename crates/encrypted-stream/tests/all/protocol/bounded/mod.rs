@@ -30,6 +30,7 @@ use alpheus_policy::layout::{FieldStatistic, Layout, Packing};
 use alpheus_policy::plan::{Fraction, Integrity, Plan};
 use alpheus_policy::select::{MomentOutput, ReleasePlan, SelectItem, Statistic, SumLocation};
 use alpheus_time::Timestamp;
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
 use crate::devices;
 use crate::protocol::coordinator::key_of;
@@ -109,7 +110,7 @@ fn send(world: &mut World, number: usize, sent: &impl Fn(usize, u64) -> Vec<Read
     let (stream, mut frames) = (world.plan.streams[number].stream, Vec::new());
     let encoder = Encoder::new(&world.schema, &world.layout).unwrap();
     let sums = world.layout.fields.iter().find(|f| f.statistic == FieldStatistic::Sum(0)).unwrap();
-    let (first, mut coins) = (sums.first, world.rng.clone());
+    let (first, mut coins) = (sums.first, ChaCha20Rng::from_rng(&mut world.rng));
     let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
     let mut session = world.open(stream, &master(stream), &mut sink);
     for w in 0..world.setup.windows {

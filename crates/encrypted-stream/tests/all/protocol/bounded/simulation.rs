@@ -16,8 +16,8 @@ use alpheus_bounded_influence::check::Checker;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_encrypted_stream::receipt::BoundedReceipt;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use self::orders::Plot;
 use super::{Reading, checker, five, net_of, struck, truth, values, world};

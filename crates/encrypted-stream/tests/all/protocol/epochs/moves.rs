@@ -5,8 +5,8 @@ use alpheus_encrypted_stream::annotation::{Moved, Placement};
 use alpheus_encrypted_stream::controller::Luggage;
 use alpheus_encrypted_stream::error::{CertificateError, MoveError};
 use alpheus_encrypted_stream::handover::{HandedOver, Purpose};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 
 use super::*;
 use crate::protocol::identities::{certified, owner, owner_key};

@@ -8,8 +8,8 @@ use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
 use alpheus_encrypted_stream::receipt::Receipt;
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use super::{advance, gather, long, longer, truth_in, try_receipt};
 use crate::protocol::evil::Evil;
