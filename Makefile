@@ -96,7 +96,7 @@ test: export TARGET_CFLAGS := -g0
 endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 5 \
+	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 6 \
 	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
 	@$(PYTHON) .ci/count.py target/steps jvm
 
@@ -137,12 +137,12 @@ step-others: step-build-others step-broker
 	$(call step,others,$(YIELDING))
 step-lean: step-build-others
 	$(call step,lean,$(YIELDING))
-# These have clocks too, so they wait for the tests of whole processes, and what computes gives way to them.
-step-js: step-processes step-installs
+# These mostly wait too, so one after the other runs beside the tests of whole processes.
+step-js: step-build step-installs
 	$(call step,js)
-step-python: step-processes step-build-others step-js
+step-python: step-build-others step-js
 	$(call step,python)
-step-c: step-processes step-build-others step-js
+step-c: step-build-others step-python
 	$(call step,c)
 
 .PHONY: rules
