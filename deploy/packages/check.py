@@ -14,7 +14,7 @@ import sys
 import tarfile
 
 # Names of files that hold secrets: see docs/operating.md.
-SECRET_NAMES = re.compile(r"(^|/)(tls\.key|ca\.key|key-file|fence|slots|[^/]*\.(seed|device|pass|pem))$")
+SECRET_NAMES = re.compile(r"(^|/)(tls\.key|ca\.key|key-file|fence|slots|[^/]*\.(seed|device|pass|pem|fence))$")
 # A key in PEM form: the header alone is in every program that can read one.
 SECRET_TEXTS = [
     ("a private key", re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{32}")),

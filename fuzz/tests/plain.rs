@@ -6,6 +6,7 @@
 mod bodies;
 mod messages;
 mod mutate;
+mod short;
 mod statistics;
 
 // Only so that the linker finds what libFuzzer would call.

@@ -11,6 +11,7 @@
 //! ```
 //! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
+use crate::failure::Failure;
 use crate::files::{self, other_format};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_time::Timestamp;
@@ -109,14 +110,32 @@ pub fn move_out_of(state: &Path) -> PathBuf {
     match std::fs::rename(&inside, &beside).and_then(|()| files::sync_name(&beside)) {
         Ok(()) => beside,
         Err(error) => {
-            tracing::warn!(%error, fence = %inside.display(), "the fence stays in the state folder, where a copy of the folder brings it back; name another place with --fence");
+            tracing::warn!(%error, fence = %inside.display(), "the fence stays in the state folder, where a copy of the folder brings it back");
             inside
         }
     }
 }
 
-/// The fence in a state folder, and beside it.
+/// The same for a process of whose fence nobody may see when it changes: it lies in a folder of its own
+/// beside the state folder, which is for the process's user alone. Call it once the state folder is there.
+///
+/// # Errors
+/// The folder cannot be created.
+pub fn move_to_private_folder(state: &Path) -> Result<PathBuf, Failure> {
+    let (_, folder) = sides(state);
+    if !folder.exists() {
+        files::make_private_folder(&folder)?;
+    }
+    Ok(move_out_of(state))
+}
+
+/// The fence in a state folder, and beside it: a file there, or in a folder there.
 fn places(state: &Path) -> (PathBuf, PathBuf) {
+    let (inside, beside) = sides(state);
+    (inside, if beside.is_dir() { beside.join(INSIDE) } else { beside })
+}
+
+fn sides(state: &Path) -> (PathBuf, PathBuf) {
     let named = state.components().collect::<PathBuf>();
     let named = match named.file_name() {
         Some(_) => named,
@@ -418,6 +437,22 @@ mod tests {
             assert_eq!((of_state(&state), move_out_of(&state)), (beside.clone(), beside.clone()));
         }
         assert!(FenceFile::load(&beside).unwrap().get(&[0; 32]) == Some(fence(5)));
+    }
+
+    #[test]
+    fn one_that_nobody_may_watch_lies_in_a_private_folder_beside_its_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let (inside, beside) = (state.join("fence"), folder.path().join("state.fence"));
+        std::fs::create_dir(&state).unwrap();
+        FenceFile::load(&inside).unwrap().advance(fences(1, 5)).unwrap();
+        let hidden = beside.join("fence");
+        assert_eq!(move_to_private_folder(&state).unwrap(), hidden);
+        assert_eq!(of_state(&state), hidden, "for a backup");
+        assert!(FenceFile::load(&hidden).unwrap().get(&[0; 32]) == Some(fence(5)));
+        files::check_private_folder(&beside).unwrap();
+        assert!(!inside.exists());
+        assert_eq!(move_to_private_folder(&state).unwrap(), hidden, "at the next start");
     }
 
     #[test]

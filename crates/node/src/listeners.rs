@@ -66,8 +66,8 @@ pub fn serve(
         for served in serving {
             let drained = served.await.map_err(|e| ServiceError::from(io::Error::other(e)))?;
             if matches!(drained, Drained::Cut(_)) {
-                // Not how many: at a smoother, that moves with the number of samples.
-                tracing::warn!("connections were cut off");
+                // At a smoother that moves with the number of samples, so no usual log has it.
+                tracing::debug!("connections were cut off");
             }
         }
         Ok(())

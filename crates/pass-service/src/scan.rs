@@ -18,6 +18,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::fence;
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::FencedLedger;
 use alpheus_node::listeners::block_on;
@@ -163,7 +164,7 @@ fn offline(args: &Args, globals: &Globals, shown: &[u8]) -> Result<(), Failure> 
     let code = read(&pinned, args.nonce.as_ref(), shown)?;
     let settings = Settings { state: Some(state.clone()), ..Settings::default() };
     let store = globals.open_store(&settings)?;
-    let mut found = FencedLedger::open(store, &state.join("fence"), None)?;
+    let mut found = FencedLedger::open(store, &fence::move_out_of(state), None)?;
     let now = clock::now();
     let shard = Shard::restore(pinned.clone(), found.records, found.origin, now);
     let shard = shard.blame(Category::Input)?.commit(&mut found.ledger);

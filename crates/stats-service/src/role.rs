@@ -5,7 +5,6 @@ use crate::card::{self, VerifiedCard};
 use crate::settings::StatsSettings;
 use alpheus_node::clock::Clock;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::check_private_folder;
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::network::identity::IdentityFolder;
@@ -34,8 +33,9 @@ pub struct RoleArgs {
     /// The folder for its state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it on another disk and out
-    /// of backups; by default it is in the state folder
+    /// The fence: the file that reveals an older copy of the state. Keep it out of backups. By default
+    /// beside the state folder, named like it and ending in `.fence`; a smoother's is in a folder of
+    /// that name. Another disk is better
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The address it listens on
@@ -78,14 +78,11 @@ impl RoleArgs {
         let keys = Settings::needed(&stats.keys, "stats.keys")?;
         let clock = Clock::Process;
         let address = Settings::needed(&settings.api, "api")?;
-        let fence = stats.fence(&settings.state)?;
-        let store = if role == Role::Smoother {
-            // What it writes grows with the number of samples, and each commit touches the fence.
-            let store = globals.open_hidden_store(&settings)?;
-            check_private_folder(fence.parent().filter(|at| *at != "").unwrap_or(".".as_ref()))?;
-            store
+        let (store, fence) = if role == Role::Smoother {
+            // What it writes grows with the number of samples.
+            (globals.open_hidden_store(&settings)?, stats.hidden_fence(&settings.state)?)
         } else {
-            globals.open_store(&settings)?
+            (globals.open_store(&settings)?, stats.fence(&settings.state)?)
         };
         let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
         let found = found.in_format(FORMAT).blame(Category::Input)?;

@@ -2,6 +2,9 @@
 //! the environment, or flags.
 
 use alpheus_accountable_statistics::keymaking::Timeouts;
+use alpheus_node::failure::Failure;
+use alpheus_node::fence;
+use alpheus_node::files::check_private_folder;
 use alpheus_node::service::ServiceError;
 use alpheus_node::settings::Part;
 use alpheus_node::settings::Settings;
@@ -71,7 +74,21 @@ impl StatsSettings {
     pub fn fence(&self, state: &Option<PathBuf>) -> Result<PathBuf, ServiceError> {
         match &self.fence {
             Some(fence) => Ok(fence.clone()),
-            None => Ok(Settings::needed(state, "state")?.join("fence")),
+            None => Ok(fence::move_out_of(&Settings::needed(state, "state")?)),
         }
+    }
+
+    /// The path of a smoother's fence. Each commit touches it, so it is in a folder where nobody else looks.
+    ///
+    /// # Errors
+    /// Neither the fence nor the state folder is set, its folder cannot be created, or others can look
+    /// into it.
+    pub fn hidden_fence(&self, state: &Option<PathBuf>) -> Result<PathBuf, Failure> {
+        let fence = match &self.fence {
+            Some(fence) => fence.clone(),
+            None => fence::move_to_private_folder(&Settings::needed(state, "state")?)?,
+        };
+        check_private_folder(fence.parent().filter(|at| *at != "").unwrap_or(".".as_ref()))?;
+        Ok(fence)
     }
 }

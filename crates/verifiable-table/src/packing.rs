@@ -77,4 +77,34 @@ mod tests {
             assert_eq!(unpack(ring, &bytes), None, "word {at}");
         }
     }
+
+    /// Each bit of each of eight words with each bit of the next one, and the largest residue in each: both come
+    /// back, and no other word has any of it.
+    #[test]
+    fn no_bit_of_a_word_reaches_another() {
+        let ring = Set::L128.ring();
+        let degree = ring.degree();
+        let most = |word: usize| ring.q[word / degree].prime.p - 1;
+        let words = ring.words();
+        let check = |set: &[(usize, u64)]| {
+            let mut words = vec![0; words];
+            set.iter().for_each(|(word, value)| words[*word] |= value);
+            let mut bytes = Vec::new();
+            pack(&words, &mut bytes);
+            assert_eq!(unpack(ring, &bytes).as_ref(), Some(&words), "{set:?}");
+        };
+        let all: Vec<(usize, u64)> = (0..8)
+            .flat_map(|word| (0..BITS - 1).map(move |bit| (word, 1 << bit)))
+            .chain((0..8).map(|word| (word, most(word))))
+            .collect();
+        for (at, one) in all.iter().enumerate() {
+            all[at..]
+                .iter()
+                .filter(|other| other.0 == one.0 + 1)
+                .for_each(|other| check(&[*one, *other]));
+        }
+        for at in (0..8).map(|word| words - 8 + word) {
+            check(&[(at, most(at))]);
+        }
+    }
 }

@@ -18,6 +18,7 @@ use alpheus_anonymous_credential::schedule::Period;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::fence;
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, block_on, serve};
@@ -136,7 +137,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let limits = Limits::new(pass.requests_per_minute.unwrap_or(OF_ADDRESS), Instant::now());
     let accounts = accounts(pass)?;
     let store = globals.open_store(&settings)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let fence = fence::move_out_of(&Settings::needed(&settings.state, "state")?);
     let found = FencedLedger::open(store, &fence, None)?;
     let begins = found.begins();
     let OpenedLedger { mut ledger, records, origin, .. } = found;

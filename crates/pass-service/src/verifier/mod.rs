@@ -18,6 +18,7 @@ use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_node::clock;
 use alpheus_node::engine::{Worker, channel};
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::fence;
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::ShardIndex;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
@@ -98,7 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(ShardError { shard, of: place.count }).blame(Category::Usage);
     }
     let store = globals.open_store(&settings)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let fence = fence::move_out_of(&Settings::needed(&settings.state, "state")?);
     let found = FencedLedger::open(store, &fence, Some(place))?;
     let key = init::issuer_key(&deployment)?;
     let verifier = Verifier::new(key, pinned.clone()).blame(Category::Input)?;

@@ -18,6 +18,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_time::Span;
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::future::Future;
+use std::time::Duration;
 
 /// The honest one that is to be shut out.
 const HONEST: usize = 0;
@@ -28,10 +29,14 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 }
 
 async fn post(client: &Client) -> Result<Posted, BoardError> {
+    post_within(client, Span(0)).await
+}
+
+async fn post_within(client: &Client, spread: Span) -> Result<Posted, BoardError> {
     let (view, member) = (client.view().await?, key(1));
     let rng = &mut ChaCha20Rng::from_seed([8; 32]);
     let entry = &mut Entry::Member(Box::new(member));
-    client.post(&view, Content::Cover, entry, Span(0), rng).await
+    client.post(&view, Content::Cover, entry, spread, rng).await
 }
 
 /// A server that keeps its Begin back from another one has that one refuse all writes that it
@@ -97,6 +102,25 @@ fn a_write_that_came_too_early_is_sent_again_as_it_was() {
     let came = |to| script.writes.iter().filter(|(via, _)| *via == to).count();
     assert_eq!([came(0), came(1), came(2)], [3, 1, 1]);
     assert!(script.writes.iter().all(|(_, write)| *write == posted.submission));
+}
+
+/// Each server gets the write at a moment of its own, drawn from the time that a writer allows: visitors of two of
+/// them cannot be matched by when they came.
+#[test]
+fn servers_get_a_write_at_moments_of_their_own() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 6);
+    stub.script().said = Script::alike(&ring.statements);
+    let client = Client::new(&stub.card).unwrap();
+    in_some_attempt("moments that differ", || {
+        stub.script().came_at.clear();
+        wait(post_within(&client, Span(4_000_000))).unwrap();
+        let came_at = stub.script().came_at.clone();
+        assert_eq!(came_at.len(), MANY);
+        let apart = *came_at.iter().max()? - *came_at.iter().min()?;
+        // Once in a hundred times the draws are that near each other.
+        (apart > Duration::from_millis(300)).then_some(())
+    });
 }
 
 /// Another refusal ends it, at that server. The others have the write, so its writer waits for it.

@@ -19,7 +19,7 @@ use axum::http::{Method, StatusCode, Uri};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// How many servers.
 pub(crate) const MANY: usize = 3;
@@ -51,6 +51,8 @@ pub(crate) struct Script {
     pub(crate) asked: usize,
     /// Writes, as they came, and to whom.
     pub(crate) writes: Vec<(usize, Submission)>,
+    /// When they came.
+    pub(crate) came_at: Vec<Instant>,
     /// Statements that somebody handed on: to whom, of whom.
     pub(crate) handed_on: Vec<(usize, usize, Signed<Statement>)>,
 }
@@ -94,6 +96,7 @@ impl Script {
                 let submission: Submission = decode(body)?;
                 let write = submission.name(&board);
                 self.writes.push((via, submission));
+                self.came_at.push(Instant::now());
                 let (times, rule) = &mut self.refuses[via];
                 if *times > 0 {
                     *times -= 1;

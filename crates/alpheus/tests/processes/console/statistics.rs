@@ -14,6 +14,7 @@ use alpheus_crypto::{group::Element, hash::Digest, signed::Signed};
 use alpheus_node::clock::Clock;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::TlsFiles;
 use alpheus_stats_service::{
     card, keys,
@@ -25,11 +26,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// Three aggregates as the only smoother of a deployment has signed them: one with a result, one
-/// without, and one that is open.
-fn published(folder: &Path) -> Vec<u8> {
+/// without, and one that is open. Their ends are signed by the key in `ends_by`.
+fn published(folder: &Path, ends_by: &str) -> Vec<u8> {
     let card = card::open(&folder.join("roads/card.json")).unwrap();
     let plan = Plan::open(&folder.join("road.yaml")).unwrap();
-    let key = keys::signing(&folder.join("roads/smoother-1").join(keys::SIGNING)).unwrap();
+    let key_of = |party| keys::signing(&folder.join("roads").join(party).join(keys::SIGNING));
+    let (key, ends_by) = (key_of("smoother-1").unwrap(), key_of(ends_by).unwrap());
     let day = 86_400_000_000;
     let noon = Clock::Process.now().0 / day * day + day / 2;
     let full = PublishedResult::Full { count: 8, sum: 4817, squares: None, uploads: 9 };
@@ -41,7 +43,7 @@ fn published(folder: &Path) -> Vec<u8> {
         let mut outcomes = Endorsed::default();
         if let Some(result) = end {
             let outcome = Outcome { aggregate: definition.digest(), result };
-            outcomes.add(SmootherId(0), Signed::new(&outcome, &key));
+            outcomes.add(SmootherId(0), Signed::new(&outcome, &ends_by));
         }
         let mut endorsed = Endorsed::default();
         endorsed.add(SmootherId(0), definition);
@@ -55,27 +57,57 @@ fn published(folder: &Path) -> Vec<u8> {
     postcard::to_allocvec(&ResultsPage { results, next: None }).unwrap()
 }
 
+/// An aggregator by hand, and what it shows.
+type Shown = Arc<Mutex<Vec<u8>>>;
+
+/// A deployment in a folder, whose aggregator is here.
+fn deployment(folder: &Path) -> (Trigger, Shown) {
+    let run = |script: &str| common::run_script(folder, script);
+    run("umask 077; alpheus ca init pki; alpheus ca issue pki --role aggregator --name aggregator");
+    let identity = folder.join("pki/aggregator");
+    let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
+    let tls = TlsFiles { client_ca: None, ..identity.tls() };
+    let shown = Shown::default();
+    let rows = Arc::clone(&shown);
+    let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
+    let routes = axum::Router::new().route("/v1/rows", rows);
+    let (serving, aggregator) = common::serving::serve(&tls, routes);
+    let nobody = "https://localhost:9";
+    run(&format!(
+        "alpheus stats init roads --threshold 1 --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
+    ));
+    std::fs::write(folder.join("road.yaml"), common::road(&[])).unwrap();
+    (serving, shown)
+}
+
+/// An aggregator that signs results itself: they are left out, and the command fails.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_a_lying_aggregator_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_serving, shown) = deployment(folder.path());
+    let results = |ends_by: &str| {
+        *shown.lock().unwrap() = published(folder.path(), ends_by);
+        let mut command = common::alpheus(["stats", "results", "road.yaml"]);
+        let output = command.args(["--card", "roads/card.json"]).current_dir(folder.path());
+        let output = output.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, honest, said) = results("smoother-1");
+    assert!(code == Some(0) && honest.contains("8 samples, mean 60.21"), "{honest}\n{said}");
+    let (code, lies, said) = results("aggregator");
+    assert!(code.is_some_and(|code| code != 0), "{lies}\n{said}");
+    assert!(said.contains("results that its smoothers have not signed"), "{said}");
+    assert!(!lies.contains("60.21") && lies.lines().count() < honest.lines().count(), "{lies}");
+}
+
 /// Aggregates of a deployment, as an aggregator by hand says them.
 #[tokio::test(flavor = "multi_thread")]
 async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     let Some(browser) = Browser::open().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    let run = |script: &str| common::run_script(folder.path(), script);
-    run("umask 077; alpheus ca init pki; alpheus ca issue pki --role aggregator --name aggregator");
-    let identity = folder.path().join("pki/aggregator");
-    let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
-    let tls = TlsFiles { client_ca: None, ..identity.tls() };
-    let shown = Arc::new(Mutex::new(Vec::new()));
-    let rows = Arc::clone(&shown);
-    let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
-    let routes = axum::Router::new().route("/v1/rows", rows);
-    let (_serving, aggregator) = common::serving::serve(&tls, routes);
-    let nobody = "https://localhost:9";
-    run(&format!(
-        "alpheus stats init roads --threshold 1 --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
-    ));
-    std::fs::write(folder.path().join("road.yaml"), common::road(&[])).unwrap();
-    *shown.lock().unwrap() = published(folder.path());
+    let (_serving, shown) = deployment(folder.path());
+    *shown.lock().unwrap() = published(folder.path(), "smoother-1");
     let mut page =
         common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
     let mut page = Process::start(page.current_dir(folder.path()));

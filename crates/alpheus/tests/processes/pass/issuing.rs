@@ -26,7 +26,7 @@ fn issue(town: &Town, more: &[&str]) -> (Option<i32>, String) {
 fn an_issuer_that_is_killed_at_its_first_start_starts_again() {
     let town = Town::new("60", 1, &[]);
     std::fs::write(town.path("accounts"), "").unwrap();
-    let fence = town.path("run/issuer/fence");
+    let fence = town.path("run/issuer.fence");
     town.issuer(&["--new-state"]).kill();
     std::fs::remove_file(&fence).unwrap();
     for declared in [&[][..], &["--new-state"]] {
@@ -42,7 +42,7 @@ fn an_issuer_that_is_killed_at_its_first_start_starts_again() {
 fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     let town = Town::new("60", 1, &[]);
     std::fs::write(town.path("accounts"), "").unwrap();
-    let fence = town.path("run/issuer/fence");
+    let fence = town.path("run/issuer.fence");
     let mut issuer = town.issuer(&["--new-state"]);
     let fetch = |name: &str| fetch(&town, name);
     town.join("ada", "ada");

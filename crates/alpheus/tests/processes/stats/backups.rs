@@ -57,9 +57,10 @@ fn put_back_from_a_copy() -> Option<()> {
     let folder = tempfile::tempdir().unwrap();
     let mut replay = Process::start(small(folder.path()).env("ALPHEUS_LOG", "warn"));
     // A copy of what it has before it has signed anything of an upload.
-    let state = wait(&mut replay, "no smoother", |roles| {
-        let state = first_smoother(roles)?.folder.join("run/smoother-1");
-        state.join("fence").exists().then_some(state)
+    let (state, fence) = wait(&mut replay, "no smoother", |roles| {
+        let run = first_smoother(roles)?.folder.join("run");
+        let (state, fence) = (run.join("smoother-1"), run.join("smoother-1.fence"));
+        fence.join("fence").exists().then_some((state, fence))
     })?;
     let backup = folder.path().join("backup");
     replay.freeze();
@@ -70,17 +71,17 @@ fn put_back_from_a_copy() -> Option<()> {
     let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
     signal("-STOP");
     copy_folder(&state, &backup);
+    copy_folder(&fence, &folder.path().join("backup.fence"));
     signal("-CONT");
     replay.thaw();
     wait(&mut replay, "nothing is given", is_half_way)?;
     assert!(!replay.log().contains(SITS_OUT), "it remembers all it has said");
     replay.freeze();
     kill(first_smoother(&roles_of(replay.id()))?);
-    fs::rename(&state, folder.path().join("lost")).unwrap_or_else(|_| {
-        copy_folder(&state, &folder.path().join("lost"));
-        fs::remove_dir_all(&state).unwrap();
-    });
+    fs::remove_dir_all(&state).unwrap();
+    fs::remove_dir_all(&fence).unwrap();
     copy_folder(&backup, &state);
+    copy_folder(&folder.path().join("backup.fence"), &fence);
     replay.thaw();
     wait(&mut replay, "nobody starts it again", |roles| {
         first_smoother(roles).filter(|role| role.id.to_string() != id).map(|_| ())

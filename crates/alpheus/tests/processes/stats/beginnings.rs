@@ -4,10 +4,11 @@
 use crate::common::{Process, alpheus, begin_fence, copy_folder, free_address, road, run_script};
 use alpheus_node::fence::FenceFile;
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A deployment's keys, with nobody there but who is started; and where the registrar is to be.
 fn keys(folder: &Path) -> SocketAddr {
@@ -50,7 +51,7 @@ fn killed_at_first_commit(folder: &Path, state: &str, start: impl Fn() -> Comman
 /// the fence was.
 fn killed_without_fence(folder: &Path, state: &str, start: impl Fn() -> Command) -> PathBuf {
     let mut first = Process::start(start().current_dir(folder));
-    let fence = folder.join(state).join("fence");
+    let fence = folder.join(format!("{state}.fence"));
     // The file is there before the first commit, and says afterwards that it was made.
     let committed =
         || FenceFile::load(&fence).unwrap().get(&[0; 32]).is_some_and(|it| it.sequence > 0);
@@ -112,6 +113,9 @@ fn smoother(folder: &Path, fence: &Path) -> Process {
     running
 }
 
+/// Where the fence lies if nobody says where.
+const BESIDE: &str = "smoother.fence/fence";
+
 fn smoother_command(folder: &Path, fence: &Path) -> Command {
     let mut command = alpheus(["stats", "smoother", "--identity", "pki/smoother-1"]);
     command.args([
@@ -123,7 +127,10 @@ fn smoother_command(folder: &Path, fence: &Path) -> Command {
         "smoother",
     ]);
     command.args(["--api", &free_address().to_string(), "--peers", &free_address().to_string()]);
-    command.arg("--fence").arg(fence).current_dir(folder);
+    if fence != Path::new(BESIDE) {
+        command.arg("--fence").arg(fence);
+    }
+    command.current_dir(folder);
     command
 }
 
@@ -153,24 +160,55 @@ fn a_smoother_writes_only_where_nobody_else_looks() {
     assert!(!refused.wait().success(), "{}", refused.log());
 }
 
+/// Half an upload is on its way when a smoother stops: its log does not show that somebody was there.
+#[test]
+fn a_smoother_that_stops_does_not_say_whom_it_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    keys(folder.path());
+    fs::DirBuilder::new().mode(0o700).create(folder.path().join("elsewhere")).unwrap();
+    let mut command = smoother_command(folder.path(), Path::new("elsewhere/fence"));
+    command.env("ALPHEUS_LOG", "info").env("ALPHEUS_DRAIN_SECONDS", "1");
+    let mut smoother = Process::start(&mut command);
+    let addresses = smoother.wait_for_prefix("serving at ");
+    let public = addresses.split(' ').next().unwrap();
+    // The server asks for the body once it reads one, and gets a part of it.
+    let mut client = Command::new("bash");
+    client.args([
+        "-c",
+        "(printf half; cat) | curl --insecure --verbose --expect100-timeout 600 \
+        --header 'Expect: 100-continue' --upload-file - --request POST $0/v1/deposits",
+    ]);
+    client.arg(public).stdin(Stdio::piped());
+    client.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut client = client.spawn().unwrap();
+    let said = BufReader::new(client.stderr.take().unwrap());
+    let mut said = said.lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("100 Continue")), "it is not served");
+    let before = smoother.log();
+    assert_eq!(ended(smoother), before);
+    drop(client.stdin.take());
+    client.wait().unwrap();
+}
+
 fn ended(mut process: Process) -> String {
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
     process.log()
 }
 
-/// With its fence on another disk, so to speak, an older copy of the state is seen; a copy of both
-/// is not, which is why the fence belongs there.
+/// With its fence beside the state or on another disk, so to speak, an older copy of the state is
+/// seen; a copy of both is not.
 #[test]
 fn a_smoother_with_an_older_copy_of_its_state_sits_out() {
     const OLDER: &str = "the state is older than its fence: this smoother sits out two days";
-    for (fence, seen) in [("elsewhere/fence", true), ("smoother/fence", false)] {
+    for (fence, seen) in [("elsewhere/fence", true), (BESIDE, true), ("smoother/fence", false)] {
         let folder = tempfile::tempdir().unwrap();
         keys(folder.path());
         let at = |name: &str| -> PathBuf { folder.path().join(name) };
         fs::DirBuilder::new().mode(0o700).create(at("elsewhere")).unwrap();
         let start = || ended(smoother(folder.path(), Path::new(fence)));
         assert!(!start().contains(OLDER));
+        assert!(at(fence).exists(), "{fence}");
         copy_folder(&at("smoother"), &at("backup"));
         assert!(!start().contains(OLDER));
         fs::remove_dir_all(at("smoother")).unwrap();

@@ -1,9 +1,12 @@
 //! A client whose aggregator is gone when it looks: it fails, keeps its receipts, and is content
-//! once somebody shows that it counts. Meanwhile somebody watches a smoother, and learns nothing.
+//! once somebody shows that it counts. Meanwhile somebody watches a smoother, and learns nothing; and
+//! one of the clients is behind a SOCKS proxy.
 
+use crate::common::socks::Socks;
 use crate::common::{road, run_script};
 use crate::stats::guide::deployment;
 use crate::stats::hidden::{self, watched};
+use std::collections::BTreeSet;
 use std::fs;
 
 /// Ada's client stands still from when all are given until the result is there and the aggregator
@@ -15,12 +18,12 @@ printf '61.2\\n60.1\\n57.7\\n' > ada.txt
 printf '58.4\\n59\\n58.1\\n' > bert.txt
 printf '64\\n63.2\\n' > cleo.txt
 give() {
-  exec alpheus stats client road.yaml --card roads/card.json --account $1 --secret-file $1.secret --state run/$1 --input $1.txt
+  exec alpheus stats client road.yaml --card roads/card.json --account $1 --secret-file $1.secret --state run/$1 --input $1.txt ${2:-}
 }
 look before
 (give ada) 2> ada.log & ada=$!
 (give bert) & others=$!
-(give cleo) & others=\"$others $!\"
+(give cleo --proxy=PROXY) & others=\"$others $!\"
 while [ $(date +%s) -lt $((start + 29)) ]; do sleep 0.2; done
 look after
 while [ $(date +%s) -lt $((start + 41)) ]; do sleep 0.2; done
@@ -42,6 +45,16 @@ until grep -qs 'serving at' terminal-2.log; do kill -0 $!; sleep 0.1; done
 (give ada)
 ";
 
+/// A client's proxy was asked for all servers that it needs, and for nothing else, under a name for
+/// each. Had it gone to one of them by itself, the proxy would not know that one.
+fn reached_by_proxy(socks: &Socks, ports: &[String]) {
+    let seen = socks.seen();
+    let port = |to: &String| to.rsplit(':').next().unwrap().to_owned();
+    let asked: BTreeSet<String> = seen.values().flatten().map(port).collect();
+    assert_eq!(asked, ports.iter().cloned().collect(), "{seen:?}");
+    assert!(seen.iter().all(|(name, to)| name.len() == 32 && to.len() == 1), "{seen:?}");
+}
+
 #[test]
 fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,6 +72,10 @@ fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     let relays: Vec<String> = smoothers.map(port).collect();
     assert_eq!(relays.len(), 4, "{script}");
     let gone = GONE.replace("RELAYS", &relays.join(" ")).replace("SHOWN", &port(&aggregator));
+    let socks = Socks::start();
+    let gone = gone.replace("PROXY", &format!("socks5h://{}", socks.address));
+    let registrar = script.lines().find(|line| line.starts_with("alpheus stats registrar "));
+    let to = [vec![port(registrar.unwrap())], relays].concat();
     let script = script + &gone.replace("AGGREGATOR", &aggregator);
     let (said, log) = run_script(folder.path(), &script);
     assert!(said.contains("failed with 1"), "{said}\n{log}");
@@ -68,6 +85,7 @@ fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     );
     assert!(said.contains(",8,481.7,"), "{said}\n{log}");
     hidden::check(folder.path());
+    reached_by_proxy(&socks, &to);
     // The receipts are there: it looks again, and finds what it gave.
     let last = said.lines().rev().find(|line| line.contains("contributions counted")).unwrap();
     assert!(said.ends_with(&format!("{last}\n")) && last.contains(" 0 left out"), "{said}\n{log}");

@@ -5,7 +5,12 @@ use crate::table::recover::said;
 use crate::table::world::{SCHEMA, Storage, World, cars, total};
 use alpheus_table_service::state::TableState;
 use alpheus_verifiable_table::label::{Column, Kind};
-use alpheus_verifiable_table::messages::{MAX_REQUEST_BLOCKS, Request, Run, Weights};
+use alpheus_verifiable_table::messages::{MAX_REQUEST_BLOCKS, Request as SumRequest, Run, Weights};
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Requests that no planner makes. The server checks each before it reads a block.
 #[test]
@@ -17,7 +22,7 @@ fn a_server_refuses_what_it_could_not_add_up() {
     let remote = world.remote(&state);
     let run = state.owner.runs()[0];
     let of = |from, to| Run { from, to, ..run };
-    let request = |kind, runs, weights| Request { kind, runs, weights };
+    let request = |kind, runs, weights| SumRequest { kind, runs, weights };
     let column = Kind::Column(Column(0));
     let ones = |runs| request(column, runs, Weights::Ones);
     let half = MAX_REQUEST_BLOCKS / 2;
@@ -91,6 +96,38 @@ fn a_very_wide_table_is_copied_and_its_ranges_are_summed() {
     );
     assert_eq!(sum(&world), (0..16_384).map(cars).sum::<u64>().to_string());
     assert_eq!(said(&world, "verify").0, Some(0));
+}
+
+/// Groups are asked for together: sixty-four take no more requests than two.
+#[test]
+fn a_query_of_many_groups_takes_few_requests() {
+    let mut world = World::new(SCHEMA);
+    world.write_rows("counts.csv", 0, 8192);
+    world.done("append counts.csv");
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let (_trigger, url) = world.serve_through(|routes| {
+        routes.layer(from_fn(move |request: Request, next: Next| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            next.run(request)
+        }))
+    });
+    world.url = url;
+    let asked = |days: u64| {
+        let last = 1_367_366_400 + 86_400 * days - 1;
+        let sql = format!(
+            "SELECT SUM(cars) WHERE timestamp BETWEEN 1367366400 AND {last} GROUP BY DAY(timestamp)"
+        );
+        count.store(0, Ordering::SeqCst);
+        let rows = world.ask(&sql);
+        assert_eq!(rows.len() as u64, days, "{rows:?}");
+        let summed = |row: &Value| row["sum_cars"].as_str().unwrap().parse::<u64>().unwrap();
+        let sum: u64 = rows.iter().map(summed).sum();
+        assert_eq!(sum.to_string(), total(24 * days));
+        count.load(Ordering::SeqCst)
+    };
+    let (few, many) = (asked(2), asked(64));
+    assert!(few > 0 && many <= few, "{few} {many}");
 }
 
 /// An owner at its limit is refused with the numbers; nothing of its file is lost, and once there is
