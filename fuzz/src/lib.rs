@@ -203,7 +203,7 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::WindowRefusal>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
-    decoded::<alpheus_encrypted_stream::revocation::RevocationList>(data);
+    decoded::<alpheus_node::network::revocation_list::RevocationList>(data);
     decoded::<messages::EpochCall>(data);
     decoded::<messages::Attendance>(data);
     decoded::<messages::List>(data);

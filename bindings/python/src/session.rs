@@ -12,12 +12,12 @@ use alpheus_encrypted_stream::producer::{
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Category, Failure};
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_stream_runtime::producing::{StreamProducer, StreamSession};
 use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::owner::DeviceFile;
 use alpheus_streams::produce::live::time_of_line;
-use alpheus_streams::revocations::open_identity;
 use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;
 use pyo3::prelude::*;

@@ -8,12 +8,13 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{self as protocol, Party, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
-use alpheus_encrypted_stream::revocation::{tls_digest, tls_key_digest};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, lock_folder, read_text, replace};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::CERTIFICATE;
+use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
+use alpheus_node::network::revocations;
 use alpheus_node::network::revoked::public_key;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::note;
@@ -24,7 +25,6 @@ use alpheus_streams::deployment::{
     self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
     DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, REVOKED, SERVICE_SEED,
 };
-use alpheus_streams::revocations;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\

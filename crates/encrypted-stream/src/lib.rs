@@ -8,7 +8,7 @@
 //! - opening of windows: [`controller`], [`coordinator`], [`mask`], [`noise`], [`bounded`],
 //! - who takes part: [`epoch`], [`epoch_list`], [`membership`], [`announced_plan`],
 //! - what readers get: [`consumer`], [`decode`], [`receipt`], [`evidence`],
-//! - signed statements: [`annotation`], [`certificate`], [`grant`], [`handover`], [`revocation`], [`withdrawal`],
+//! - signed statements: [`annotation`], [`certificate`], [`grant`], [`handover`], [`withdrawal`],
 //! - what they share: [`messages`], [`inbox`], [`job`], [`keys`], [`ledger`], [`error`].
 
 pub mod annotation;
@@ -38,7 +38,6 @@ pub mod messages;
 pub mod noise;
 pub mod producer;
 pub mod receipt;
-pub mod revocation;
 pub mod sums;
 pub mod tick;
 pub mod transformer;

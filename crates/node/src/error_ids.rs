@@ -12,6 +12,8 @@ use crate::network::base::BaseUrlError;
 use crate::network::error::{Problem, RequestError};
 use crate::network::identity::IdentityError;
 use crate::network::peer::WrongPeerError;
+use crate::network::revocation_list::RevocationError;
+use crate::network::revocations::{AuthorityError, NotAListError};
 use crate::network::role::PeerNameError;
 use crate::proxy::ProxyError;
 use crate::service::ServiceError;
@@ -46,6 +48,9 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
             IdentityError::Role { .. } => ErrorId::RoleForbidden,
         },
         PeerNameError as _ => ErrorId::IdentityInvalid,
+        AuthorityError as _ => ErrorId::IdentityInvalid,
+        NotAListError as _ => ErrorId::IdentityInvalid,
+        RevocationError as _ => ErrorId::IdentityInvalid,
         WrongPeerError as _ => ErrorId::WrongPeer,
         BaseUrlError as _ => ErrorId::UrlInvalid,
         ProxyError as _ => ErrorId::UrlInvalid,

@@ -3,6 +3,8 @@
 
 use crate::failure::Failure;
 use crate::globals::Globals;
+use crate::network::door;
+use crate::network::revoked::Revoked;
 use crate::service::ServiceError;
 use crate::service::descriptors::{Share, bounds, share_of};
 use crate::service::expiry::watch_certificate;
@@ -26,6 +28,8 @@ pub struct Listener {
     pub router: Router,
     /// Whether answers may run for hours while the client only listens.
     pub streams: bool,
+    /// Certificates of clients that it refuses.
+    pub revoked: Option<Revoked>,
 }
 
 /// Serves until a signal arrives or `broken` is triggered. `started` gets the addresses and
@@ -53,7 +57,8 @@ pub fn serve(
         for listener in listeners {
             let (server, address) = bind(&listener, share).await?;
             addresses.push(address);
-            let served = server.serve(listener.router, trigger.shutdown(), settings.drain());
+            let router = door::without(listener.router, listener.revoked);
+            let served = server.serve(router, trigger.shutdown(), settings.drain());
             serving.push(tokio::spawn(served));
         }
         started(&addresses);

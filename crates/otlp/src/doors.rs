@@ -50,7 +50,8 @@ impl Doors {
         stopping: Shutdown,
     ) -> Result<(), Failure> {
         let (address, router, grpc) = (self.http, router(sink.clone()), self.grpc);
-        let listeners = || Ok(vec![Listener { address, tls: None, router, streams: false }]);
+        let listeners =
+            || Ok(vec![Listener { address, tls: None, router, streams: false, revoked: None }]);
         serve(listeners, settings, globals, broken, |addresses| {
             let said = addresses.join(" ");
             println!("OTLP over HTTP at {said}, over gRPC at http://{}", grpc.address);

@@ -23,7 +23,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::ledger::FencedLedger;
 use alpheus_node::listeners::block_on;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::retry::{RetryPolicy, retry};
@@ -123,7 +123,7 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
     ])?;
     let pass = settings.part::<PassSettings>()?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Gateway)?;
+    let identity = open_identity(&identity, Role::Gateway)?;
     let pinned = card::Card::load(&Settings::needed(&pass.card, "pass.card")?)?.1.pinned;
     let verifiers = Settings::needed(&pass.verifiers, "pass.verifiers")?;
     // Read here to find the shard. The verifier checks it again by its own clock.

@@ -86,7 +86,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = Router::new().route("/v1/credentials", post(register)).with_state(api);
     let router = in_time(router, MAX_REQUEST);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
-    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false, revoked: None }]);
     serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))
 }
 

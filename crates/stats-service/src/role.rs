@@ -8,6 +8,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::{Flags, Settings, path_flag};
 use std::net::SocketAddr;
@@ -73,7 +74,7 @@ impl RoleArgs {
         let settings = globals.settings([self.flags(), own].concat())?;
         let stats = settings.part::<StatsSettings>()?;
         let identity = Settings::needed(&settings.identity, "identity")?;
-        let identity = IdentityFolder::open(&identity, role)?;
+        let identity = open_identity(&identity, role)?;
         let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
         let keys = Settings::needed(&stats.keys, "stats.keys")?;
         let clock = Clock::Process;

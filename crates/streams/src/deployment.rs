@@ -18,21 +18,14 @@ use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::files::read_text;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::identity::{DEPLOYMENT, IdentityFolder};
+use alpheus_node::network::revocations::key_of_hex;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The deployment.
-pub const DEPLOYMENT: &str = "deployment.json";
-
 /// A consumer's protocol certificate.
 pub const CONSUMER_CERTIFICATE: &str = "consumer.txt";
-
-/// The authority's list of revoked certificates.
-pub const REVOKED: &str = "revoked.txt";
-/// The latest such list that the folder's processes have read.
-pub const REVOKED_KNOWN: &str = "revoked.known";
 
 /// An owner's protocol certificate.
 pub const OWNER_CERTIFICATE: &str = "owner.txt";
@@ -124,10 +117,7 @@ impl DeploymentFile {
         if self.version != VERSION {
             return Err(DeploymentError::Version(self.version));
         }
-        let bytes = HEXLOWER_PERMISSIVE.decode(self.authority.as_bytes()).ok();
-        let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
-        let authority = bytes.and_then(|bytes| VerifyingKey::from_bytes(bytes).ok());
-        let authority = authority.ok_or(DeploymentError::Hex("authority"))?;
+        let authority = key_of_hex(&self.authority).ok_or(DeploymentError::Hex("authority"))?;
         let service = from_hex(&self.service).ok_or(DeploymentError::Hex("service"))?;
         Ok(Deployment::new(authority, &service)?)
     }

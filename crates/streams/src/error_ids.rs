@@ -6,7 +6,6 @@ use crate::deployment::DeploymentError;
 use crate::produce::LateLineError;
 use crate::produce::outbox::OutboxError;
 use crate::query::receipts::RefusedRowError;
-use crate::revocations::NotAListError;
 use crate::settings::EngineNeedsKafkaError;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
@@ -40,7 +39,6 @@ fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
             OutboxError::Closed => ErrorId::ServerUnreachable,
         },
         DeploymentError as _ => ErrorId::IdentityInvalid,
-        NotAListError as _ => ErrorId::IdentityInvalid,
         LateLineError as _ => ErrorId::LineRefused,
         EngineNeedsKafkaError as _ => ErrorId::SettingWrong,
         RefusedRowError as _ => ErrorId::CheckFailed,

@@ -3,7 +3,6 @@
 //! `stream-runtime`.
 //!
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
-//! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest_keys`]: the keys by which the service accepts frames of ticks,
 //! - [`quota`](mod@quota): how much of a stream is taken in a day,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
@@ -26,7 +25,6 @@ pub mod query;
 pub mod quota;
 pub mod read;
 pub mod replay;
-pub mod revocations;
 pub mod server;
 pub mod settings;
 pub mod statement;

@@ -11,7 +11,7 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::{Problem, RequestError};
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::retry::{RetryPolicy, retry_blocking};
 use alpheus_node::settings::Settings;
@@ -103,7 +103,7 @@ impl Remote {
     /// A setting is missing, or the identity is not an owner's.
     pub fn new(settings: &Settings, table: DataSet) -> Result<Self, Failure> {
         let identity = Settings::needed(&settings.identity, "identity")?;
-        let identity = IdentityFolder::open(&identity, Role::Owner)?;
+        let identity = open_identity(&identity, Role::Owner)?;
         let server = Settings::needed(&settings.server, "server")?;
         let client = links::server(&server, &identity)?;
         Ok(Self { client, table })

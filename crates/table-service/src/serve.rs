@@ -14,8 +14,9 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::Door;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::door::without;
 use alpheus_node::network::observed::{may_read_metrics, observed};
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State as Condition;
@@ -95,7 +96,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ("table.quota-bytes", args.quota_bytes.map(|bytes| bytes.to_string())),
     ])?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Server)?;
+    let identity = open_identity(&identity, Role::Server)?;
     let state = Settings::needed(&settings.state, "state")?;
     let quota = settings.part::<TableSettings>()?.quota_bytes.unwrap_or(DEFAULT_BYTES);
     let api = Api::new(Tables::open(&state).blame(Category::Io)?, quota);
@@ -109,7 +110,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let trigger = Trigger::new();
     let started = |address| note!("serving at https://{address}");
     let watched = (&globals.health, &globals.metrics);
-    let routes = (observed(router(api), &globals.metrics), may_read_metrics as MayRead);
+    let routes = (
+        observed(without(router(api), identity.revoked().cloned()), &globals.metrics),
+        may_read_metrics as MayRead,
+    );
     process::register(&globals.metrics);
     let drained = service::run(&settings, routes, watched, trigger.shutdown(), started)?;
     if let Drained::Cut(connections) = drained {

@@ -3,12 +3,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::alpheus;
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::pass::town::Town;
+use crate::table::world::{SCHEMA, World};
+use alpheus_node::network::base::Base;
 use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::client::Limits;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::peer::ExpectedPeer;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_streams::wire::ControllerView;
+use axum::http::Method;
 use std::fs;
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -60,6 +67,51 @@ pub(crate) fn certificate_of(running: &Running, house: usize, file: &str) {
     let client = BlockingClient::new(&base, ExpectedPeer::controller(None), &owner).unwrap();
     let known: Vec<ControllerView> = client.get_json("/v1/controllers", Duration::ZERO).unwrap();
     fs::write(running.place.path(file), &known[0].certificate).unwrap();
+}
+
+/// A verifier and a gateway: each refuses the other once its certificate is revoked.
+#[test]
+fn a_verifier_and_its_caller_refuse_each_others_revoked_certificates() {
+    let town = Town::new("60", 1, &[]);
+    let _verifier = town.verifier(0);
+    let identity = || open_identity(&town.path("pki/gateway"), Role::Gateway).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let ask = |identity: &IdentityFolder| {
+        let base = Base::parse(&town.urls()).unwrap();
+        let client = alpheus_pass_service::links::verifier(base, identity).unwrap();
+        let asked = client.exchange(Method::GET, "/nothing", &[], Vec::new(), Limits::SHORT);
+        runtime.block_on(asked).unwrap_err().to_string()
+    };
+    let copy = |to: &str| {
+        fs::copy(town.path("pki/revoked.txt"), town.path(&format!("pki/{to}/revoked.txt")))
+            .unwrap();
+        Instant::now()
+    };
+    let own = identity();
+    assert!(!ask(&own).contains("revoked"), "{}", ask(&own));
+    town.done(&["ca", "revoke", "pki", "pki/gateway/tls.pem"]);
+    let since = copy("shard-0");
+    until("a refusal by the verifier", || ask(&own).contains(YOURS).then_some(()));
+    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    town.done(&["ca", "revoke", "pki", "pki/shard-0/tls.pem"]);
+    let since = copy("gateway");
+    until("a refusal of the verifier", || ask(&own).contains(THEIRS).then_some(()));
+    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    assert!(ask(&identity()).contains(THEIRS), "and from the start");
+}
+
+#[test]
+fn a_table_server_refuses_an_owner_whose_certificate_is_revoked() {
+    let world = World::new(SCHEMA);
+    world.write_rows("counts.csv", 0, 10);
+    world.done("append counts.csv");
+    let revoke = ["ca", "revoke", "pki", "pki/ada/tls.pem"];
+    let revoked = alpheus(revoke).current_dir(world.path(".")).output().unwrap();
+    assert!(revoked.status.success(), "{}", String::from_utf8_lossy(&revoked.stderr));
+    fs::copy(world.path("pki/revoked.txt"), world.path("pki/service/revoked.txt")).unwrap();
+    is_refused("the owner", Instant::now(), || world.run("verify"));
+    let other = world.command_of("eve", "verify").output().unwrap();
+    assert!(!String::from_utf8_lossy(&other.stderr).contains("revoked"), "{other:?}");
 }
 
 #[test]

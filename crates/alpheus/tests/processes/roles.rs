@@ -8,7 +8,9 @@ use alpheus_node::failure::Failure;
 use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::identity::{AUTHORITY, IdentityFolder};
+use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder};
+use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
+use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki;
 use alpheus_node::service::http::Server;
@@ -19,6 +21,8 @@ use alpheus_pass_service::links as pass;
 use alpheus_streams::links as streams;
 use axum::Router;
 use axum::http::Method;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -39,11 +43,17 @@ const LISTENERS: [Role; 9] = [
 struct Caller<'a> {
     pki: &'a Path,
     role: Role,
+    /// What its authority has revoked.
+    revoked: Option<Revoked>,
 }
 
 impl Caller<'_> {
     fn identity(&self) -> IdentityFolder {
-        IdentityFolder::open(&self.pki.join(self.role.as_str()), self.role).unwrap()
+        let folder = IdentityFolder::open(&self.pki.join(self.role.as_str()), self.role).unwrap();
+        match &self.revoked {
+            Some(revoked) => folder.without(revoked.clone()),
+            None => folder,
+        }
     }
 
     fn authority(&self) -> String {
@@ -136,7 +146,8 @@ fn every_caller_refuses_another_role_at_the_other_end() {
         for listens in LISTENERS {
             let base = listen(&pki, listens, &trigger).await;
             for (pair, caller, expected, connect) in PAIRS {
-                let client = connect(&Caller { pki: &pki, role: caller }, base.clone()).unwrap();
+                let caller = Caller { pki: &pki, role: caller, revoked: None };
+                let client = connect(&caller, base.clone()).unwrap();
                 let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
                 if listens == expected {
                     assert_eq!(asked.unwrap(), b"taken", "{pair}");
@@ -152,6 +163,47 @@ fn every_caller_refuses_another_role_at_the_other_end() {
     });
 }
 
+/// Who shows no certificate has no identity folder, and so no list of what is revoked.
+const WITHOUT_IDENTITY: [&str; 9] = [
+    "subscriber to issuer",
+    "subscriber to gateway",
+    "writer to board",
+    "writer to door",
+    "board to board",
+    "client to registrar",
+    "client to aggregator",
+    "client to smoother",
+    "aggregator to smoother, as a client",
+];
+
+#[test]
+fn every_caller_with_an_identity_refuses_a_revoked_certificate_at_the_other_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("pki");
+    pki::make(&pki, &Role::ALL.map(|role| (role, role.as_str()))).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let trigger = Trigger::new();
+        for (pair, caller, listens, connect) in PAIRS {
+            let base = listen(&pki, listens, &trigger).await;
+            let path = pki.join(listens.as_str()).join(CERTIFICATE);
+            let certificate = CertificateDer::from_pem_file(path).unwrap();
+            let revoked = Revoked::new(tls_digest, tls_key_digest);
+            revoked.replace([tls_digest(&certificate)].into());
+            let caller = Caller { pki: &pki, role: caller, revoked: Some(revoked) };
+            let client = connect(&caller, base).unwrap();
+            let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
+            if WITHOUT_IDENTITY.contains(&pair) {
+                assert_eq!(asked.unwrap(), b"taken", "{pair}");
+                continue;
+            }
+            let refused = format!("{:?}", asked.unwrap_err());
+            let why = "the authority has revoked the certificate at the other end";
+            assert!(refused.contains(why), "{pair}: {refused}");
+        }
+    });
+}
+
 /// The service behind a gateway is not one of ours, so any certificate for its host is accepted.
 #[test]
 fn a_gateway_demands_no_role_of_the_service_behind_it() {
@@ -162,7 +214,7 @@ fn a_gateway_demands_no_role_of_the_service_behind_it() {
     runtime.block_on(async {
         let trigger = Trigger::new();
         let base = listen(&pki, Role::Controller, &trigger).await;
-        let caller = Caller { pki: &pki, role: Role::Gateway };
+        let caller = Caller { pki: &pki, role: Role::Gateway, revoked: None };
         let client = pass::upstream(base, Some(&caller.authority())).unwrap();
         let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
         assert_eq!(asked.unwrap(), b"taken");

@@ -12,13 +12,13 @@ use super::answer::{ApiError, caller};
 use super::revoked::Revoked;
 use super::role::{Name, Role};
 use crate::service::http::Peer;
-use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
+use axum::{Extension, Router};
 use http_body_util::BodyExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,14 +92,7 @@ impl Door {
 
     /// Refuses a certificate that was revoked.
     fn check(&self, peer: &Peer) -> Result<(), ApiError> {
-        let certificate = peer.certificate.as_deref().unwrap_or_default();
-        match &self.revoked {
-            Some(revoked) if revoked.has_certificate(certificate) => {
-                let detail = "the authority has revoked your certificate; ask it for another";
-                Err(ApiError::new(StatusCode::UNAUTHORIZED, "revoked", detail))
-            }
-            _ => Ok(()),
-        }
+        self.revoked.as_ref().map_or(Ok(()), |revoked| check_revoked(revoked, peer))
     }
 
     /// Lets only these roles ask, with at most so many bytes of body.
@@ -126,6 +119,33 @@ impl Door {
         let request = holder.requests.clone().try_acquire_owned().map_err(|_| own_busy())?;
         Ok(Pass { door: self.clone(), holder, _request: request, room: None })
     }
+}
+
+/// The same routes, which refuse every request under one of these certificates, also on connections
+/// that are open already.
+#[must_use]
+pub fn without(router: Router, revoked: Option<Revoked>) -> Router {
+    let Some(revoked) = revoked else { return router };
+    router.layer(from_fn_with_state(revoked, refuse_revoked))
+}
+
+async fn refuse_revoked(
+    State(revoked): State<Revoked>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    check_revoked(&revoked, &peer)?;
+    Ok(next.run(request).await)
+}
+
+fn check_revoked(revoked: &Revoked, peer: &Peer) -> Result<(), ApiError> {
+    let certificate = peer.certificate.as_deref().unwrap_or_default();
+    if revoked.has_certificate(certificate) {
+        let detail = "the authority has revoked your certificate; ask it for another";
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "revoked", detail));
+    }
+    Ok(())
 }
 
 impl Pass {

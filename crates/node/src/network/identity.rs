@@ -24,6 +24,8 @@ pub const CERTIFICATE: &str = "tls.pem";
 pub const KEY: &str = "tls.key";
 /// The authority.
 pub const AUTHORITY: &str = "ca.pem";
+/// Which key signs for the deployment.
+pub const DEPLOYMENT: &str = "deployment.json";
 
 /// Who a process is, by its folder.
 #[derive(Clone, Debug)]

@@ -28,5 +28,7 @@ pub mod identity;
 pub mod observed;
 pub mod peer;
 pub mod probe;
+pub mod revocation_list;
+pub mod revocations;
 pub mod revoked;
 pub mod role;

@@ -24,7 +24,8 @@ use alpheus_node::globals::Globals;
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::base::Base;
 use alpheus_node::network::client::HttpClient;
-use alpheus_node::network::identity::{AUTHORITY, IdentityFolder};
+use alpheus_node::network::identity::AUTHORITY;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State;
@@ -144,7 +145,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let pass = settings.part::<PassSettings>()?;
     let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&folder, Role::Gateway)?;
+    let identity = open_identity(&folder, Role::Gateway)?;
     let card = card::Card::load(&Settings::needed(&pass.card, "pass.card")?)?.1;
     let hosts = [card.issuer, card.gateway].map(|address| host(&address));
     let pinned = card.pinned;
@@ -199,8 +200,16 @@ fn listeners(
     check: Option<SocketAddr>,
     api: Arc<Api>,
 ) -> Vec<Listener> {
-    let mut listeners = vec![Listener { address, tls, router: router(api.clone()), streams: true }];
-    let checks = |address| Listener { address, tls: None, router: checks(api), streams: false };
+    let clients =
+        Listener { address, tls, router: router(api.clone()), streams: true, revoked: None };
+    let mut listeners = vec![clients];
+    let checks = |address| Listener {
+        address,
+        tls: None,
+        router: checks(api),
+        streams: false,
+        revoked: None,
+    };
     listeners.extend(check.map(checks));
     listeners
 }

@@ -24,7 +24,7 @@ use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, block_on, serve};
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::door::in_time;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::http::Peer;
@@ -131,7 +131,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let pass = settings.part::<PassSettings>()?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Issuer)?;
+    let identity = open_identity(&identity, Role::Issuer)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
     let pinned = card::Card::load(&deployment.join(card::CARD))?.1.pinned;
     let limits = Limits::new(pass.requests_per_minute.unwrap_or(OF_ADDRESS), Instant::now());
@@ -168,7 +168,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = in_time(router, MAX_BODY);
     let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
-    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false, revoked: None }]);
     serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))
 }
 

@@ -23,7 +23,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::ledger::ShardIndex;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, serve};
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State;
@@ -86,7 +86,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let pass = settings.part::<PassSettings>()?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Verifier)?;
+    let identity = open_identity(&identity, Role::Verifier)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
     let pinned = card::Card::load(&deployment.join(card::CARD))?.1.pinned;
     let api = Settings::needed(&settings.api, "api")?;
@@ -111,7 +111,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (worker, broken) = Worker::start("shard", engine, jobs)?;
     part.set(State::Ready);
     let tls = Some(identity.tls());
-    let listeners = || Ok(vec![Listener { address: api, tls, router, streams: false }]);
+    let revoked = identity.revoked().cloned();
+    let listeners = || Ok(vec![Listener { address: api, tls, router, streams: false, revoked }]);
     serve(listeners, &settings, globals, broken, |at| note!("serving at {}", at.join(" ")))?;
     worker.end()
 }

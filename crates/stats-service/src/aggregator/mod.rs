@@ -113,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let parties = parties.collect::<Result<Vec<_>, Failure>>()?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let router = router(handle.clone(), metrics.requests);
-    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false, revoked: None }]);
     let (driver, pinned) = ((handle.clone(), clock), card.pinned.clone());
     let public = Parties::new(&card)?.smoothers;
     serve(listeners, &settings, globals, broken, |at| {

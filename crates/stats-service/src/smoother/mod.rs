@@ -151,9 +151,11 @@ fn listeners(identity: &IdentityFolder, at: [SocketAddr; 2], api: Api) -> Vec<Li
         tls: Some(TlsFiles { client_ca: None, ..identity.tls() }),
         router: api::clients(api.clone()),
         streams: false,
+        revoked: None,
     };
     let (address, tls) = (at[1], Some(identity.tls()));
-    vec![clients, Listener { address, tls, router: api::peers(api), streams: false }]
+    let revoked = identity.revoked().cloned();
+    vec![clients, Listener { address, tls, router: api::peers(api), streams: false, revoked }]
 }
 
 fn parties(

@@ -5,7 +5,6 @@
 use super::identity::bounds_sets;
 use super::{ChoiceArgs, DeviceFile, Owner, version_at};
 use crate::deployment::{self, from_hex};
-use crate::revocations::open_identity;
 use crate::wire::{
     Arrival, ArrivingKey, ControllerView, Departure, MoveReply, MoveRequest, StreamView,
 };
@@ -21,6 +20,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::local_time::local_time;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_node::note;
 use alpheus_policy::ids::{ControllerId, StreamId};

@@ -20,7 +20,10 @@ use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::settings::Format;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::revocations::open_identity;
+use alpheus_node::network::role::Role;
+use alpheus_node::settings::{Format, Settings, path_flag};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -34,6 +37,15 @@ use rand_core::SeedableRng;
 pub use remote::{StatementResult, cells_below};
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+/// The identity of a command that acts as a consumer: in the folder that its flag or the settings name.
+///
+/// # Errors
+/// If neither names one, and as [`open_identity`].
+pub fn open_consumer(flag: Option<&PathBuf>, globals: &Globals) -> Result<IdentityFolder, Failure> {
+    let settings = globals.settings(vec![("identity", path_flag(flag))])?;
+    open_identity(&Settings::needed(&settings.identity, "identity")?, Role::Consumer)
+}
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,10 +2,10 @@
 //! line. Programs read it that hold no key, such as the results database.
 
 use super::Args;
+use super::open_consumer;
 use super::remote::StatementResult;
 use super::sealed::{Opener, Rows, is_checked};
 use crate::links;
-use crate::revocations::open_consumer;
 use crate::wire::QueryView;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;

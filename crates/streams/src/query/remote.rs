@@ -1,9 +1,9 @@
 //! Statements sent to a running service, and result rows read as they arrive.
 
+use super::open_consumer;
 use super::sealed::{Opener, Rows};
 use super::{Answer, Args, print};
 use crate::links;
-use crate::revocations::open_consumer;
 use crate::statement::Query;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;

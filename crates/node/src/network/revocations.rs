@@ -5,24 +5,27 @@
 //! | `revoked.txt` | the authority, and every process that is to refuse others | the signed list, in hexadecimal digits |
 //! | `revoked.known` | every process with a list | the latest list that it has read, so that it never takes an older one |
 
-use crate::deployment::{self, DEPLOYMENT, REVOKED, REVOKED_KNOWN};
-use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::revocation::{
+use crate::failure::{Blame, Failure};
+use crate::files::{Readers, read_text, replace};
+use crate::network::identity::{DEPLOYMENT, IdentityFolder};
+use crate::network::revocation_list::{
     RevocationError, RevocationList, tls_digest, tls_key_digest,
 };
-use alpheus_node::failure::{Blame, Failure};
-use alpheus_node::files::{Readers, replace};
-use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::revoked::Revoked;
-use alpheus_node::network::role::Role;
-use alpheus_node::settings::{Settings, path_flag};
+use crate::network::revoked::Revoked;
+use crate::network::role::Role;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
+
+/// The authority's list of revoked certificates.
+pub const REVOKED: &str = "revoked.txt";
+/// The latest such list that the folder's processes have read.
+pub const REVOKED_KNOWN: &str = "revoked.known";
 
 /// How often the file is read again.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -56,15 +59,6 @@ pub fn open_identity(folder: &Path, wanted: Role) -> Result<IdentityFolder, Fail
     watched(folder, IdentityFolder::open(folder, wanted)?)
 }
 
-/// The identity of a command that acts as a consumer: in the folder that its flag or the settings name.
-///
-/// # Errors
-/// If neither names one, and as [`open_identity`].
-pub fn open_consumer(flag: Option<&PathBuf>, globals: &Globals) -> Result<IdentityFolder, Failure> {
-    let settings = globals.settings(vec![("identity", path_flag(flag))])?;
-    open_identity(&Settings::needed(&settings.identity, "identity")?, Role::Consumer)
-}
-
 /// As [`open_identity`], where the command also acts as some other roles.
 ///
 /// # Errors
@@ -78,11 +72,47 @@ fn watched(folder: &Path, identity: IdentityFolder) -> Result<IdentityFolder, Fa
         // It knows no authority whose list it could check.
         return Ok(identity);
     }
-    let authority = *deployment::of(&identity)?.authority();
+    let authority = authority_of(&identity.path(DEPLOYMENT))?;
     let revocations = Revocations::open(&identity, &authority)?;
     let identity = identity.without(revocations.revoked());
     revocations.watch().blame_io(folder)?;
     Ok(identity)
+}
+
+/// What a deployment's file says of the authority. Parts read the rest of it.
+#[derive(Deserialize)]
+struct AuthorityField {
+    /// Its public key: 32 bytes in hexadecimal digits.
+    authority: String,
+}
+
+/// Why a deployment's file names no authority.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// It is not the file that `alpheus ca init` wrote.
+    #[error("not a deployment's file: {0}; copy it from the authority's folder")]
+    Json(#[from] serde_json::Error),
+    /// The key is none.
+    #[error(
+        "`authority` is not a public key in hexadecimal digits; copy the file from the authority's folder"
+    )]
+    Key,
+}
+
+fn authority_of(path: &Path) -> Result<VerifyingKey, Failure> {
+    key_in(&read_text(path)?).blame_input(path)
+}
+
+fn key_in(text: &str) -> Result<VerifyingKey, AuthorityError> {
+    let field: AuthorityField = serde_json::from_str(text)?;
+    key_of_hex(&field.authority).ok_or(AuthorityError::Key)
+}
+
+/// A public key that signs, from its 32 bytes in hexadecimal digits.
+#[must_use]
+pub fn key_of_hex(text: &str) -> Option<VerifyingKey> {
+    let bytes: [u8; 32] = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()?;
+    VerifyingKey::from_bytes(bytes).ok()
 }
 
 impl Revocations {
@@ -213,6 +243,18 @@ pub fn list_of(path: &Path, authority: &VerifyingKey) -> Result<RevocationList, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_authority_is_the_one_in_the_deployments_file() {
+        let key = SigningKey::from_seed(&Secret::from_bytes([1; 32])).verifying_key();
+        let hex = HEXLOWER.encode(key.as_bytes());
+        let file = |authority: &str| format!(r#"{{"version": 1, "authority": "{authority}"}}"#);
+        assert_eq!(key_in(&file(&hex)).unwrap(), key);
+        for bad in [file("12"), file("no digits"), "{}".to_owned(), "no JSON".to_owned()] {
+            let refused = key_in(&bad).unwrap_err().to_string();
+            assert!(refused.contains("copy"), "{bad}: {refused}");
+        }
+    }
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
 
