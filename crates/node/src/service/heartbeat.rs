@@ -74,6 +74,8 @@ struct Beats {
     took: Duration,
     /// Why the last one failed.
     failed: Option<io::ErrorKind>,
+    /// How much may still be written. Also this question may hang, so only the disk's thread asks it.
+    free: Option<u64>,
 }
 
 impl Disk {
@@ -86,8 +88,9 @@ impl Disk {
         let begun = Instant::now();
         self.beats().begun = Some(begun);
         let flushed = flush(&self.folder.join(FILE));
-        let failed = flushed.err().map(|error| error.kind());
-        *self.beats() = Beats { begun: None, took: begun.elapsed(), failed };
+        let (took, failed) = (begun.elapsed(), flushed.err().map(|error| error.kind()));
+        let free = free_bytes(&self.folder);
+        *self.beats() = Beats { begun: None, took, failed, free };
     }
 
     /// Whether the disk answers.
@@ -106,10 +109,11 @@ impl Disk {
 
     /// Whether there is room.
     fn room(&self) -> Finding {
-        if self.beats().failed.is_some_and(is_full) {
+        let beats = self.beats();
+        if beats.failed.is_some_and(is_full) {
             return Finding::Broken("the disk is full: make room".into());
         }
-        match free_bytes(&self.folder) {
+        match beats.free {
             Some(free) if free < LITTLE_ROOM => {
                 Finding::Noteworthy(format!("the disk has room for {} MiB", free >> 20))
             }
@@ -139,7 +143,8 @@ fn flush(file: &Path) -> io::Result<()> {
 /// Watches the disk of a folder from a thread of its own, as the parts `disk` (whether flushes return) and
 /// `space` (whether there is room), and exports `alpheus_disk_free_bytes` and `alpheus_disk_flush_seconds`.
 pub fn watch_disk(health: &Health, metrics: &Metrics, folder: &Path) {
-    let disk = Arc::new(Disk { folder: folder.to_owned(), beats: Mutex::default() });
+    let beats = Beats { free: free_bytes(folder), ..Beats::default() };
+    let disk = Arc::new(Disk { folder: folder.to_owned(), beats: Mutex::new(beats) });
     let (moves, room) = (Arc::clone(&disk), Arc::clone(&disk));
     health.watch("disk", move || moves.moves(Instant::now()));
     health.watch("space", move || room.room());
@@ -167,12 +172,13 @@ impl Collector for DiskMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let beats = self.0.beats();
         let took = beats.begun.map_or(beats.took, |begun| begun.elapsed().max(beats.took));
+        let free = beats.free;
         drop(beats);
         let took = ConstGauge::new(took.as_secs_f64());
         let help = "How long the last flush of the state folder took, or takes";
         let kind = took.metric_type();
         took.encode(encoder.encode_descriptor("disk_flush_seconds", help, None, kind)?)?;
-        let Some(free) = free_bytes(&self.0.folder) else { return Ok(()) };
+        let Some(free) = free else { return Ok(()) };
         let free = ConstGauge::new(i64::try_from(free).unwrap_or(i64::MAX));
         let help = "Bytes that may still be written in the state folder";
         let kind = free.metric_type();
@@ -224,6 +230,17 @@ mod tests {
         go_on.send(()).unwrap();
         hung.join().unwrap();
         assert_eq!(disk.moves(since + HANGS * 9), Finding::Fine);
+    }
+
+    /// A disk that hangs would keep whoever asks, and with them the answer that the process lives.
+    #[test]
+    fn a_report_says_what_the_disks_thread_saw_and_asks_the_disk_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = disk(folder.path());
+        disk.beat(flush);
+        assert!(disk.beats().free.is_some());
+        disk.beats().free = Some(3 << 20);
+        assert_eq!(disk.room(), Finding::Noteworthy("the disk has room for 3 MiB".into()));
     }
 
     #[test]
