@@ -12,9 +12,9 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, lock_folder, read_text, replace};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::CERTIFICATE;
+use alpheus_node::network::identity::{CERTIFICATE, DEPLOYMENT};
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
-use alpheus_node::network::revocations;
+use alpheus_node::network::revocations::{self, REVOKED};
 use alpheus_node::network::revoked::public_key;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::note;
@@ -22,8 +22,8 @@ use alpheus_node::pki::{self, Folder};
 use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_streams::ca::{authority_key, certify, read_request, renewed, sign_new};
 use alpheus_streams::deployment::{
-    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
-    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, REVOKED, SERVICE_SEED,
+    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEVICE_CERTIFICATE, DEVICE_SEED,
+    DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
 };
 use std::path::{Path, PathBuf};
 

@@ -123,7 +123,6 @@ impl Door {
 
 /// The same routes, which refuse every request under one of these certificates, also on connections
 /// that are open already.
-#[must_use]
 pub fn without(router: Router, revoked: Option<Revoked>) -> Router {
     let Some(revoked) = revoked else { return router };
     router.layer(from_fn_with_state(revoked, refuse_revoked))

@@ -248,12 +248,12 @@ impl Children {
                 }
                 Ok(Some(_)) if started.gave_up => {}
                 Ok(Some(_)) if started.finite => {
-                    note!("{}", last_words(&started.said));
+                    note!("{}", last_words(&started.said).trim_end());
                     started.gave_up = true;
                     condition = Condition::GaveUp;
                 }
                 _ => {
-                    note!("{}", last_words(&started.said));
+                    note!("{}", last_words(&started.said).trim_end());
                     return Ok(Condition::Ended);
                 }
             }
@@ -266,7 +266,7 @@ impl Children {
 fn last_words(said: &Path) -> String {
     let said = std::fs::read(said).unwrap_or_default();
     let last = said.len().saturating_sub(LAST_WORDS);
-    String::from_utf8_lossy(said.get(last..).unwrap_or_default()).trim_end().to_owned()
+    String::from_utf8_lossy(said.get(last..).unwrap_or_default()).into_owned()
 }
 
 fn spawn(folder: &Path, args: &[String], said: &Path, pipes: Pipes) -> Result<Child, Failure> {

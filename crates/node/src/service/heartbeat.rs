@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(disk.moves(since + HANGS * 9), Finding::Fine);
     }
 
-    /// A disk that hangs would keep whoever asks, and with them the answer that the process lives.
+    /// A disk that hangs would keep the caller, and with it the answer that the process lives.
     #[test]
     fn a_report_says_what_the_disks_thread_saw_and_asks_the_disk_nothing() {
         let folder = tempfile::tempdir().unwrap();

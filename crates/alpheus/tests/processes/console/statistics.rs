@@ -58,16 +58,16 @@ fn published(folder: &Path, ends_by: &str) -> Vec<u8> {
 }
 
 /// An aggregator by hand, and what it shows.
-type Shown = Arc<Mutex<Vec<u8>>>;
+type RowsPage = Arc<Mutex<Vec<u8>>>;
 
 /// A deployment in a folder, whose aggregator is here.
-fn deployment(folder: &Path) -> (Trigger, Shown) {
+fn deployment(folder: &Path) -> (Trigger, RowsPage) {
     let run = |script: &str| common::run_script(folder, script);
     run("umask 077; alpheus ca init pki; alpheus ca issue pki --role aggregator --name aggregator");
     let identity = folder.join("pki/aggregator");
     let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
     let tls = TlsFiles { client_ca: None, ..identity.tls() };
-    let shown = Shown::default();
+    let shown = RowsPage::default();
     let rows = Arc::clone(&shown);
     let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
     let routes = axum::Router::new().route("/v1/rows", rows);

@@ -15,4 +15,4 @@ mod proxies;
 mod service;
 mod sessions;
 mod strangers;
-mod town;
+pub(crate) mod town;

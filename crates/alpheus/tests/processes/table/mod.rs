@@ -13,4 +13,4 @@ mod recover;
 mod rekeys;
 mod requests;
 mod verify;
-mod world;
+pub(crate) mod world;
