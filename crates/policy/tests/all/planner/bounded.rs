@@ -185,7 +185,7 @@ fn noise_is_cut_to_a_range_that_delta_pays_for() {
     assert!(matches!(huge, NotBoundableError::TooWide { bits: 65, most: 0, .. }), "{huge:?}");
 }
 
-/// A pure ε has no δ of its own. What is cut is in the 10^-18 that the guarantee states for sampling.
+/// A pure ε has no δ of its own. The chance of a cut is in the 10^-18 that the guarantee states for sampling.
 #[test]
 fn noise_of_a_pure_epsilon_is_cut_too_and_the_guarantee_says_so() {
     let world = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
