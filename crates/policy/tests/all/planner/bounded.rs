@@ -111,6 +111,37 @@ fn what_proofs_do_not_cover_is_refused_with_the_nearest_query() {
     assert!(nearest.contains("events = 100"), "{nearest}");
 }
 
+/// Each function that is no count or sum of an attribute's own values.
+#[test]
+fn functions_without_proofs_are_refused() {
+    let more = "  - name: ok
+    type: boolean
+    aggregations: [any, all]
+  - name: x
+    type: integer
+    min: 0
+    max: 1000
+    aggregations: [{ threshold: 500 }, { regression: { x: heart-rate, r2: false } }]
+streamPolicyOptions:";
+    let schema = SCHEMA.replace("streamPolicyOptions:", more);
+    let world = World::of(&schema).with(12, &aggregate(), &[]);
+    let functions = [
+        "ANY(ok)",
+        "ALL(ok)",
+        "SUM_ABOVE(x)",
+        "COUNT_ABOVE(x)",
+        "REGR_SLOPE(x, heart-rate)",
+        "COVAR_POP(x, heart-rate)",
+        "MEDIAN(altitude)",
+        "APPROX_DISTINCT(town)",
+    ];
+    for function in functions {
+        let (reason, nearest) = refused(&world, &format!("{function} AS it"), BOUNDED);
+        assert_eq!(reason, NotBoundableError::Column { column: "it".into() }, "{function}");
+        assert!(nearest.contains("integrity = 'verified'"), "{function}: {nearest}");
+    }
+}
+
 /// At 2^40 and 100 events squares take 88 bits, and with no event fewer than 64.
 #[test]
 fn wide_bounds_are_refused_with_the_events_that_fit() {
