@@ -97,10 +97,10 @@ class Terms:
 
 
 class Scope:
-    def __init__(self, terms, name):
+    def __init__(self, terms, name, **changed):
         self.terms = terms.digest
         self.fields = {"plan": fixed(f"plan {name}"), "start": 1_700_000_000_000_000, "end": 1_700_000_060_000_000,
-                       "epoch": 7, "cohort": 2, "membership": fixed(f"membership {name}")}
+                       "epoch": 7, "cohort": 2, "membership": fixed(f"membership {name}")} | changed
         f = self.fields
         self.digest = digest("scope", [f["plan"], terms.digest, number(f["start"]), number(f["end"]),
                                        number(f["epoch"]), number(f["cohort"], 4), f["membership"]])
@@ -226,6 +226,39 @@ def edges():
              "consumer_pad": [e.encode().hex() for e in consumer], "encoded": message.hex()}]
 
 
+def edges_bad():
+    """Statements of the controller at 1 of three, whose share is what it commits to. The first is valid."""
+    keys, opening_set, scope, cells = [fixed("key 0", 16), fixed("key 2", 16)], fixed("set"), Scope(TWO, "edges"), 2
+
+    def own(key):
+        mask, opening = pad_of(key, "mask", [scope.digest], cells), pad_of(key, "open", [scope.digest, opening_set], cells)
+        difference = [m - o for m, o in zip(mask, opening)]
+        return committed(difference[:cells], difference[cells:])
+
+    def case(error, stated, left_out=()):
+        body = [postcard(other) + many([e.encode() for e in elements]) for other, elements in stated]
+        message = scope.encoded() + postcard(1) + opening_set + many(body) + b"\x00"
+        return {"terms": TWO.json(), "scope": scope.json(), "set": opening_set.hex(), "keys": [k.hex() for k in keys],
+                "encoded": message.hex(), "left_out": [list(ends) for ends in left_out], "error": error}
+
+    first, second = [(other, own(key)) for other, key in zip((0, 2), keys)]
+    moved = (2, [second[1][0] + G, second[1][1] - G])
+    return [case(None, [first, second]), case("Malformed", [second, first]), case("Malformed", [first, first, second]),
+            case("Malformed", [first, (1, second[1]), second]), case("Malformed", [first, second, (3, second[1])]),
+            case("Malformed", [first, (2, second[1][:1])]), case("Malformed", [first, (2, second[1] + [G])]),
+            case("Malformed", [first, second], [(0, 1)]), case("Unbalanced", [second]),
+            case("Unbalanced", [(0, second[1]), (2, first[1])]), case("Unbalanced", [first, moved])]
+
+
+def rounds():
+    """For fuzzing, one after the other: a contribution without owners, its opening, and two statements of its sender."""
+    contribution, opening_set = Contribution("none", ONE, []), fixed("set")
+    head = contribution.scope.encoded() + postcard(contribution.controller) + opening_set
+    statements = [head + many(edges) + b"\x00" for edges in ([], [postcard(0) + many([G.encode()])])]
+    message = contribution.encoded + head + fixed("contribution") + share([1], [2]) + b"\x00" + many(statements)
+    return [{"encoded": message.hex()}]
+
+
 def pads():
     key, other, scope = fixed("key", 16), fixed("set"), Scope(ONE, "pads")
 
@@ -236,13 +269,39 @@ def pads():
              "consumer": pad("consumer", [scope.digest])}]
 
 
-def noise():
-    terms, secret, opening_set, values, controller = ONE, fixed("secret"), fixed("set"), [-3], 5
-    scope, stream = Scope(terms, "noise"), Stream("bounded noise")
+def proven_noise(scope, opening_set, controller, values, lie=None):
+    """Blindings, commitments and proof of a controller's noise."""
+    terms, secret, stream = ONE, fixed("secret"), Stream(f"bounded noise {values[0]}" if lie else "bounded noise")
     blinds = blindings(secret, b"noise" + scope.digest + opening_set, controller, values)
     elements = committed(values, blinds)
     bound = digest("noise", [scope.digest, number(controller, 4), opening_set, encoded(elements)])
-    proof = prove(terms.noise, terms.noise_bits, elements, values, blinds, bound, stream)
+    return blinds, elements, prove(terms.noise, terms.noise_bits, elements, values, blinds, bound, stream, lie)
+
+
+def noise_bad():
+    """Openings of a controller without owners. The first is valid; `proof` is null if there is none."""
+    scope, opening_set, values, controller = Scope(ONE, "noise"), fixed("set"), [-3], 5
+
+    def case(error, made, scope=scope, opening_set=opening_set, controller=controller, **changed):
+        _, elements, proof = made
+        return {"terms": ONE.json(), "scope": scope.json(), "set": opening_set.hex(), "controller": controller,
+                "commitments": [e.encode().hex() for e in elements], "proof": proof.hex(), "error": error} | changed
+
+    good = proven_noise(scope, opening_set, controller, values)
+    blinds, elements, proof = good
+    another = proven_noise(scope, opening_set, controller, [2])
+    cases = [case(None, good), case("Noise", good, opening_set=fixed("other set")), case("Noise", good, controller=6),
+             case("Noise", good, scope=Scope(ONE, "other")), case("Noise", (blinds, another[1], proof)),
+             case("Noise", good, proof=None), case("Noise", good, proof="00" * len(proof)),
+             case("Cells", good, commitments=[e.encode().hex() for e in elements * 2])]
+    # One more than the range, and one less.
+    return cases + [case("Noise", proven_noise(scope, opening_set, controller, [value], digits)) for value in (4, -4)]
+
+
+def noise():
+    terms, secret, opening_set, values, controller = ONE, fixed("secret"), fixed("set"), [-3], 5
+    scope = Scope(terms, "noise")
+    blinds, elements, proof = proven_noise(scope, opening_set, controller, values)
     contribution = fixed("contribution")
     message = (scope.encoded() + postcard(controller) + opening_set + contribution + share(values, blinds)
                + b"\x01" + one([e.encode().hex() for e in elements], proof.hex()))
@@ -279,6 +338,15 @@ def bad():
     swapped = Contribution("one", ONE, two)
     swapped.owners[0][1], swapped.owners[1][1] = swapped.owners[1][1], swapped.owners[0][1]
     cases += [other.json("Range"), moved.json("Range"), swapped.json("Range")]
+    # Of a scope that differs in one field.
+    for change in ({"plan": fixed("plan other")}, {"start": 1_700_000_000_000_001}, {"end": 1_700_000_060_000_001},
+                   {"epoch": 8}, {"cohort": 3}, {"membership": fixed("membership other")}):
+        changed = Contribution("one", ONE, two)
+        changed.scope = Scope(ONE, "one", **change)
+        cases.append(changed.json("Range"))
+    # At most three events from -2 to 5. Each of these breaks one bound, by one.
+    cases += [Contribution(f"three {values}", THREE, [("a", values)], lie=digits).json("Range")
+              for values in ([2, 3, 30], [2, -5, 5], [2, 11, 53], [2, 3, -1], [4, 3, 29])]
     short, zeros, few = (Contribution("one", ONE, two) for _ in range(3))
     short.owners[0][1] = short.owners[0][1][:-2]
     zeros.owners[0][1] = "00" * (len(zeros.owners[0][1]) // 2)
@@ -295,3 +363,6 @@ r.write(TARGET, "contributions.json", [
     Contribution("two", TWO, [("a", [3, 15]), ("b", [2, -4])], controller=0).json(),
     Contribution("three", THREE, [("a", [2, 3, 29])]).json()])
 r.write(TARGET, "contributions_bad.json", bad())
+r.write(TARGET, "noise_bad.json", noise_bad())
+r.write(TARGET, "edges_bad.json", edges_bad())
+r.write(TARGET, "rounds.json", rounds())

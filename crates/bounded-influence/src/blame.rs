@@ -12,6 +12,7 @@ use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::Commitment;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{AddAssign, Neg};
 
 /// Why a member is named. No member that keeps to the protocol does any of it, as long as no more
 /// than t do not.
@@ -44,7 +45,7 @@ pub struct Judgement {
     pub silent: Vec<u32>,
 }
 
-/// What rounds of blame have shown in a plan so far.
+/// Who judges rounds of blame, with what earlier ones in the plan have shown.
 #[derive(Clone, Debug)]
 pub struct Blame {
     colluders: u32,
@@ -135,15 +136,22 @@ impl EdgeStatement {
         let mut cells = opened.total.iter().zip(scalars).enumerate();
         cells.all(|(cell, (total, (value, blinding)))| {
             let at = |list: &[Element]| list.get(cell).map(Commitment::of).unwrap_or_default();
-            let mut sum = *total;
-            for edge in &self.edges {
-                let pad = at(&edge.commitments);
-                sum += if edge.other > self.controller { pad } else { -pad };
-            }
+            let pads = self.edges.iter().map(|edge| (edge.other, at(&edge.commitments)));
+            let mut sum = with_edges(*total, self.controller, pads);
             self.consumer_pad.iter().for_each(|pad| sum += at(pad));
             sum.opens_to(value, blinding)
         })
     }
+}
+
+/// A cell of a controller with its edges' pads: those with later controllers are added, others subtracted.
+pub(crate) fn with_edges<C: AddAssign + Neg<Output = C>>(
+    mut sum: C,
+    controller: u32,
+    pads: impl Iterator<Item = (u32, C)>,
+) -> C {
+    pads.for_each(|(other, pad)| sum += if other > controller { pad } else { -pad });
+    sum
 }
 
 impl Blame {
@@ -153,16 +161,18 @@ impl Blame {
         Self { colluders, struck: BTreeSet::new() }
     }
 
-    /// Remembers an edge that was struck in an earlier window, after a restart. The lower position is
-    /// first.
-    pub fn recall(&mut self, edge: (u32, u32)) {
-        self.struck.insert(edge);
+    /// The same, where these edges were struck in earlier windows. The lower position is first. They are those
+    /// whose evidence is kept, so that the same members are named after a restart.
+    #[must_use]
+    pub fn knowing(mut self, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.struck.extend(edges);
+        self
     }
 
     /// Judges the statements of a failed window. Statements of another round count as none, since
     /// anybody can send them again. The same statement twice is one, so members may be asked again.
     pub fn judge(
-        &mut self,
+        &self,
         failed: &Failed<'_>,
         signed: &[impl Borrow<Verified<EdgeStatement>>],
     ) -> Judgement {
@@ -204,7 +214,6 @@ impl Blame {
         }
         let is_named = |at: &u32| judgement.named.contains_key(at);
         judgement.struck.retain(|(one, other)| !is_named(one) && !is_named(other));
-        self.struck.extend(&judgement.struck);
         judgement
     }
 }

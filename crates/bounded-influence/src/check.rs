@@ -16,6 +16,7 @@ use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::AddAssign;
 
 /// What the contributions to a window are.
 #[derive(Clone, Debug, Default)]
@@ -201,7 +202,7 @@ impl Checker {
             let bound = owner_statement(&statement, at);
             let claim = claim(&self.owners, self.terms.owner_forms(), &cells, owner, bound);
             claims.push(claim.ok_or(FaultError::Range)?);
-            total.iter_mut().zip(&cells).for_each(|(sum, cell)| *sum += *cell);
+            add_cells(&mut total, &cells);
         }
         let bounded = Bounded {
             scope: *scope,
@@ -309,7 +310,7 @@ impl Checker {
         let (mut share, mut total) = (MaskedShare::zero(cells), vec![Commitment::default(); cells]);
         for one in opened {
             share.add(&one.share);
-            total.iter_mut().zip(&one.total).for_each(|(sum, cell)| *sum += *cell);
+            add_cells(&mut total, &one.total);
         }
         consumer_pad.iter().for_each(|pad| share.subtract(pad));
         let values = opened_cells(&total, &share)?;
@@ -416,14 +417,29 @@ impl Committing for Commitment {
     }
 }
 
+/// Adds commitments cell by cell.
+pub(crate) fn add_cells<C: AddAssign + Copy>(total: &mut [C], cells: &[C]) {
+    total.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += *cell);
+}
+
+/// The cells in which a commitment is not to its value with its blinding. Each is compared alone, so values cannot
+/// move between cells.
+pub(crate) fn unopened<'a, C: Committing>(
+    total: &'a [C],
+    values: &'a [C::Scalar],
+    blindings: &'a [C::Scalar],
+) -> impl Iterator<Item = usize> {
+    let cells = total.iter().zip(values.iter().zip(blindings)).enumerate();
+    let wrong = cells.filter(|(_, (total, (value, blinding)))| !total.opens_to(value, blinding));
+    wrong.map(|(cell, _)| cell)
+}
+
 fn opened_cells(total: &[Commitment], share: &MaskedShare) -> Result<Vec<i128>, RowError> {
-    let scalars = share.values.iter().zip(&share.blindings);
-    let cells = total.iter().zip(scalars).enumerate();
-    let cells = cells.map(|(cell, (total, (value, blinding)))| {
-        let integer = total.opens_to(value, blinding).then(|| value.to_integer());
-        integer.flatten().ok_or(RowError::Cell { cell })
-    });
-    cells.collect()
+    if let Some(cell) = unopened(total, &share.values, &share.blindings).next() {
+        return Err(RowError::Cell { cell });
+    }
+    let integers = share.values.iter().map(PublicScalar::to_integer).enumerate();
+    integers.map(|(cell, integer)| integer.ok_or(RowError::Cell { cell })).collect()
 }
 
 /// Ascending and different, as their sender has sorted them.

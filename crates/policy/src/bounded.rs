@@ -180,8 +180,11 @@ impl Plan {
         if events == 0 || events > most || own.is_some_and(|own| own != events) {
             return Err(NotBoundableError::Events { requested: events, most });
         }
-        let covered = |item: &&SelectItem| !is_covered(&item.statistic);
-        if let Some(item) = self.select.items.iter().find(covered) {
+        let covered = |cell: u16| self.is_plain(cell, layout);
+        let beyond = |item: &&SelectItem| {
+            !cells_of(&item.statistic).is_some_and(|own| own.into_iter().all(covered))
+        };
+        if let Some(item) = self.select.items.iter().find(beyond) {
             return Err(NotBoundableError::Column { column: item.alias.clone() });
         }
         let found = self.select.cells.len();
@@ -261,6 +264,23 @@ impl Plan {
         }
     }
 
+    /// Whether a cell is a count, sum or sum of squares of all events, as those above a threshold are not. A place that is
+    /// none of the layout is refused as such.
+    fn is_plain(&self, cell: u16, layout: &Layout) -> bool {
+        let row = self.select.cells.get(usize::from(cell)).map(|location| match *location {
+            SumLocation::Whole { row } | SumLocation::Digit { row, .. } => row,
+            SumLocation::Limbs { low, .. } => low,
+        });
+        let words = row.and_then(|row| self.release.rows.get(usize::from(row)));
+        let field = words.and_then(|words| layout.field_at(*words.first()?));
+        field.is_none_or(|field| {
+            let statistic = field.statistic;
+            let is_sum =
+                matches!(statistic, FieldStatistic::Sum(_) | FieldStatistic::SumOfSquares(_));
+            is_sum || matches!(statistic, FieldStatistic::EventCount | FieldStatistic::Count(_))
+        })
+    }
+
     /// The range of one controller's noise in a cell: that of the row, or of its low half and 2^32
     /// times that of its high one. A row's is twice the tail, which a share exceeds with probability
     /// below 2^−120, so cutting it costs less δ than samplers omit anyway ([`Plan::slack_bits`]).
@@ -304,13 +324,9 @@ impl Plan {
     fn widest_column(&self, terms: &BoundedTerms) -> String {
         let width = |(_, cell): &(u16, &BoundedCell)| cell.highest.abs_diff(cell.lowest);
         let widest = (0_u16..).zip(&terms.cells).max_by_key(width).map(|(cell, _)| cell);
-        let reads = |item: &&SelectItem| match item.statistic {
-            Statistic::Sum { sum, .. } => Some(sum) == widest,
-            Statistic::Count { count, .. } => Some(count) == widest,
-            Statistic::Moments { count, sum, squares, .. } => {
-                widest.is_some() && [Some(count), Some(sum), squares].contains(&widest)
-            }
-            _ => false,
+        let reads = |item: &&SelectItem| {
+            let own = cells_of(&item.statistic).unwrap_or_default();
+            widest.is_some_and(|widest| own.contains(&widest))
         };
         let column = self.select.items.iter().find(reads);
         column.map_or_else(String::new, |item| item.alias.clone())
@@ -335,8 +351,16 @@ impl Plan {
     }
 }
 
-fn is_covered(statistic: &Statistic) -> bool {
-    matches!(statistic, Statistic::Sum { .. } | Statistic::Count { .. } | Statistic::Moments { .. })
+/// The cells that a column is computed from, if it is a count, a sum or a statistic of both.
+fn cells_of(statistic: &Statistic) -> Option<Vec<u16>> {
+    match *statistic {
+        Statistic::Sum { sum, .. } => Some(vec![sum]),
+        Statistic::Count { count, .. } => Some(vec![count]),
+        Statistic::Moments { count, sum, squares, .. } => {
+            Some([Some(count), Some(sum), squares].into_iter().flatten().collect())
+        }
+        _ => None,
+    }
 }
 
 /// What one owner's events may add up to. With no event it is 0.

@@ -295,12 +295,12 @@ impl Row {
     }
 }
 
-/// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them. Those
-/// that were silent may have, and are not named for it.
+/// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them. It is the
+/// service's word, which no receipt proves, and says so. Those that were silent may have, and are not named for it.
 fn at_fault(plan: &Plan, outcome: &Outcome) -> String {
     let position = |id: &ControllerId| plan.roster.binary_search(id).ok();
     let named = |(id, why): &(ControllerId, MemberFaultError)| {
-        Some(format!("; controller {}: {why}", position(id)?))
+        Some(format!("; the service names controller {}: {why}", position(id)?))
     };
     let silent = |(id, why): &(ControllerId, UnstatedEdgesError)| {
         Some(format!("; controller {} is not named, but {why}", position(id)?))

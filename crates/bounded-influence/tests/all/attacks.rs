@@ -295,3 +295,22 @@ fn requests_that_are_none_of_the_plan_name_nobody() {
     let mixed = [openings[0].clone(), (of_later[1].clone(), openings[1].1.clone())];
     assert_eq!(says(ours, &mixed), round(RoundError::Members));
 }
+
+/// A share with a scalar too many or too few, in a contribution and in an opening.
+#[test]
+fn shares_of_another_length_are_refused() {
+    let world = World::new(&one_cell(), 2, 28);
+    let lengths: [fn(&mut MaskedShare); 2] =
+        [|share| share.values.push(PublicScalar::of(0)), |share| share.blindings.truncate(0)];
+    for change in lengths {
+        let window = window(&world);
+        let mut contribution = window.contributions[1].clone();
+        change(&mut contribution.share);
+        assert_eq!(fault(&world, &contribution), Some(FaultError::Cells));
+        let bounded = world.bounded(&window.contributions);
+        let mut openings = window.openings.clone();
+        change(&mut openings[1].share);
+        let at_1 = [FaultyError { controller: 1, fault: FaultError::Cells }];
+        assert_eq!(world.open(&bounded, &openings).unwrap_err().faulty, at_1);
+    }
+}

@@ -50,6 +50,9 @@ fn a_relation_needs_different_cells_and_a_count() {
     assert_eq!(refused(&counts, &[one, other], 1), Some(TermsError::Relation(0)));
     let far = Relation { lowest: i64::MIN, highest: i64::MAX, ..good };
     assert_eq!(refused(&cells, &[far], 1), Some(TermsError::TooWide));
+    // Events within one of each other, whose squares exceed what is computed with.
+    let narrow = Relation { lowest: (1 << 62) - 1, highest: 1 << 62, ..good };
+    assert_eq!(refused(&cells, &[narrow], 1), Some(TermsError::TooWide));
 }
 
 /// Two sides of a cell are 2 forms; three cells with their relations are 6, which makes 8.

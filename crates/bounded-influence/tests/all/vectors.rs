@@ -1,9 +1,12 @@
 //! Known answers from an independent script: `vectors/bounded`.
 
 use crate::world::World;
-use alpheus_bounded_influence::check::{Checker, Member, RoundError};
+use alpheus_bounded_influence::blame::Blame;
+use alpheus_bounded_influence::check::{Bounded, Checker, Member, OpeningsError, RoundError};
 use alpheus_bounded_influence::commit::{Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::{Committed, Contribution, MaskedShare, Opening, Scope};
+use alpheus_bounded_influence::messages::{
+    Committed, Contribution, EdgeStatement, MaskedShare, Opening, Scope,
+};
 use alpheus_bounded_influence::share::{Masks, Neighbour, Share};
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms};
 use alpheus_crypto::group::{Element, PublicScalar};
@@ -11,7 +14,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_test_support::vectors::{cases, from_hex};
 use serde::Deserialize;
 
@@ -210,6 +213,66 @@ fn noise_is_committed_to_as_by_the_script() {
     }
 }
 
+/// An opening; the first of the list holds.
+#[derive(Deserialize)]
+struct OpeningCase {
+    terms: TermsCase,
+    scope: ScopeCase,
+    set: String,
+    controller: u32,
+    commitments: Vec<String>,
+    proof: Option<String>,
+    error: Option<String>,
+}
+
+/// A controller without owners, for which these pads are all that its share is.
+fn without_owners(
+    checker: &Checker,
+    scope: Scope,
+    controller: u32,
+    share: MaskedShare,
+) -> (Bounded, Digest) {
+    let contribution = Contribution { scope, controller, share, owners: Vec::new() };
+    let (member, signed) = (Member { controller, counted: 0, listed: 0 }, signed(&contribution));
+    let digest = signed.digest();
+    let found = checker.contributions(&scope, &[(member, signed)]).unwrap();
+    (found.bounded[0].clone(), digest)
+}
+
+fn signed<T: Message>(message: &T) -> Verified<T> {
+    let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+    Signed::new(message, &key).open(&key.verifying_key()).unwrap()
+}
+
+impl OpeningCase {
+    /// The name of the fault that the checker finds.
+    fn fault(&self) -> Option<String> {
+        let terms = self.terms.terms();
+        let (scope, opening_set) = (self.scope.scope(&terms), Digest(array(&self.set)));
+        let (checker, share) = (Checker::new(terms), MaskedShare::zero(1));
+        let (bounded, contribution) =
+            without_owners(&checker, scope, self.controller, share.clone());
+        let committed = |proof: &String| Committed {
+            commitments: elements(&self.commitments),
+            proof: from_hex(proof),
+        };
+        let (controller, noise) = (self.controller, self.proof.as_ref().map(committed));
+        let opening = Opening { scope, controller, opening_set, contribution, share, noise };
+        match checker.openings(&opening_set, &[(bounded, signed(&opening))]) {
+            Ok(_) => None,
+            Err(OpeningsError::Refused { faulty, .. }) => Some(format!("{:?}", faulty[0].fault)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn openings_of_the_script_hold_or_have_the_fault_that_it_says() {
+    for (at, case) in cases::<OpeningCase>("bounded/v1/noise_bad.json").iter().enumerate() {
+        assert_eq!(case.fault(), case.error, "case {at}");
+    }
+}
+
 #[derive(Deserialize)]
 struct PadCase {
     key: String,
@@ -295,5 +358,54 @@ fn edges_are_those_of_the_script() {
         assert!(found.into_iter().eq(&case.edges.each_ref().map(|edge| elements(edge))));
         assert_eq!(statement.consumer_pad, Some(elements(&case.consumer_pad)));
         assert_eq!(postcard::to_allocvec(&statement).unwrap(), from_hex(&case.encoded));
+    }
+}
+
+/// A statement of the controller at 1 of three; the first of the list is what its share says.
+#[derive(Deserialize)]
+struct StatementCase {
+    terms: TermsCase,
+    scope: ScopeCase,
+    set: String,
+    keys: [String; 2],
+    encoded: String,
+    left_out: Vec<(u32, u32)>,
+    error: Option<String>,
+}
+
+impl StatementCase {
+    /// What the judge says of the statement. The other controllers say nothing.
+    fn lie(&self) -> Option<String> {
+        let terms = self.terms.terms();
+        let (scope, set) = (self.scope.scope(&terms), Digest(array(&self.set)));
+        let keys = self.keys.each_ref().map(|key| Prf::new(&Secret::from_bytes(array(key))));
+        let own = Prf::new(&Secret::from_bytes([0; 16]));
+        let neighbours =
+            [Neighbour { position: 0, key: &keys[0] }, Neighbour { position: 2, key: &keys[1] }];
+        let checker = Checker::new(terms);
+        let share = |controller: u32| {
+            let neighbours = if controller == 1 { &neighbours[..] } else { &[] };
+            let masks = Masks { position: controller, own: &own, neighbours, consumer: None };
+            let masked = masks.masked(Share::zero(2), &scope);
+            let answer = masks.opening(Share::zero(2), &scope, &set, |_| true).share().clone();
+            let (bounded, contribution) = without_owners(&checker, scope, controller, masked);
+            let (opening_set, share, noise) = (set, answer, None);
+            let opening = Opening { scope, controller, opening_set, contribution, share, noise };
+            (bounded, signed(&opening))
+        };
+        let opened = checker.openings(&set, &[0, 1, 2].map(share)).unwrap();
+        let failed = checker.failed(&[0, 1, 2], &opened).unwrap();
+        let failed = failed.without(self.left_out.iter().copied());
+        let statement: EdgeStatement = postcard::from_bytes(&from_hex(&self.encoded)).unwrap();
+        let found = Blame::new(2).judge(&failed, &[signed(&statement)]);
+        assert_eq!((found.silent, found.struck.len()), (vec![0, 2], 0));
+        found.named.get(&1).map(|lie| format!("{lie:?}"))
+    }
+}
+
+#[test]
+fn statements_of_the_script_hold_or_are_the_lie_that_it_says() {
+    for (at, case) in cases::<StatementCase>("bounded/v1/edges_bad.json").iter().enumerate() {
+        assert_eq!(case.lie(), case.error, "case {at}");
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alpheus_bounded_influence::blame::Judgement;
+use alpheus_bounded_influence::blame::{Blame, Judgement};
 use alpheus_bounded_influence::check::Opened as OpenedShare;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
@@ -18,11 +18,16 @@ use crate::error::{MessageError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::messages::{EdgeRequest, EdgeStatement, ServiceMessage, Strike};
 
-/// Most edges that one failed row strikes for good. One is enough for those who lie to lose one.
-const MAX_STRUCK: usize = 16;
+/// What is kept of struck edges, at most.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Edges that one failed row strikes for good. One is enough for those who lie to lose one.
+    edges: usize,
+    /// Bytes of statements about one member's edges: they come to it with each M.
+    bytes: usize,
+}
 
-/// Bytes of statements that are kept about one member's edges, at most: they come to it with each M.
-const MAX_EVIDENCE: usize = 8 << 20;
+const LIMITS: Limits = Limits { edges: 16, bytes: 8 << 20 };
 
 /// Why a member of a row that failed has not stated its edges, or is left out as if so. It proves nothing: an honest one may have
 /// been offline, or restarted.
@@ -44,8 +49,11 @@ pub enum UnstatedEdgesError {
 /// Two ends of an edge. The lower position is first.
 pub(super) type Ends = (u32, u32);
 
-/// What the ends of an edge have signed. It is long, so windows in progress share it.
-type Evidence = Arc<(Signed<EdgeStatement>, Signed<EdgeStatement>)>;
+/// What the ends of an edge have signed.
+type Statements = (Signed<EdgeStatement>, Signed<EdgeStatement>);
+
+/// The same, which is long, so windows in progress share it.
+type Evidence = Arc<Statements>;
 
 /// Edges about which their ends have signed different things, with what they have signed.
 #[derive(Clone, Default)]
@@ -53,6 +61,15 @@ pub(super) struct Struck(BTreeMap<Ends, Evidence>);
 
 /// A statement as it was opened, and as it was signed.
 type SignedEdges = (Verified<EdgeStatement>, Signed<EdgeStatement>);
+
+/// What is kept of a round.
+#[derive(Default)]
+struct NewEdges {
+    /// Edges that are struck from now on, with what their ends have signed.
+    edges: Vec<(Ends, Statements)>,
+    /// Members about an edge of whom no more can be kept.
+    full: BTreeSet<u32>,
+}
 
 /// A round of blame in progress.
 pub(super) struct Blaming {
@@ -75,24 +92,40 @@ impl Struck {
     }
 
     /// Adds an edge.
-    pub(super) fn add(
-        &mut self,
-        ends: Ends,
-        statements: (Signed<EdgeStatement>, Signed<EdgeStatement>),
-    ) {
+    pub(super) fn add(&mut self, ends: Ends, statements: Statements) {
         self.0.entry(ends).or_insert_with(|| Arc::new(statements));
     }
 
-    /// Whether an edge is struck.
-    fn has(&self, ends: &Ends) -> bool {
-        self.0.contains_key(ends)
+    /// Keeps what a round has struck, within limits. Edges that are kept are new, and count from now on; others count
+    /// for this round alone.
+    fn keep(
+        &mut self,
+        judged: &BTreeSet<Ends>,
+        said: impl Fn(u32) -> Option<Signed<EdgeStatement>>,
+        limits: Limits,
+    ) -> NewEdges {
+        let new = judged.iter().filter(|ends| !self.0.contains_key(ends)).copied().collect();
+        let mut kept = NewEdges::default();
+        for ends in apart_first(&new) {
+            let (Some(one), Some(other)) = (said(ends.0), said(ends.1)) else { continue };
+            let statements = (one, other);
+            let more = length(&statements);
+            let has_room = |member| self.bytes_of(member).saturating_add(more) <= limits.bytes;
+            if !has_room(ends.0) || !has_room(ends.1) {
+                // One of both lies, and it must not cost the other alone.
+                kept.full.extend([ends.0, ends.1]);
+            } else if kept.edges.len() < limits.edges {
+                self.add(ends, statements.clone());
+                kept.edges.push((ends, statements));
+            }
+        }
+        kept
     }
 
-    /// Whether so many more bytes may be kept about a member's edges.
-    fn has_room(&self, member: u32, more: usize) -> bool {
+    /// How much is kept about a member's edges.
+    fn bytes_of(&self, member: u32) -> usize {
         let own = self.0.iter().filter(|((one, other), _)| member == *one || member == *other);
-        let kept: usize = own.map(|(_, statements)| length(statements)).sum();
-        kept.saturating_add(more) <= MAX_EVIDENCE
+        own.map(|(_, statements)| length(statements)).sum()
     }
 
     /// Why a member leaves out edges.
@@ -182,7 +215,8 @@ impl Coordinator {
         step
     }
 
-    fn judge(&mut self, start: Timestamp) -> Option<Judgement> {
+    /// What the statements show, with the edges that are struck: those that are kept, as after a restart.
+    fn judge(&self, start: Timestamp) -> Option<Judgement> {
         let round = self.rounds.get(&start)?;
         let Phase::Opening(fixing, opens) = &round.phase else { return None };
         let blaming = opens.blaming.as_ref()?;
@@ -192,7 +226,8 @@ impl Coordinator {
         let failed = failed.without(fixing.struck.edges());
         let all = blaming.statements.values().flatten();
         let signed: Vec<_> = all.map(|(stated, _)| stated).collect();
-        Some(self.bounded.blame.as_mut()?.judge(&failed, &signed))
+        let blame = Blame::new(self.announced.tolerated()).knowing(self.bounded.struck.edges());
+        Some(blame.judge(&failed, &signed))
     }
 
     /// Notes who is named and who is silent, and makes struck edges durable, but no more than so many: a window
@@ -208,32 +243,17 @@ impl Coordinator {
         round.committed.silent = judgement.silent.iter().map(|at| (*at, why(at))).collect();
         let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
         let Some(blaming) = &opens.blaming else { return Vec::new() };
-        let said = |member: &u32| Some(blaming.statements.get(member)?.first()?.1.clone());
-        let struck = &mut self.bounded.struck;
-        let new = judgement.struck.iter().filter(|ends| !struck.has(ends));
-        let new: BTreeSet<Ends> = new.copied().collect();
-        let (mut records, mut full) = (Vec::new(), BTreeSet::new());
-        for ends in apart_first(&new) {
-            let (Some(one), Some(other)) = (said(&ends.0), said(&ends.1)) else { continue };
-            let statements = (one, other);
-            let more = length(&statements);
-            let has_room = [ends.0, ends.1].iter().all(|at| struck.has_room(*at, more));
-            if !has_room {
-                // One of both lies, and it must not cost the other alone.
-                full.extend([ends.0, ends.1]);
-            }
-            if has_room && records.len() < MAX_STRUCK {
-                struck.add(ends, statements.clone());
-                records.push(ServiceRecord::Struck { ends, statements: Box::new(statements) });
-            }
-        }
-        let full = full.into_iter().map(|at| (at, UnstatedEdgesError::TooMuchEvidence));
+        let said = |member: u32| Some(blaming.statements.get(&member)?.first()?.1.clone());
+        let kept = self.bounded.struck.keep(&judgement.struck, said, LIMITS);
+        let full = kept.full.into_iter().map(|at| (at, UnstatedEdgesError::TooMuchEvidence));
         round.committed.silent.extend(full);
-        records.iter().map(|record| self.put(record)).collect()
+        let record =
+            |(ends, statements)| ServiceRecord::Struck { ends, statements: Box::new(statements) };
+        kept.edges.into_iter().map(|edge| self.put(&record(edge))).collect()
     }
 }
 
-fn length(statements: &(Signed<EdgeStatement>, Signed<EdgeStatement>)) -> usize {
+fn length(statements: &Statements) -> usize {
     statements.0.length().saturating_add(statements.1.length())
 }
 
@@ -261,7 +281,12 @@ pub(super) fn ask_for_edges(round: &Round) -> Vec<Output> {
 
 #[cfg(test)]
 mod tests {
-    use super::apart_first;
+    use super::{LIMITS, Limits, NewEdges, Struck, apart_first, length};
+    use alpheus_bounded_influence::messages::{EdgeStatement, Scope};
+    use alpheus_crypto::hash::Digest;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_crypto::signed::Signed;
     use std::collections::BTreeSet;
 
     /// One liar with many edges does not keep those of others from being struck.
@@ -269,5 +294,50 @@ mod tests {
     fn edges_without_a_common_end_come_first() {
         let edges = BTreeSet::from([(0, 1), (0, 2), (0, 3), (2, 4), (5, 6)]);
         assert_eq!(apart_first(&edges), [(0, 1), (2, 4), (5, 6), (0, 2), (0, 3)]);
+    }
+
+    /// A statement of a member. All have one length.
+    fn stated(controller: u32) -> Option<Signed<EdgeStatement>> {
+        let digest = Digest([controller as u8; 32]);
+        let (plan, terms, membership) = (digest, digest, digest);
+        let scope = Scope { plan, terms, start: 0, end: 1, epoch: 0, cohort: 0, membership };
+        let (opening_set, edges, consumer_pad) = (digest, Vec::new(), None);
+        let statement = EdgeStatement { scope, controller, opening_set, edges, consumer_pad };
+        Some(Signed::new(&statement, &SigningKey::from_seed(&Secret::from_bytes([1; 32]))))
+    }
+
+    fn keep(struck: &mut Struck, edges: &[(u32, u32)], limits: Limits) -> NewEdges {
+        struck.keep(&edges.iter().copied().collect(), stated, limits)
+    }
+
+    /// Of one row, 16 edges are kept. Those that are left are kept once they are struck again.
+    #[test]
+    fn a_round_strikes_sixteen_edges() {
+        let edges: Vec<(u32, u32)> = (0..20).map(|at| (at, 100 + at)).collect();
+        let mut struck = Struck::default();
+        let kept = keep(&mut struck, &edges, LIMITS);
+        assert!(kept.edges.iter().map(|(ends, _)| *ends).eq(edges[..16].iter().copied()));
+        assert!(kept.full.is_empty() && struck.edges().eq(edges[..16].iter().copied()));
+        let kept = keep(&mut struck, &edges, LIMITS);
+        assert!(kept.edges.iter().map(|(ends, _)| *ends).eq(edges[16..].iter().copied()));
+    }
+
+    /// Of a member, so many bytes are kept, to the last. Both ends of an edge that is beyond are left out, others not.
+    #[test]
+    fn statements_about_a_member_have_a_limit() {
+        let pair = length(&(stated(0).unwrap(), stated(1).unwrap()));
+        let edges = [(0, 1), (0, 2), (0, 3), (4, 5)];
+        let most = |bytes| Limits { bytes, ..LIMITS };
+        for (bytes, full) in [(3 * pair, vec![]), (3 * pair - 1, vec![0, 3])] {
+            let mut struck = Struck::default();
+            let kept = keep(&mut struck, &edges, most(bytes));
+            assert_eq!(Vec::from_iter(kept.full), full);
+            assert!(struck.edges().eq(edges.into_iter().filter(|(_, end)| !full.contains(end))));
+        }
+        // What is kept already counts.
+        let mut struck = Struck::default();
+        assert!(keep(&mut struck, &edges[..2], most(2 * pair)).full.is_empty());
+        assert_eq!(Vec::from_iter(keep(&mut struck, &edges[2..], most(2 * pair)).full), [0, 3]);
+        assert_eq!(LIMITS.bytes, 8 << 20);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alpheus_bounded_influence::blame::{Blame, LieError};
+use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::check::{
     Bounded, BoundedRow, Checker, Contributions, FaultError, FaultyError, Opened as OpenedShare,
     OpeningsError,
@@ -70,9 +70,7 @@ pub(super) struct CommittedShares {
 #[derive(Default)]
 pub(super) struct BoundedSide {
     pub(super) checker: Option<Arc<Checker>>,
-    /// What rounds of blame have shown. Made once there are terms.
-    pub(super) blame: Option<Blame>,
-    /// The edges that are struck.
+    /// The edges that are struck: all that earlier rounds of blame have left.
     pub(super) struck: Struck,
     /// Members whose messages do not hold, which was found once their window had ended.
     pub(super) late: BTreeMap<u32, MemberFaultError>,
@@ -150,9 +148,6 @@ impl Coordinator {
     /// windows opens.
     #[must_use]
     pub fn with_checker(mut self, checker: Arc<Checker>) -> Self {
-        let mut blame = Blame::new(self.announced.tolerated());
-        self.bounded.struck.edges().for_each(|edge| blame.recall(edge));
-        self.bounded.blame = Some(blame);
         self.bounded.checker = Some(checker);
         self
     }

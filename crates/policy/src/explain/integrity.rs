@@ -33,7 +33,7 @@ pub(super) fn of(plan: &Plan, schema: &CatalogSchema, by_epochs: bool) -> Option
 
 /// Milliseconds of one thread to make, and to check in batches, the proof of an owner's 256 bits
 /// (`bounded-influence` has the figures).
-const PROOF_MILLISECONDS: [f64; 2] = [18.7, 0.34];
+const PROOF_MILLISECONDS: [f64; 2] = [18.3, 0.4];
 
 /// What is proven, what that shows, and what it costs.
 fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String {
@@ -47,7 +47,7 @@ fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String 
     let [make, check] = PROOF_MILLISECONDS.map(of);
     let owners: u32 = plan.owners_per_controller().iter().sum();
     let cut = match plan.privacy {
-        Some(_) => " Noise beyond its range is cut off, which delta accounts for.",
+        Some(_) => " Noise beyond its range is cut off, which the guarantee accounts for.",
         None => "",
     };
     let shared = match plan.max_streams_per_owner() {

@@ -88,6 +88,11 @@ pub(super) fn not_boundable(
 }
 
 fn finding(word: &'static str, reason: NotVerifiableError) -> Finding {
-    let (at, fix) = (Location::default(), Some(Fix::PlainIntegrity));
-    Finding { at, rule: RuleError::NotVerifiable { word, reason }, fix }
+    // By epochs a query can be verified, and not bounded.
+    let fix = match reason {
+        NotVerifiableError::Epochs => Fix::VerifiedIntegrity,
+        _ => Fix::PlainIntegrity,
+    };
+    let (at, rule) = (Location::default(), RuleError::NotVerifiable { word, reason });
+    Finding { at, rule, fix: Some(fix) }
 }

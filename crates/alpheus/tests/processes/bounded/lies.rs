@@ -47,7 +47,7 @@ fn id_of_liar(running: &Running) -> String {
 /// A row in which one controller is named for this, and no other for anything.
 fn names_one(row: &Value, begins: &str, why: &str) -> bool {
     let status = text(row, "status");
-    let named: Vec<&str> = status.split("; controller ").skip(1).collect();
+    let named: Vec<&str> = status.split("; the service names controller ").skip(1).collect();
     let is_named = |said: &&str| said.get(1..).is_some_and(|said| said == format!(": {why}"));
     status.starts_with(begins) && named.len() == 1 && named.iter().all(is_named)
 }

@@ -70,7 +70,7 @@ fn a_bounded_query_explains_bounds_and_costs() {
         "between -50000 and 900000.",
         "how many owners with data each controller has",
         // Two sides of the count and two of the relation, of 32 bits.
-        "about 9 ms at its controller, 0.17 ms at the service and at each reader, who check them, and 704 bytes",
+        "about 9 ms at its controller, 0.20 ms at the service and at each reader, who check them, and 704 bytes",
         "for 12 owners they take 9 kB per window",
         "One that lied and answers is named",
         "One that does not answer is not named, since that proves nothing",
@@ -111,6 +111,37 @@ fn what_proofs_do_not_cover_is_refused_with_the_nearest_query() {
     assert!(nearest.contains("events = 100"), "{nearest}");
 }
 
+/// Each function that is no count or sum of an attribute's own values.
+#[test]
+fn functions_without_proofs_are_refused() {
+    let more = "  - name: ok
+    type: boolean
+    aggregations: [any, all]
+  - name: x
+    type: integer
+    min: 0
+    max: 1000
+    aggregations: [{ threshold: 500 }, { regression: { x: heart-rate, r2: false } }]
+streamPolicyOptions:";
+    let schema = SCHEMA.replace("streamPolicyOptions:", more);
+    let world = World::of(&schema).with(12, &aggregate(), &[]);
+    let functions = [
+        "ANY(ok)",
+        "ALL(ok)",
+        "SUM_ABOVE(x)",
+        "COUNT_ABOVE(x)",
+        "REGR_SLOPE(x, heart-rate)",
+        "COVAR_POP(x, heart-rate)",
+        "MEDIAN(altitude)",
+        "APPROX_DISTINCT(town)",
+    ];
+    for function in functions {
+        let (reason, nearest) = refused(&world, &format!("{function} AS it"), BOUNDED);
+        assert_eq!(reason, NotBoundableError::Column { column: "it".into() }, "{function}");
+        assert!(nearest.contains("integrity = 'verified'"), "{function}: {nearest}");
+    }
+}
+
 /// At 2^40 and 100 events squares take 88 bits, and with no event fewer than 64.
 #[test]
 fn wide_bounds_are_refused_with_the_events_that_fit() {
@@ -135,9 +166,18 @@ fn wide_bounds_are_refused_with_the_events_that_fit() {
 fn what_cannot_be_verified_cannot_be_bounded() {
     let world = world();
     let text = select("SUM(altitude)", "WITH (integrity = 'bounded', membership = 'epochs')");
-    let (refusal, _) = world.refuse(&text);
+    let (refusal, nearest) = world.refuse(&text);
     let epochs = RuleError::NotVerifiable { word: "bounded", reason: NotVerifiableError::Epochs };
     assert!(refusal.violations.iter().any(|violation| violation.rule == epochs), "{refusal}");
+    // By epochs it can be verified.
+    let nearest = nearest.unwrap();
+    assert!(nearest.contains("'verified'") && nearest.contains("'epochs'"), "{nearest}");
+    let noisy = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
+    let totals = "CREATE STREAM s AS SELECT SUM(altitude) WINDOW CUMULATING (STEP 10 SECONDS, SIZE 1 HOUR) FROM MedicalSensor WITH (epsilon = 0.1, integrity = 'bounded')";
+    let (refusal, _) = noisy.refuse(totals);
+    let reason = NotVerifiableError::Totals;
+    let totals = RuleError::NotVerifiable { word: "bounded", reason };
+    assert!(refusal.violations.iter().any(|violation| violation.rule == totals), "{refusal}");
     let none = "{ name: aggr, integrity: none, option: aggregate,";
     let schema = SCHEMA.replace("{ name: aggr, option: aggregate,", none);
     let unwilling = World::of(&schema).with(12, &aggregate(), &[]);
@@ -174,6 +214,25 @@ fn noise_is_cut_to_a_range_that_delta_pays_for() {
         plan.privacy.as_mut().unwrap().noise[0] = RowNoise::Laplace { above: 1, below: u128::MAX };
     });
     assert!(matches!(huge, NotBoundableError::TooWide { bits: 65, most: 0, .. }), "{huge:?}");
+}
+
+/// A pure ε has no δ of its own. The chance of a cut is in the 10^-18 that the guarantee states for sampling.
+#[test]
+fn noise_of_a_pure_epsilon_is_cut_too_and_the_guarantee_says_so() {
+    let world = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
+    let with = "WITH (epsilon = 0.1, integrity = 'bounded', alpha = '1/3')";
+    let planned = world.plan(&select("SUM(altitude)", with)).unwrap();
+    let plan = &planned.plans[0];
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let bounded = plan.bounded_terms(&known.schema, &known.layout).unwrap().unwrap();
+    let row = &plan.privacy.as_ref().unwrap().noise[0];
+    assert!(matches!(row, RowNoise::Laplace { .. }), "{row:?}");
+    assert_eq!(u128::from(bounded.cells[0].noise), 2 * row.tail(1, 1));
+    let verified = Plan { integrity: Integrity::Verified, ..plan.clone() };
+    assert_eq!(plan.slack_bits() + 1, verified.slack_bits());
+    assert!(plan.slack_bits() >= 60, "10^-18 is 2^-60");
+    let said = explain(&planned, known, 0.01, true).to_string();
+    assert!(said.contains("plus 1e-18 for sampling"), "{said}");
 }
 
 /// Controllers compute bounds from the plan's own rows.
