@@ -64,7 +64,7 @@ fn of_all_forged_rows_the_computed_share_is_accepted() {
         let half = cells as usize;
         let accepted =
             all(2 * cells).filter(|forged| opens(&total, &forged[..half], &forged[half..]));
-        assert_eq!(accepted.count() as u32, Q.pow(cells));
+        assert_eq!(u32::try_from(accepted.count()).unwrap(), Q.pow(cells));
     }
 }
 
@@ -94,6 +94,6 @@ fn of_all_statements_the_computed_share_covers_a_lie() {
     let stated = |list: Vec<u32>| [Toy(list[0]), Toy(list[1])];
     let hide: Vec<[Toy; 2]> =
         all(2).map(stated).filter(|pads| balances(share + 1, *pads)).collect();
-    assert_eq!(hide.len() as u32, Q);
+    assert_eq!(u32::try_from(hide.len()).unwrap(), Q);
     assert!(hide.iter().all(|one| one[0] != pads[0] || one[1] != pads[1]));
 }

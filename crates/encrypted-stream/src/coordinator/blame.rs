@@ -298,7 +298,7 @@ mod tests {
 
     /// A statement of a member. All have one length.
     fn stated(controller: u32) -> Option<Signed<EdgeStatement>> {
-        let digest = Digest([controller as u8; 32]);
+        let digest = Digest([u8::try_from(controller).unwrap(); 32]);
         let (plan, terms, membership) = (digest, digest, digest);
         let scope = Scope { plan, terms, start: 0, end: 1, epoch: 0, cohort: 0, membership };
         let (opening_set, edges, consumer_pad) = (digest, Vec::new(), None);

@@ -17,8 +17,7 @@ use std::sync::Arc;
 const LIAR: usize = 2;
 
 /// A deployment in which one house's controller lies on demand.
-fn with_liar() -> (Running, Arc<Liar>, Trigger) {
-    let place = Site::with_ticks();
+fn with_liar(place: Site) -> (Running, Arc<Liar>, Trigger) {
     let key = RefCell::new(Some(known_identity(&place, HOUSES[LIAR])));
     let (service, host) = (place.path("pki/service"), place.path("pki/host-c"));
     let liar = RefCell::new(None);
@@ -70,7 +69,7 @@ fn after(last: u64) -> impl Fn(&Value) -> bool + Copy {
 
 #[test]
 fn a_controller_that_lies_is_named_and_moves_no_row() {
-    let (mut running, liar, _trigger) = with_liar();
+    let (mut running, liar, _trigger) = with_liar(Site::with_ticks());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();
@@ -121,4 +120,39 @@ fn crashes(running: &mut Running, last: u64) {
     truth(&row_that(running, "honest row after a crash", after(last + 10_000)));
     let rows = running.place.rows_of(&running.server, "Loads");
     rows.iter().filter(|row| opened(row, 3)).for_each(truth);
+}
+
+/// Of five controllers four are enough. A liar without a proof is left out of the row alone, and named; one whose share is
+/// a lie costs all of them a window, and is named. Then the others' windows open.
+#[test]
+fn of_five_controllers_four_open_without_the_liar() {
+    let (running, liar, _trigger) = with_liar(Site::of_five_with_ticks());
+    let asked = running.place.ask(&running.server, QUERY);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let of = |row: &Value| (text(row, "sum_reading").to_owned(), row["count_reading"].as_u64());
+    let row = row_that(&running, "row of five", |row| opened(row, 5));
+    assert_eq!(of(&row), ("30".into(), Some(10)));
+    // It has a proof of another window.
+    liar.tell(Some(Lie::Proof));
+    let is_without = |row: &Value| opened(row, 4) && row["members_refused"] == 1;
+    let row = row_that(&running, "row without the liar", is_without);
+    assert_eq!((of(&row), &row["members_left_out"]), (("24".into(), Some(8)), &1.into()), "{row}");
+    assert_eq!(row["integrity"], BOUNDED.replace('3', "4"));
+    // Its share is a thousand more than it has committed to.
+    liar.tell(Some(Lie::Share));
+    let begins = "the members' commitments do not open to the row";
+    let lied = "its share is not what its commitments and its edges add up to";
+    let lost = row_that(&running, "row that names it", |row| names_one(row, begins, lied));
+    // Windows that were in progress are lost too. It lies on.
+    let opens = |row: &Value| opened(row, 4) && begun(row) > begun(&lost);
+    let row = row_that(&running, "row of the other four", opens);
+    assert_eq!(of(&row), ("24".into(), Some(8)));
+    // The service's log has its id, and no other controller's.
+    let (id, log) = (id_of_liar(&running), running.service.log());
+    let named = |line: &&str| line.contains("is named: what it signed of a bounded window");
+    let lines: Vec<&str> = log.lines().filter(named).collect();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(&id)), "{id}: {lines:#?}");
+    let unproven = "a range proof of its owners does not hold";
+    assert!([unproven, lied].iter().all(|why| log.contains(why)), "{log}");
 }

@@ -49,11 +49,14 @@ pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), C
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
 /// How long a window waits for controllers.
 const PATIENCE_OF_WINDOWS: &str = "ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS";
+/// The houses of most deployments, and those of the largest.
 pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const FIVE_HOUSES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// A folder with a PKI and everybody's files.
 pub(crate) struct Site {
     folder: tempfile::TempDir,
+    pub(crate) houses: &'static [&'static str],
     kafka: Option<Cluster>,
     /// Seconds that a window waits for late streams.
     idle: &'static str,
@@ -99,6 +102,13 @@ impl Site {
     /// Whose devices send one frame a tick, with an anchor every few of them.
     pub(crate) fn with_ticks() -> Site {
         Site::with_ticks_in(None)
+    }
+
+    /// The same with two more houses.
+    pub(crate) fn of_five_with_ticks() -> Site {
+        let place = Site::with_ticks();
+        FIVE_HOUSES.iter().skip(HOUSES.len()).for_each(|house| place.settle(house));
+        Site { houses: &FIVE_HOUSES, ..place }
     }
 
     /// The same, with the state in folders, or in a Kafka cluster.
@@ -156,6 +166,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let place = Site {
             folder,
+            houses: &HOUSES,
             kafka,
             idle: "3",
             paced: None,
@@ -170,26 +181,29 @@ impl Site {
         place.done(&["ca", "init", "pki"]);
         place.issue("server", "service");
         place.issue("consumer", "analyst");
-        for house in HOUSES {
-            place.issue("owner", &format!("owner-{house}"));
-            place.issue("producer", &format!("meter-{house}"));
-            let host = format!("host-{house}");
-            place.issue("controller", &host);
-            let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
-            place.done(&[
-                "controller",
-                "init",
-                "--identity",
-                &identity,
-                "--state",
-                &state,
-                "--key-file",
-                "key",
-                "--ca",
-                "pki",
-            ]);
-        }
+        HOUSES.iter().for_each(|house| place.settle(house));
         place
+    }
+
+    /// Gives a house an owner, a meter and a controller.
+    fn settle(&self, house: &str) {
+        self.issue("owner", &format!("owner-{house}"));
+        self.issue("producer", &format!("meter-{house}"));
+        let host = format!("host-{house}");
+        self.issue("controller", &host);
+        let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
+        self.done(&[
+            "controller",
+            "init",
+            "--identity",
+            &identity,
+            "--state",
+            &state,
+            "--key-file",
+            "key",
+            "--ca",
+            "pki",
+        ]);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -427,9 +441,10 @@ impl Running {
             let process = place.controller(house, &own, &format!("https://{service}"));
             (own, process)
         };
-        let hosts: Vec<(String, Process)> = HOUSES.iter().map(host).collect();
+        let houses = place.houses;
+        let hosts: Vec<(String, Process)> = houses.iter().map(host).collect();
         let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
-        let streams = HOUSES.iter().zip(&hosts).map(add).collect();
+        let streams = houses.iter().zip(&hosts).map(add).collect();
         let running = Running { place, server, hosts, streams, service };
         running.knows_all();
         running
@@ -438,8 +453,9 @@ impl Running {
     /// Waits until the service knows the streams of all houses: a query has only those that are
     /// known when it is accepted.
     pub(crate) fn knows_all(&self) {
-        until("three streams at the service", || {
-            let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
+        let many = self.place.houses.len();
+        until("a stream of each house at the service", || {
+            let asked = format!("EXPLAIN {QUERY} BETWEEN {many} AND 100");
             self.place.ask(&self.server, &asked).status.success().then_some(())
         });
     }
@@ -471,8 +487,10 @@ impl Running {
 
     /// The same, whatever comes of it.
     pub(crate) fn owner_does(&self, house: usize, what: &str, more: &[&str]) -> Output {
-        let (identity, controller) =
-            (format!("pki/owner-{}", HOUSES[house]), format!("https://{}", self.hosts[house].0));
+        let (identity, controller) = (
+            format!("pki/owner-{}", self.place.houses[house]),
+            format!("https://{}", self.hosts[house].0),
+        );
         let stream = self.streams[house].as_str();
         let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
         self.place.run(&[&["owner", what], &reach[..], more].concat())

@@ -1,6 +1,6 @@
 //! Meters of a deployment's houses: processes that send readings.
 
-use super::deployment::{HOUSES, Running};
+use super::deployment::Running;
 use super::{Process, bash};
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ impl Running {
     /// Each house's meter sends its number twice in each window of two seconds, for as long as a
     /// test runs: half a minute ahead, since the service refuses what is more than a minute ahead.
     pub(crate) fn feed(&self) -> Vec<Process> {
-        self.feed_of(0..HOUSES.len())
+        self.feed_of(0..self.place.houses.len())
     }
 
     /// The same of some houses. The others' meters are off.
@@ -45,7 +45,7 @@ impl Running {
             fs::write(&lines, (0..readings).map(line).collect::<String>()).unwrap();
             self.place.device(house, &self.server, &lines)
         };
-        HOUSES.iter().enumerate().map(feed).collect()
+        self.place.houses.iter().enumerate().map(feed).collect()
     }
 
     /// A house's meter that says its number as it comes, on the clock.
@@ -72,7 +72,7 @@ impl Running {
 
     /// A house's meter that sends what a script prints. It ends with a pipe into the program.
     fn piped_meter(&self, house: usize, readings: &str, flags: &str) -> Process {
-        let (name, folder) = (HOUSES[house], self.place.path(""));
+        let (name, folder) = (self.place.houses[house], self.place.path(""));
         let script = format!(
             "{readings} alpheus produce --identity pki/meter-{name} --device {name}.device \
              --state run/meter-{name} --schema schema.yaml --server {} --input - {flags}",
