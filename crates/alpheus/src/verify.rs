@@ -320,7 +320,7 @@ mod tests {
         closed.note(&row("too few owners"));
         let said = closed.to_string();
         assert!(said.starts_with("3 windows have no result. No controller signs why"), "{said}");
-        assert!(said.ends_with(":\n  1: too few\\ncontrollers\n  2: too few owners\n"), "{said}");
+        assert!(said.ends_with(":\n  2: too few owners\n  1: too few\\ncontrollers\n"), "{said}");
     }
 
     #[test]
