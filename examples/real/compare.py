@@ -2,7 +2,7 @@
 """Compares the output of `alpheus replay` with the exact truth about a data set.
 
     compare.py DATA DATASET TABLE OUTPUT.json [--group COLUMN] [--minimum N --owners FILE]
-               [--from MILLISECONDS] [--closed]
+               [--from MILLISECONDS] [--closed [--enough N --owners FILE]]
 
 DATA is the folder of real files, TABLE a key of its truth file (say
 `windows_1h`), OUTPUT.json what `replay` wrote. Counts, sums and histograms
@@ -11,12 +11,17 @@ With --minimum, windows with fewer owners than that (by the `population`
 column of --owners, an output of the same data without a minimum) must be
 refused and all others equal. With --from, windows that start earlier are left
 out of both: a query over members' sums begins at an anchor. With --closed,
-windows that did not open are left out as well, and counted. Exits 1 on any difference and never prints a
-value, only where it differs.
+windows that did not open are left out as well, and counted by reason. The
+reason must be that owners or controllers were too few, and with --enough no
+window with N owners or more may be among them: where members decide what rows
+say, they count as many owners fewer as may be made up. Exits 1 on any
+difference and never prints a value, only where it differs.
 """
 import argparse
+import collections
 import gzip
 import json
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -104,6 +109,20 @@ def compare(truth, table, rows, group, refused, begun):
     return problems, compared
 
 
+# What the service says of a window that had too few owners or controllers.
+TOO_FEW = re.compile("population below the minimum|the population is below|fewer controllers answered than|no list of this epoch")
+
+
+def closed(found, owners, enough):
+    """Why windows did not open, each with how many, and those that should have."""
+    reasons = collections.Counter(row["status"] for row in found.values() if row["status"] != "ok")
+    problems = [f"windows did not open for another reason than too few: {why}" for why in reasons if not TOO_FEW.search(why)]
+    if enough:
+        shut = [key for key, row in found.items() if row["status"] != "ok"]
+        problems += [f"window {key} had enough owners and did not open" for key in shut if owners[key]["population"] >= enough]
+    return reasons, problems
+
+
 def compare_altitude(truth, rows):
     """Sums and counts per bucket, added up over all windows."""
     sums, counts = {}, {}
@@ -143,10 +162,11 @@ def run():
     parser.add_argument("--minimum", type=int)
     parser.add_argument("--owners")
     parser.add_argument("--closed", action="store_true")
+    parser.add_argument("--enough", type=int)
     parser.add_argument("--from", type=int, default=0, dest="begun")
     arguments = parser.parse_args()
     truth, rows = truth_of(arguments.data, arguments.dataset), load(arguments.output)
-    refused = set()
+    refused, reasons, unfit = set(), {}, []
     if arguments.table == "hr_by_altitude_5m":
         problems, compared = compare_altitude(truth, rows)
     else:
@@ -160,11 +180,15 @@ def run():
         elif arguments.closed:
             found = since(arguments.begun, index(rows, arguments.group))
             refused = {key for key, row in found.items() if row["status"] != "ok"}
+            owners = since(arguments.begun, index(load(arguments.owners), arguments.group)) if arguments.enough else {}
+            reasons, unfit = closed(found, owners, arguments.enough)
         problems, compared = compare(truth, arguments.table, rows, arguments.group, refused, arguments.begun)
+    problems = unfit + problems
     for problem in problems[:20]:
         print(problem, file=sys.stderr)
-    closed = f", {len(refused)} windows did not open" if arguments.closed or arguments.minimum else ""
-    print(f"{arguments.dataset} {arguments.table}: {compared} compared, {len(problems)} different{closed}")
+    shut = f", {len(refused)} windows did not open" if arguments.closed or arguments.minimum else ""
+    shut += "".join(f"; {many}: {why}" for why, many in sorted(reasons.items()))
+    print(f"{arguments.dataset} {arguments.table}: {compared} compared, {len(problems)} different{shut}")
     sys.exit(1 if problems or not compared else 0)
 
 

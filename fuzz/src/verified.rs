@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::receipt::WindowReceipt;
 use alpheus_policy::ids::PlanId;
 use alpheus_streams::query::receipts::open_plan;
-use alpheus_streams::query::verification::{Evidence, Trust, Verifier};
+use alpheus_streams::query::verification::{Evidence, NotedQuery, Trust, Verifier};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
@@ -80,8 +80,9 @@ pub fn verification(data: &[u8]) {
         Ok(evidence) => evidence,
         Err(error) => return assert!(!error.to_string().is_empty(), "an error has a message"),
     };
-    for statement in [None, Some(STATEMENT.to_owned())] {
-        let trust = Trust { deployment: &honest.deployment, statement, revoked: None };
+    let noted = NotedQuery { sql: STATEMENT.to_owned(), plans: None };
+    for noted in [None, Some(noted)] {
+        let trust = Trust { deployment: &honest.deployment, noted, revoked: None };
         let mut verifier = Verifier::new(&evidence, trust);
         for row in &evidence.rows {
             if let Ok(Some(holds)) = verifier.verify(row) {
@@ -136,7 +137,7 @@ mod tests {
         let honest = HONEST.as_ref().unwrap();
         let files = verifications();
         let evidence = Evidence::from_json(std::str::from_utf8(&files[0]).unwrap()).unwrap();
-        let trust = Trust { deployment: &honest.deployment, statement: None, revoked: None };
+        let trust = Trust { deployment: &honest.deployment, noted: None, revoked: None };
         let held = Verifier::new(&evidence, trust).verify(&evidence.rows[0]);
         assert!(held.as_ref().is_ok_and(Option::is_some), "{held:?}");
     }

@@ -8,6 +8,7 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
+use alpheus_streams::query::begun::BegunQuery;
 use alpheus_streams::query::sealed::{Opener, asks_verified};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -56,8 +57,8 @@ impl PyConsumer {
             self.opener.answered(sql, answer)
         };
         let said = self.ask(py, ask)?;
-        let running = said.get("running").and_then(|running| running.get("name"));
-        let accepted = self.opener.accepted(sql, running.and_then(Value::as_str));
+        let running = said.get("running").map(BegunQuery::read);
+        let accepted = self.opener.accepted(sql, running.as_ref());
         accepted.map_err(|failure| errors::failure(&failure))?;
         Ok(said.to_string())
     }

@@ -22,7 +22,8 @@ use alpheus_streams::query::sealed::{Rows, noted};
 use alpheus_streams::query::verification::{Evidence, Trust, Verifier};
 use alpheus_streams::wire::QueryView;
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -217,10 +218,10 @@ async fn plans_of(
 
 /// Says of each row whether it holds, and which are missing.
 fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure> {
-    let (mut refused, mut held) = (0, 0);
+    let (mut refused, mut held, mut closed) = (0, 0, ClosedWindows::default());
     let deployment = deployment::of(identity)?;
-    let statement = noted(identity, &evidence.query).blame(Category::Check)?;
-    let trust = Trust { deployment: &deployment, statement, revoked: identity.revoked() };
+    let noted = noted(identity, &evidence.query).blame(Category::Check)?;
+    let trust = Trust { deployment: &deployment, noted, revoked: identity.revoked() };
     let mut verifier = Verifier::new(evidence, trust);
     for trouble in verifier.unusable() {
         note!("{trouble}");
@@ -237,7 +238,7 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
                 let meaning = verifier.new_meaning(row).map(|words| format!("{words}\n"));
                 format!("{}{window}: {holds}", meaning.unwrap_or_default())
             }
-            Ok(None) => format!("{window}: no result: {}", text("status")),
+            Ok(None) => format!("{window}: no result: {}", closed.note(row)),
             Err(why) => {
                 refused += 1;
                 format!("{window}: does not hold: {why}")
@@ -247,6 +248,7 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
             break;
         }
     }
+    let _ = printed(write!(out, "{closed}"))?;
     let (mut missing, withheld) = (0, verifier.withheld());
     for gap in &withheld {
         missing += gap.withheld();
@@ -255,6 +257,33 @@ fn report(evidence: &Evidence, identity: &IdentityFolder) -> Result<(), Failure>
         }
     }
     outcome(refused, missing, (held, &evidence.query))
+}
+
+/// Windows without a result, by what the service says of them. No controller signs a reason: each sees its
+/// own owners alone.
+#[derive(Default)]
+struct ClosedWindows(BTreeMap<String, u64>);
+
+impl ClosedWindows {
+    /// Counts a row, and returns why it has no result.
+    fn note(&mut self, row: &Map<String, Value>) -> String {
+        let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
+        let why = status.escape_debug().to_string();
+        *self.0.entry(why.clone()).or_default() += 1;
+        why
+    }
+}
+
+impl fmt::Display for ClosedWindows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = match self.0.values().sum() {
+            0_u64 => return Ok(()),
+            1 => "1 window has".to_owned(),
+            many => format!("{many} windows have"),
+        };
+        writeln!(f, "{all} no result. No controller signs why, so that is the service's word:")?;
+        self.0.iter().try_for_each(|(why, many)| writeln!(f, "  {many}: {why}"))
+    }
 }
 
 /// Whether all rows were there, and held.
@@ -277,6 +306,22 @@ fn outcome(refused: usize, missing: u64, (held, query): (usize, &str)) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_without_a_result_are_counted_by_the_services_reasons() {
+        let mut closed = ClosedWindows::default();
+        assert_eq!(closed.to_string(), "");
+        let row = |status: &str| Map::from_iter([("status".to_owned(), status.into())]);
+        assert_eq!(closed.note(&row("too few owners")), "too few owners");
+        let said = closed.to_string();
+        assert!(said.starts_with("1 window has no result. "), "{said}");
+        // Nothing that the service writes moves on a terminal.
+        assert_eq!(closed.note(&row("too few\ncontrollers")), "too few\\ncontrollers");
+        closed.note(&row("too few owners"));
+        let said = closed.to_string();
+        assert!(said.starts_with("3 windows have no result. No controller signs why"), "{said}");
+        assert!(said.ends_with(":\n  2: too few owners\n  1: too few\\ncontrollers\n"), "{said}");
+    }
 
     #[test]
     fn withheld_windows_are_named_though_no_row_has_a_result() {

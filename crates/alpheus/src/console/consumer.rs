@@ -143,7 +143,7 @@ async fn statement(
     })?;
     let answer = learner.client.post_json("/v1/statements", &asked).await;
     let answered: StatementResult = learner.opener.answered(&sql, answer).map_err(failed)?;
-    learner.opener.accepted(&sql, answered.running()).map_err(|failure| {
+    learner.opener.accepted(&sql, answered.running().as_ref()).map_err(|failure| {
         ApiError::new(StatusCode::BAD_GATEWAY, "check-failed", failure.to_string())
     })?;
     let said = |running, text, tables| StatementReply { running, text, tables };

@@ -157,7 +157,7 @@ impl Session {
     fn send(&self, sql: &str) -> Result<StatementResult, Failure> {
         let answer = self.client.post_json("/v1/statements", &self.opener.statement(sql)?);
         let said: StatementResult = self.opener.answered(sql, answer)?;
-        self.opener.accepted(sql, said.running())?;
+        self.opener.accepted(sql, said.running().as_ref())?;
         Ok(said)
     }
 

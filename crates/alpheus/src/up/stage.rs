@@ -262,7 +262,7 @@ impl Stage {
         let statement = opener.statement(text)?;
         let answer = client.post_json::<StatementResult>("/v1/statements", &statement);
         let answer = opener.answered(text, answer).map_err(|error| shown(error.into()))?;
-        opener.accepted(text, answer.running()).map_err(shown)?;
+        opener.accepted(text, answer.running().as_ref()).map_err(shown)?;
         if let StatementResult::Running(explained) = answer {
             explained.warnings.iter().for_each(|what| note!("warning: {what}"));
         }

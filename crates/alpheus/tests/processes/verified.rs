@@ -124,6 +124,7 @@ fn a_service_that_cheats_is_caught() {
     another_statement(&running, [&verify, &offline]);
     without_schema(&running, &offline);
     another_plan_than_asked(&running);
+    another_plan_than_begun(&running, [&verify, &offline]);
     tampered_store(&mut running, &row, &verify);
     revoked_signer(&running, &row, &offline);
 }
@@ -318,6 +319,33 @@ fn another_plan_than_asked(running: &Running) {
     let of_data = refused.iter().filter(|row| row["population"] == 3).collect::<Vec<_>>();
     assert!(!of_data.is_empty() && of_data.iter().all(|row| row["status"] == why), "{refused:?}");
     assert!(of_data.iter().all(|row| row["sum_reading"].is_null()), "{refused:?}");
+    std::fs::write(&noted, note).unwrap();
+}
+
+/// The service goes on with another plan of the same statement than it named when it began the query. Here
+/// the note names another, which looks the same to its readers.
+fn another_plan_than_begun(running: &Running, commands: [&String; 2]) {
+    let noted = running.place.path("pki/analyst/verified.known");
+    let note = std::fs::read_to_string(&noted).unwrap();
+    let last: Value = serde_json::from_str(note.lines().next_back().unwrap()).unwrap();
+    assert_eq!(last["plans"].as_array().map(Vec::len), Some(1), "{note}");
+    let begun = text_of(&last["plans"][0]);
+    std::fs::write(&noted, note.replace(&begun, &"0".repeat(begun.len()))).unwrap();
+    let why = "the service did not name the plan of the row when it began your query";
+    let refused = rows(running, &[]);
+    let of_data = refused.iter().filter(|row| row["population"] == 3).collect::<Vec<_>>();
+    let status = format!("refused: {why}");
+    assert!(
+        !of_data.is_empty() && of_data.iter().all(|row| row["status"] == status),
+        "{refused:?}"
+    );
+    assert!(of_data.iter().all(|row| row["sum_reading"].is_null()), "{refused:?}");
+    for command in commands {
+        let refused = run(running, command);
+        let (text, errors) = said(&refused);
+        assert!(!refused.status.success() && text.contains(why), "{text}{errors}");
+        assert!(!text.contains(SIGNED), "{text}");
+    }
     std::fs::write(&noted, note).unwrap();
 }
 

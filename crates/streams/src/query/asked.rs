@@ -3,11 +3,14 @@
 //! A row says whether it is verified or sealed, and the service makes the row. So the consumer does not
 //! take its word: its own statements are in its identity folder (`verified.known`), one
 //! JSON object a line. The last line about a query holds. It has the whole statement, so that the plan
-//! of a row can be compared with it.
+//! of a row can be compared with it, and once the service has answered, the plans that it said it
+//! began: it has no others later.
 
 use super::receipts::RefusedRowError;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
 use alpheus_policy::query::{Create, IntegrityChoice, Statement, is_plain_name, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -43,6 +46,30 @@ struct Line {
     /// The statement, of a query that must be verified or sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sql: Option<String>,
+    /// The plans, or with epochs the terms, that the service began for this statement, also when it was
+    /// asked before. None while its answer is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plans: Option<Vec<PlanId>>,
+}
+
+/// What a consumer has noted of a query of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotedQuery {
+    /// The statement.
+    pub sql: String,
+    /// The plans that the service said it began, or the terms of lists. None if it has not answered.
+    pub plans: Option<Vec<PlanId>>,
+}
+
+impl NotedQuery {
+    /// Checks that a plan, or with epochs its terms, is one that the service named when it began the query.
+    ///
+    /// # Errors
+    /// [`RefusedRowError::OtherBegun`].
+    pub fn check_begun(&self, plan: &Plan) -> Result<(), RefusedRowError> {
+        let is_one = self.plans.as_ref().is_none_or(|begun| begun.contains(&plan.family()));
+        if is_one { Ok(()) } else { Err(RefusedRowError::OtherBegun) }
+    }
 }
 
 impl Line {
@@ -52,7 +79,12 @@ impl Line {
         let create = begun_by(sql)?;
         let verified = create.settings.integrity.is_some_and(IntegrityChoice::is_verified);
         let kept = verified || create.release_to.is_some();
-        Some(Line { query: create.name.text, verified, sql: kept.then(|| sql.to_owned()) })
+        let sql = kept.then(|| sql.to_owned());
+        Some(Line { query: create.name.text, verified, sql, plans: None })
+    }
+
+    fn noted(self) -> Option<NotedQuery> {
+        Some(NotedQuery { sql: self.sql?, plans: self.plans })
     }
 
     fn text(&self) -> std::io::Result<String> {
@@ -89,9 +121,11 @@ impl VerifiedQueries {
     /// After the service has begun a statement's query: one that does not ask for verified rows
     /// may have the name of an earlier one that did. If another process has meanwhile asked for a
     /// verified query of that name, its note stays, since either may have begun last. Returns the
-    /// name of the query that the statement begins, if it begins one.
-    pub(super) fn after(&self, sql: &str) -> Option<String> {
-        let line = Line::of(sql)?;
+    /// name of the query that the statement begins, if it begins one. Notes which `plans` the service
+    /// says it has begun.
+    pub(super) fn after(&self, sql: &str, plans: Option<Vec<PlanId>>) -> Option<String> {
+        let mut line = Line::of(sql)?;
+        line.plans = plans.filter(|_| line.sql.is_some());
         let (query, sent) = (line.query.clone(), self.taken(&line.query));
         // Without the note, rows are refused that could be shown.
         let _ = self.note(line, sent.length);
@@ -107,6 +141,17 @@ impl VerifiedQueries {
         }
     }
 
+    /// After the service has said that the same query may be running: if it was asked before with this
+    /// statement, its plans are still those.
+    pub(super) fn conflicted(&self, sql: &str) {
+        let Some(line) = Line::of(sql) else { return };
+        if let Some((added, Some(before))) = self.taken(&line.query).added
+            && before.sql == line.sql
+        {
+            let _ = self.take_back(&added, Some(before), &line.query);
+        }
+    }
+
     fn taken(&self, query: &str) -> FileMark {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.remove(query).unwrap_or_default()
@@ -115,7 +160,7 @@ impl VerifiedQueries {
     /// Adds a line, unless the last one says the same, or it is too late: a verified query was noted
     /// behind what the file had when one was `sent` that is not verified. Returns what was added, and
     /// the last line about the query before it.
-    fn note(&self, line: Line, sent: usize) -> std::io::Result<Option<(String, Option<Line>)>> {
+    fn note(&self, mut line: Line, sent: usize) -> std::io::Result<Option<(String, Option<Line>)>> {
         let creates = line.sql.is_some();
         let options =
             || OpenOptions::new().append(true).read(true).create(creates).open(&self.path);
@@ -131,8 +176,14 @@ impl VerifiedQueries {
             !line.verified && text.get(sent..).is_none_or(|later| says(later, &line.query));
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
         let last = last(&text, &line.query);
+        // The rows of the same statement go on with another plan if it was dropped and asked again.
+        if let Some(plans) = &mut line.plans {
+            plans.extend(begun_before(&text, &line.query, line.sql.as_deref()));
+            plans.sort_unstable();
+            plans.dedup();
+        }
         let same = match &last {
-            Some(last) => last.verified == line.verified && last.sql == line.sql,
+            Some(last) => *last == Line { query: last.query.clone(), ..line.clone() },
             None => line.sql.is_none(),
         };
         if is_late || same {
@@ -154,7 +205,7 @@ impl VerifiedQueries {
         if let Some(rest) = text.strip_suffix(added) {
             file.set_len(rest.len() as u64)?;
         } else if last(&text, query) == serde_json::from_str(added).ok() {
-            let none = || Line { query: query.to_owned(), verified: false, sql: None };
+            let none = || Line { query: query.to_owned(), verified: false, sql: None, plans: None };
             file.write_all(before.unwrap_or_else(none).text()?.as_bytes())?;
         }
         file.sync_all()
@@ -163,22 +214,27 @@ impl VerifiedQueries {
     /// The statement that asked for a query whose rows must be verified or sealed, if the folder has
     /// it.
     pub(super) fn statement(&self, query: &str) -> Option<String> {
+        self.of_query(query).map(|noted| noted.sql)
+    }
+
+    /// The same with the plans that the service began for it.
+    pub(super) fn of_query(&self, query: &str) -> Option<NotedQuery> {
         let text = std::fs::read_to_string(&self.path).ok()?;
-        last(&text, query)?.sql
+        last(&text, query)?.noted()
     }
 
     /// The same of a query whose rows must be verified.
     ///
     /// # Errors
     /// [`RefusedRowError::Statement`] if the file cannot be read.
-    pub(super) fn noted(&self, query: &str) -> Result<Option<String>, RefusedRowError> {
+    pub(super) fn noted(&self, query: &str) -> Result<Option<NotedQuery>, RefusedRowError> {
         let text = match std::fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|_| RefusedRowError::Statement)?,
         };
         match last(&text, query) {
             None if says(&text, query) => Err(RefusedRowError::Statement),
-            line => Ok(line.and_then(|line| line.sql)),
+            line => Ok(line.and_then(Line::noted)),
         }
     }
 
@@ -224,6 +280,14 @@ fn last(text: &str, query: &str) -> Option<Line> {
     lines.rfind(|line| line.query.eq_ignore_ascii_case(query))
 }
 
+/// The plans that were begun for the last statement about a query, if it is this one.
+fn begun_before(text: &str, query: &str, sql: Option<&str>) -> Vec<PlanId> {
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let own = lines.filter(|line| line.query.eq_ignore_ascii_case(query)).collect::<Vec<_>>();
+    let same = own.into_iter().rev().take_while(|line| line.sql.as_deref() == sql);
+    same.filter_map(|line| line.plans).flatten().collect()
+}
+
 /// What the last line about a query says. One that cannot be read may be about any query.
 fn says(text: &str, query: &str) -> bool {
     let about = |line: &str| match serde_json::from_str::<Line>(line) {
@@ -257,7 +321,7 @@ mod tests {
         assert!(!asked.has("Sums"));
         for other in [PLAIN, "SHOW QUERIES", "no statement", &format!("EXPLAIN {}", verified())] {
             asked.before(other).unwrap();
-            asked.after(other);
+            asked.after(other, None);
         }
         assert!(!asked.path.exists(), "nothing was asked for");
         asked.before(&verified()).unwrap();
@@ -268,7 +332,7 @@ mod tests {
         // Asked again plainly, it holds until the service has begun that.
         asked.before(PLAIN).unwrap();
         assert!(asked.has("Sums"));
-        asked.after(PLAIN);
+        asked.after(PLAIN, None);
         assert!(!asked.has("Sums") && asked.statement("Sums").is_none());
         asked.before(&verified()).unwrap();
         assert!(open().has("Sums"));
@@ -286,20 +350,20 @@ mod tests {
         for _ in 0..2 {
             plain.before(PLAIN).unwrap();
             other.before(&verified()).unwrap();
-            other.after(&verified());
-            plain.after(PLAIN);
+            other.after(&verified(), None);
+            plain.after(PLAIN, None);
             assert!(other.has("Sums") && plain.has("Sums"));
             // The next plain statement was sent with that note known.
             plain.before(PLAIN).unwrap();
-            plain.after(PLAIN);
+            plain.after(PLAIN, None);
             assert!(!other.has("Sums"));
         }
         // The verified statement was noted first, and begun last.
         other.before(&verified()).unwrap();
         plain.before(PLAIN).unwrap();
-        plain.after(PLAIN);
+        plain.after(PLAIN, None);
         assert!(!other.has("Sums"));
-        other.after(&verified());
+        other.after(&verified(), None);
         assert!(other.has("Sums"));
     }
 
@@ -315,7 +379,7 @@ mod tests {
         );
         // An earlier statement holds again, also if another process has added lines since.
         asked.before(&verified()).unwrap();
-        asked.after(&verified());
+        asked.after(&verified(), None);
         let changed = verified().replace("SUM(x)", "COUNT(x)");
         asked.before(&changed).unwrap();
         other.before(&verified().replace("Sums", "Others")).unwrap();
@@ -332,6 +396,40 @@ mod tests {
         assert!(asked.has("Sums"));
     }
 
+    /// Plans that a service names later are not those that it began.
+    #[test]
+    fn the_plans_that_an_answer_names_are_the_querys() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = at(folder.path());
+        let (one, two) = (PlanId([1; 32]), PlanId([2; 32]));
+        let begun = || asked.of_query("Sums").unwrap().plans;
+        asked.before(&verified()).unwrap();
+        assert_eq!(begun(), None, "no answer came");
+        asked.after(&verified(), Some(vec![one]));
+        assert_eq!(begun(), Some(vec![one]));
+        // It runs, says the service. So it has the plans that it had.
+        asked.before(&verified()).unwrap();
+        assert_eq!(begun(), None);
+        asked.conflicted(&verified());
+        assert_eq!(begun(), Some(vec![one]));
+        // Dropped and asked again, its rows go on with those of another plan.
+        asked.before(&verified()).unwrap();
+        asked.after(&verified(), Some(vec![two]));
+        assert_eq!(begun(), Some(vec![one, two]));
+        assert_eq!(asked.noted("sums"), Ok(asked.of_query("Sums")));
+        // Rows of another statement do not follow those.
+        let other = verified().replace("SUM(x)", "COUNT(x)");
+        asked.before(&other).unwrap();
+        asked.conflicted(&other);
+        assert_eq!(begun(), None);
+        asked.after(&other, Some(vec![two]));
+        assert_eq!(begun(), Some(vec![two]));
+        // A plain one has none.
+        asked.before(PLAIN).unwrap();
+        asked.after(PLAIN, Some(vec![one]));
+        assert_eq!(asked.of_query("Sums"), None);
+    }
+
     #[test]
     fn a_sealed_query_is_noted_without_being_verified() {
         let folder = tempfile::tempdir().unwrap();
@@ -339,16 +437,16 @@ mod tests {
         let sealed = format!("{PLAIN} RELEASE TO analyst");
         asked.before(&sealed).unwrap();
         assert!(asked.sealed("Sums").is_some() && !asked.has("Sums") && !asked.has("Sum\u{455}"));
-        asked.after(&sealed);
+        asked.after(&sealed, None);
         assert_eq!(asked.statement("sums"), Some(sealed.clone()));
         asked.before(PLAIN).unwrap();
-        asked.after(PLAIN);
+        asked.after(PLAIN, None);
         assert!(asked.sealed("Sums").is_none() && asked.statement("Sums").is_none());
         // A verified one of that name holds until the sealed one has begun.
         asked.before(&verified()).unwrap();
         asked.before(&sealed).unwrap();
         assert!(asked.has("Sums") && asked.sealed("Sums").is_none());
-        asked.after(&sealed);
+        asked.after(&sealed, None);
         assert!(!asked.has("Sums") && asked.sealed("Sums").is_some());
     }
 

@@ -135,9 +135,11 @@ impl SeenRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::asked::NotedQuery;
     use crate::query::receipts::open_plan;
     use alpheus_crypto::sign::VerifyingKey;
     use alpheus_encrypted_stream::certificate::Deployment;
+    use alpheus_policy::plan::{Epoch, Plan};
     use data_encoding::HEXLOWER;
 
     fn window(region: &str, start: u64) -> GroupWindow {
@@ -189,6 +191,32 @@ mod tests {
         assert_eq!(second, Err(RefusedRowError::SecondList));
         let next = two.plan().window_at(next);
         assert_eq!(seen.take(&two, next, ReadAt::only(3)), Ok(()));
+    }
+
+    /// The service has begun one of them, and goes on with rows of the other. Of both it knows that the
+    /// statement is the consumer's.
+    #[test]
+    fn a_plan_that_was_not_named_is_refused() {
+        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/receipts/v2/receipts.json");
+        let known = std::fs::read_to_string(known).unwrap();
+        let cases: Vec<serde_json::Value> = serde_json::from_str(&known).unwrap();
+        let (four, two) = (announced(&cases[0]), announced(&cases[2]));
+        let noted = |plans| NotedQuery { sql: String::new(), plans };
+        let begun = noted(Some(vec![four.id()]));
+        assert_eq!(begun.check_begun(four.plan()), Ok(()));
+        assert_eq!(begun.check_begun(two.plan()), Err(RefusedRowError::OtherBegun));
+        // The answer was lost.
+        let unknown = noted(None);
+        assert!(
+            unknown.check_begun(four.plan()).is_ok() && unknown.check_begun(two.plan()).is_ok()
+        );
+        // With epochs, a window's plan follows from the terms that the answer named.
+        let terms = four.plan().terms();
+        let epoch = Epoch { terms: terms.id(), list: [7; 32], windows: 1 };
+        let listed = Plan { epoch: Some(epoch), ..four.plan().clone() };
+        assert_ne!(listed.id(), terms.id());
+        assert_eq!(noted(Some(vec![terms.id()])).check_begun(&listed), Ok(()));
+        assert_eq!(begun.check_begun(&listed), Err(RefusedRowError::OtherBegun));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! service can find out what it may ask before it has any owner.
 
 mod asked;
+pub mod begun;
 pub mod lists;
 pub mod paths;
 pub mod receipts;

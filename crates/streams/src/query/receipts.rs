@@ -60,6 +60,9 @@ pub enum RefusedRowError {
     /// It is not what the consumer's own statement asks for.
     #[error("the plan of the row is not what you asked for: {0} differ")]
     OtherMeaning(#[from] OtherMeaningError),
+    /// It is not one of those that the service began for the consumer's own statement.
+    #[error("the service did not name the plan of the row when it began your query")]
+    OtherBegun,
     /// The consumer's own statement cannot be compared with the plan.
     #[error(
         "the statement in `verified.known` cannot be read, so the plan cannot be compared with it"

@@ -1,5 +1,6 @@
 //! Statements sent to a running service, and result rows read as they arrive.
 
+use super::begun::{BegunGroup, BegunQuery};
 use super::open_consumer;
 use super::sealed::{Opener, Rows};
 use super::{Answer, Args, print};
@@ -10,7 +11,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::note;
 use alpheus_node::settings::Format;
-use alpheus_policy::explain::Explanation;
+use alpheus_policy::explain::{Explanation, GroupExplanation};
 use alpheus_policy::show::Table;
 use alpheus_stream_runtime::results::cell;
 use serde::Deserialize;
@@ -35,11 +36,19 @@ pub enum StatementResult {
 }
 
 impl StatementResult {
-    /// The name of the query that is running now, if the statement began one.
+    /// The query that is running now, if the statement began one.
     #[must_use]
-    pub fn running(&self) -> Option<&str> {
+    pub fn running(&self) -> Option<BegunQuery> {
         match self {
-            Self::Running(explanation) => Some(&explanation.name),
+            Self::Running(explanation) => {
+                let groups = explanation.groups.iter();
+                let group = |own: &GroupExplanation| BegunGroup {
+                    plan: own.plan,
+                    group: own.group.clone(),
+                };
+                let (name, groups) = (explanation.name.clone(), groups.map(group).collect());
+                Some(BegunQuery { name, groups })
+            }
             Self::Explanation(_) | Self::Tables(_) | Self::Dropped(_) => None,
         }
     }
@@ -56,7 +65,7 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         let query = Query::of(query)?;
         let answer = client.post_json("/v1/statements", &opener.statement(&query.text)?);
         let answered: StatementResult = opener.answered(&query.text, answer)?;
-        opener.accepted(&query.text, answered.running())?;
+        opener.accepted(&query.text, answered.running().as_ref())?;
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
                 Answer::Explanation(explanation)

@@ -2,7 +2,8 @@
 
 mod unseal;
 
-use super::asked::{self, VerifiedQueries};
+use super::asked::{self, NotedQuery, VerifiedQueries};
+use super::begun::{BegunQuery, check_begun};
 use super::lists::{ReadAt, Requests};
 use super::paths::path_of;
 use super::receipts::{
@@ -52,25 +53,6 @@ pub struct Rows {
     pub rows: Vec<Map<String, Value>>,
     /// Where to continue.
     pub next: u64,
-}
-
-/// The service says that a statement began another query.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the service says that `{running}` is running now, which is not the query of the statement"
-)]
-pub struct OtherQueryError {
-    running: String,
-}
-
-/// Whether the query that the service says is running now is the one that the statement begins.
-fn check_begun(begun: Option<&str>, running: Option<&str>) -> Result<(), OtherQueryError> {
-    match running {
-        Some(running) if begun != Some(running) => {
-            Err(OtherQueryError { running: running.to_owned() })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A plan as the service announced it.
@@ -220,22 +202,28 @@ impl Opener {
         if let Err(RequestError::Refused(problem)) = &answer
             // An answer that says nothing of the statement leaves the note: the query may run.
             && problem.status < 500
-            && !matches!(problem.status, 408 | 409 | 429)
+            && !matches!(problem.status, 408 | 429)
         {
-            self.asked.refused(sql);
+            match problem.status {
+                409 => self.asked.conflicted(sql),
+                _ => self.asked.refused(sql),
+            }
         }
         answer
     }
 
     /// To be called once the service has answered a statement, with the query that it says is
     /// running now. A query that does not ask for verified rows may have the name of one that did.
+    /// From then on, rows of the query are refused if their plan is none of those that were named now.
     ///
     /// # Errors
-    /// A [`Failure`] if the statement begins no query of that name. Rows of another one would be
-    /// read in its place, and the identity folder has no note of that one.
-    pub fn accepted(&self, sql: &str, running: Option<&str>) -> Result<(), Failure> {
-        let begun = self.asked.after(sql);
-        check_begun(begun.as_deref(), running).map_err(|error| {
+    /// A [`Failure`] if the statement begins no query of that name, or several plans of a group. Rows of
+    /// another one would be read in its place, and the identity folder has no note of that one.
+    pub fn accepted(&self, sql: &str, running: Option<&BegunQuery>) -> Result<(), Failure> {
+        let plans = running.map(BegunQuery::plans).transpose();
+        let begun = self.asked.after(sql, plans.as_ref().ok().cloned().flatten());
+        let same = check_begun(begun.as_deref(), running.map(|own| own.name.as_str()));
+        same.and(plans.map(drop)).map_err(|error| {
             Failure::new(Category::Check, error)
                 .with_id(ErrorId::CheckFailed)
                 .with_help("do not read its rows: the service may have been changed")
@@ -287,7 +275,8 @@ impl Opener {
             Some(of) if has_result => self.verified(client, name, (row, at), of).await?,
             Some(of) => match self.announced(client, name, of.0).await? {
                 Ok(plan) => {
-                    let checked = check_without_result(row, Some(&plan));
+                    let begun = self.check_begun(name, &plan);
+                    let checked = begun.and_then(|()| check_without_result(row, Some(&plan)));
                     (Some(plan), checked.map(|()| NOTHING_SIGNED.to_owned()))
                 }
                 // Without its plan, nothing but the times and the status of a closed row is shown.
@@ -336,6 +325,8 @@ impl Opener {
             Some(listed) => self.asked_for(client, name, of.0, listed).await?,
             None => self.announced(client, name, of.0).await?,
         };
+        // Not remembered with the plan: the query may have been asked again meanwhile.
+        let plan = plan.and_then(|plan| self.check_begun(name, &plan).map(|()| plan));
         // Bounds follow from the schema.
         let schema = match &plan {
             Ok(plan) if plan.plan().integrity.is_bounded() => {
@@ -406,9 +397,15 @@ impl Opener {
             Ok(_) => return Ok(Err(RefusedRowError::OtherPlan)),
             refused => return Ok(refused),
         };
-        let Some(sql) = self.asked.statement(name) else { return Ok(Ok(announced)) };
+        let Some(noted) = self.asked.of_query(name) else { return Ok(Ok(announced)) };
         let schema = self.schema(client, announced.plan().schema).await?;
-        Ok(is_asked_for(&sql, &schema, &announced).map(|()| announced))
+        Ok(is_asked_for(&noted.sql, &schema, &announced).map(|()| announced))
+    }
+
+    /// Of a query that the consumer noted: whether a plan is one that the service began for it.
+    fn check_begun(&self, name: &str, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
+        let noted = self.asked.of_query(name);
+        noted.map_or(Ok(()), |noted| noted.check_begun(announced.plan()))
     }
 
     /// The service's schema. It is fetched again while the known one has another id.
@@ -446,7 +443,10 @@ pub fn is_asked_for(
 ///
 /// # Errors
 /// [`RefusedRowError::Statement`] if the note cannot be read.
-pub fn noted(identity: &IdentityFolder, query: &str) -> Result<Option<String>, RefusedRowError> {
+pub fn noted(
+    identity: &IdentityFolder,
+    query: &str,
+) -> Result<Option<NotedQuery>, RefusedRowError> {
     VerifiedQueries::of(identity).noted(query)
 }
 
@@ -480,19 +480,5 @@ fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
         } else if !is_in_every_row(name) {
             *value = Value::Null;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_that_names_another_query_than_the_statement_is_refused() {
-        let refuses = |begun, running| check_begun(begun, running).is_err();
-        assert!(!refuses(Some("Sums"), Some("Sums")) && !refuses(Some("Sums"), None));
-        assert!(refuses(Some("Sums"), Some("Sums_1")) && refuses(Some("Sums"), Some("sums")));
-        // A statement that this build cannot read, or one that begins nothing.
-        assert!(refuses(None, Some("Sums")) && !refuses(None, None));
     }
 }

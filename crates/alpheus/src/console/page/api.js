@@ -35,6 +35,8 @@ export async function ask(path, body) {
   const error = new Error(detail + query);
   error.rule = problem.rule;
   error.help = problem.help;
+  // The same request is refused again, unless it only came too early or too often.
+  error.isFinal = answer.status >= 400 && answer.status < 500 && ![408, 425, 429].includes(answer.status);
   throw error;
 }
 

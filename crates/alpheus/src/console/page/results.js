@@ -76,12 +76,21 @@ async function follow(element, state, parts) {
   await new Promise((wake) => setTimeout(wake)); // until it is on the page
   for (let after = 0; element.isConnected;) {
     const path = `/api/queries/${encodeURIComponent(state.query.name)}/results?after=${after}`;
-    const read = await tried(parts.lost, () => ask(path));
-    if (!read) {
+    let read;
+    try {
+      read = await ask(path);
+    } catch (error) {
+      if (error.isFinal) {
+        show(parts.lost);
+        error.help = [error.help, "No more rows are read. Reload the page to try again."].filter(Boolean).join("\n");
+        throw error;
+      }
       // A service that was away comes back, and rows go on where they were.
+      show(parts.lost, failure(error));
       await new Promise((wake) => setTimeout(wake, AGAIN));
       continue;
     }
+    show(parts.lost);
     after = read.next;
     if (!read.rows.length) continue;
     state.rows.push(...read.rows);

@@ -30,6 +30,7 @@ async fn rows_say_who_signed_them_and_one_that_nobody_signed_is_not_shown() {
     browser.says("[data-query=Readings] table", refused).await;
     let shown = format!("return document.body.textContent.includes('{INVENTED}')");
     assert_eq!(browser.finds(&shown).await, false, "a number that nobody signed is shown");
+    is_refused(&browser).await;
     asks(&running, "DROP STREAM Readings");
     asks(&running, bounded::QUERY);
     browser.presses("a[href='#/ask']").await;
@@ -40,6 +41,19 @@ async fn rows_say_who_signed_them_and_one_that_nobody_signed_is_not_shown() {
     browser.is_for_everybody("results-bounded").await;
     drop((page, devices));
     browser.client.clone().close().await.unwrap();
+}
+
+/// The service refuses to give more rows. The page says why, and does not ask for ever.
+async fn is_refused(browser: &Browser) {
+    let refuses = "const own = window.fetch; window.own = own; window.asked = 0;
+        const refusal = () => new Response('{\"detail\": \"these rows are not yours\"}', { status: 403 });
+        window.fetch = (path, more) => String(path).includes('/results?')
+          ? (window.asked += 1, Promise.resolve(refusal())) : own(path, more);";
+    browser.finds(refuses).await;
+    let why = browser.says("[data-query=Readings] [role=alert]", "No more rows are read").await;
+    assert!(why.contains("these rows are not yours"), "{why}");
+    assert_eq!(browser.finds("return window.asked").await, 1);
+    browser.finds("window.fetch = window.own").await;
 }
 
 fn asks(running: &Running, sql: &str) {

@@ -11,6 +11,7 @@ mod meaning;
 mod rows;
 mod withheld;
 
+pub use crate::query::asked::NotedQuery;
 pub use rows::Verifier;
 pub use withheld::Gap;
 
@@ -56,8 +57,9 @@ pub struct Evidence {
 pub struct Trust<'a> {
     /// The authority's and the service's keys.
     pub deployment: &'a Deployment,
-    /// The statement that the query was asked with, as the reader has noted it.
-    pub statement: Option<String>,
+    /// The statement that the query was asked with, and the plans that were begun for it, as the reader has
+    /// noted them.
+    pub noted: Option<NotedQuery>,
     /// Certificates that the authority has revoked.
     pub revoked: Option<&'a Revoked>,
 }

@@ -3,6 +3,7 @@
 use super::meaning::meaning;
 use super::withheld::{Gap, Run, gaps};
 use super::{Evidence, Trust};
+use crate::query::asked::NotedQuery;
 use crate::query::lists::{ReadAt, RowHistory};
 use crate::query::receipts::{
     PlanOfRows, Reading, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
@@ -42,7 +43,7 @@ impl<'a> Verifier<'a> {
     /// Takes what a service shows of a query. Nothing of it is checked but plans.
     #[must_use]
     pub fn new(evidence: &'a Evidence, trust: Trust<'a>) -> Self {
-        let Trust { deployment, statement, revoked } = trust;
+        let Trust { deployment, noted, revoked } = trust;
         let (mut plans, mut unusable) = (HashMap::new(), Vec::new());
         for announcement in &evidence.plans {
             // Rows of one that does not open do not hold.
@@ -66,10 +67,10 @@ impl<'a> Verifier<'a> {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
             }
         }
-        let not_asked = not_asked(&plans, statement.as_deref(), evidence.schema.as_ref());
+        let not_asked = not_asked(&plans, noted.as_ref(), evidence.schema.as_ref());
         Self {
             evidence,
-            has_statement: statement.is_some(),
+            has_statement: noted.is_some(),
             plans,
             not_asked,
             receipts,
@@ -176,17 +177,18 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// The plans that are not what a statement asks for, if it is there.
+/// The plans that are not what a statement asks for, if it is there, or that were not begun for it.
 fn not_asked(
     plans: &HashMap<PlanId, Arc<AnnouncedPlan>>,
-    statement: Option<&str>,
+    noted: Option<&NotedQuery>,
     schema: Option<&Schema>,
 ) -> HashMap<PlanId, RefusedRowError> {
-    let Some(sql) = statement else { return HashMap::new() };
+    let Some(noted) = noted else { return HashMap::new() };
     let compared = plans.iter().filter_map(|(id, announced)| {
         // Who gives a file away could have left the schema out.
-        let asked = schema
-            .map_or(Err(RefusedRowError::NoSchema), |schema| is_asked_for(sql, schema, announced));
+        let asked = schema.ok_or(RefusedRowError::NoSchema);
+        let asked = asked.and_then(|schema| is_asked_for(&noted.sql, schema, announced));
+        let asked = asked.and_then(|()| noted.check_begun(announced.plan()));
         Some((*id, asked.err()?))
     });
     compared.collect()

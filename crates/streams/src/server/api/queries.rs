@@ -173,7 +173,12 @@ fn explained(
 ) -> Result<Explanation, ApiError> {
     let schema = catalog.schema(&create.from.text);
     let schema = schema.ok_or_else(|| ApiError::missing("there is no such schema"))?;
-    Ok(explain(planned, schema, FAILURE_RATE, privacy))
+    let mut explanation = explain(planned, schema, FAILURE_RATE, privacy);
+    // With epochs, rows are of plans that follow from these.
+    for (group, plan) in explanation.groups.iter_mut().zip(planned.to_run()) {
+        group.plan = plan.id();
+    }
+    Ok(explanation)
 }
 
 /// A plan as the service announced it.

@@ -2,14 +2,15 @@
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::ExclusionError;
-use alpheus_encrypted_stream::messages::{Presence, ServiceMessage};
+use alpheus_encrypted_stream::messages::{Membership, Presence, ServiceMessage};
 use alpheus_encrypted_stream::receipt::{
-    ExcludingPresence, Receipt, ReceiptError, SharePart, SignedExclusions,
+    ExcludingPresence, Receipt, ReceiptError, Share, SharePart, SignedExclusions,
 };
+use alpheus_policy::ids::PlanId;
 
 use super::{gather, long, parts, receipt, whole};
 use crate::protocol::coordinator::key_of;
-use crate::protocol::evil::Evil;
+use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::identities::certified;
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, after, key, policy, stream_id, window};
@@ -18,6 +19,12 @@ const PART: SharePart = SharePart::Presence;
 
 /// Three controllers of two streams each. The second one leaves out its second stream.
 fn honest() -> (Evil, Receipt, Presence) {
+    let (evil, receipt, presence, _) = with_draft();
+    (evil, receipt, presence)
+}
+
+/// The same with what M was made of.
+fn with_draft() -> (Evil, Receipt, Presence, Draft) {
     let mut evil = long(3, 2, 1);
     let mut left_out = None;
     let (draft, _) = gather(&mut evil, |p, mut streams| {
@@ -35,7 +42,7 @@ fn honest() -> (Evil, Receipt, Presence) {
     let mut receipt = receipt(&mut evil, &draft, &[0, 1, 2]);
     let signed = Signed::new(&presence, &key_of(&evil.world, 1));
     receipt.exclusions = vec![ExcludingPresence { presence: signed, proof, pickers: None }];
-    (evil, receipt, presence)
+    (evil, receipt, presence, draft)
 }
 
 #[test]
@@ -76,8 +83,59 @@ fn presences_that_are_not_those_of_the_membership_are_refused() {
     assert_eq!(signed(&|own| own.excluded = vec![(0, ExclusionError::SumMismatch)]), other);
     let elsewhere = refused(&|_, _, shown| shown[0].proof.index = 0);
     assert_eq!(elsewhere, other);
+    // A larger tree may lead to the same root.
+    assert_eq!(refused(&|_, _, shown| shown[0].proof.size = 4), other);
     assert_eq!(refused(&|_, _, shown| shown[0].pickers = Some(vec![0])), other);
     assert_eq!(refused(&|_, _, shown| shown.push(shown[0].clone())), other);
+}
+
+/// The receipt with another M, for which all members have signed the same numbers.
+fn signed_anew(evil: &Evil, receipt: &Receipt, membership: Signed<Membership>) -> Receipt {
+    let service = &evil.world.service;
+    let mut set = receipt.opening_set.as_ref().unwrap().dangerous_unverified().unwrap();
+    set.membership = membership.digest();
+    let set = Signed::new(&set, service);
+    let again = |share: &Share| {
+        let mut token = share.token.dangerous_unverified().unwrap();
+        let key = key_of(&evil.world, token.controller);
+        token.membership = membership.digest();
+        let token = Signed::new(&token, &key);
+        let mut opening = share.opening.as_ref().unwrap().dangerous_unverified().unwrap();
+        (opening.opening_set, opening.token) = (set.digest(), Some(token.digest()));
+        Share { token, opening: Some(Signed::new(&opening, &key)) }
+    };
+    let shares = receipt.shares.iter().map(again).collect();
+    Receipt { membership, opening_set: Some(set), shares, ..receipt.clone() }
+}
+
+/// Members let M's tree have whatever their service and a colluder put there: what readers are shown must
+/// be about the window too.
+#[test]
+fn a_presence_in_the_tree_must_be_of_its_member_and_of_the_window() {
+    const LIE: ExclusionError = ExclusionError::SumMismatch;
+    let shown = |at: usize, change: &dyn Fn(&mut Presence)| {
+        let (mut evil, receipt, mut presence, mut draft) = with_draft();
+        change(&mut presence);
+        let signed = Signed::new(&presence, &key_of(&evil.world, 1));
+        let key = evil.mask_keys[&draft.members[at].1].clone();
+        evil.mask_keys.insert(signed.digest(), key);
+        draft.members[at].1 = signed.digest();
+        let to = u32::try_from(at).unwrap();
+        let ServiceMessage::Membership { membership, proof } = evil.membership(&draft, to) else {
+            unreachable!()
+        };
+        let mut own = signed_anew(&evil, &receipt, membership);
+        own.exclusions = vec![ExcludingPresence { presence: signed, proof, pickers: None }];
+        own.verify(&evil.world.announced, whole()).map(|row| row.exclusions().len())
+    };
+    let other = Err(ReceiptError::OtherShare { controller: 1, part: PART });
+    assert_eq!(shown(1, &|_| {}), Ok(1));
+    assert_eq!(shown(0, &|_| {}), other, "in another's place");
+    assert_eq!(shown(1, &|own| own.window = window(0)), other);
+    assert_eq!(shown(1, &|own| own.plan = PlanId([9; 32])), other);
+    assert_eq!(shown(1, &|own| own.excluded.clear()), other);
+    assert_eq!(shown(1, &|own| own.excluded = vec![(0, LIE)]), other);
+    assert_eq!(shown(1, &|own| own.excluded = vec![(3, LIE), (3, LIE)]), other);
 }
 
 /// An owner's new policy leaves out a stream. The service puts the presence that says so into the

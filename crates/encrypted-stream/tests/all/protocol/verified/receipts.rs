@@ -3,11 +3,12 @@
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Membership, OpeningSet, ServiceMessage, Token,
+    ControllerMessage, Membership, Opening, OpeningSet, ServiceMessage, Token,
 };
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError, SharePart};
 use alpheus_policy::explain::receipt_bytes;
-use alpheus_policy::plan::Plan;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Plan, PopulationBounds};
 
 use super::{gather, long, long_of, receipt, whole};
 use crate::protocol::evil::Evil;
@@ -153,6 +154,42 @@ fn too_few_members_or_owners_are_refused() {
         opening_set(evil, receipt, |own| own.membership = digest);
     });
     assert_eq!(nobody, ReceiptError::Population { stated: 0, counted: 0 });
+}
+
+/// The members answer for a plan with room for all of them. The service shows their answers as another's.
+#[test]
+fn a_population_above_the_plans_bound_is_refused() {
+    let (_, mut receipt) = honest();
+    let setup = Setup { windows: 9, ..Setup::new(4) }.verified();
+    let narrow = long_of(setup, |plan| {
+        let population = PopulationBounds { max: 3, ..plan.population };
+        Plan { population, ..plan }
+    });
+    let plan = narrow.world.id();
+    receipt = membership(&narrow, &receipt, |own| own.plan = plan);
+    let digest = receipt.membership.digest();
+    opening_set(&narrow, &mut receipt, |own| (own.plan, own.membership) = (plan, digest));
+    let refused = receipt.verify(&narrow.world.announced, whole()).unwrap_err();
+    assert!(matches!(refused, ReceiptError::Population { stated: 4, .. }), "{refused}");
+}
+
+/// What a member signs for a window counts in no other one, whatever it is bound to.
+#[test]
+fn openings_of_another_window_plan_or_member_are_refused() {
+    let part = SharePart::Opening;
+    let other = ReceiptError::OtherShare { controller: 1, part };
+    let changes: [fn(&mut Opening); 3] =
+        [|own| own.window = window(0), |own| own.plan = PlanId([9; 32]), |own| own.controller = 2];
+    for change in changes {
+        let found = refused(|evil, receipt| {
+            let signed = receipt.shares[1].opening.as_ref().unwrap();
+            let mut own = signed.dangerous_unverified().unwrap();
+            change(&mut own);
+            let key = crate::protocol::coordinator::key_of(&evil.world, 1);
+            receipt.shares[1].opening = Some(Signed::new(&own, &key));
+        });
+        assert_eq!(found, other);
+    }
 }
 
 #[test]

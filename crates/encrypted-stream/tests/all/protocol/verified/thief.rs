@@ -317,7 +317,8 @@ fn keys_that_members_did_not_sign_for_the_plan_and_lately_are_refused() {
     let later = changed(&|key| key.begun = Timestamp(after(9).0 + DAY.0 + 1));
     let other_plan = changed(&|key| key.plan = PlanId([9; 32]));
     let small = changed(&|key| key.key = AgreementPublic([0; 32]));
-    for key in [by_service, old, later, other_plan, small] {
+    let other_place = changed(&|key| key.controller = 2);
+    for key in [by_service, old, later, other_plan, other_place, small] {
         let message = with_keys(&evil, &draft, |keys| keys[1] = key.clone());
         assert_eq!(evil.ask(0, after(9), &message).map(drop), bad(1));
     }
