@@ -149,7 +149,7 @@ step-c: step-build-others step-python
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs
+	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs test_runbook
 	$(PYTHON) .ci/site.py --check
 	$(PYTHON) bench/limits.py --check
 

@@ -193,6 +193,8 @@ def main():
     tarball(tree, roles, version, now)
     npm(version)
     sums(DIST)
+    # What drills/packages.sh looks at. It is no part of the release.
+    write(BUILD / "commit", said("git", "describe", "--always", "--dirty"))
     print(f"target/dist: glibc {deb.glibc(program)} or newer; needs {deb.libraries(program)}")
     return check.report(DIST)
 
