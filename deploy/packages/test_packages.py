@@ -2,14 +2,18 @@
 
 import gzip
 import io
+import os
 import pathlib
+import subprocess
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 
 import archive
 import check
 import deb
+import dist
 import inventory
 
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIB" + "\n"
@@ -85,6 +89,49 @@ class Archives(unittest.TestCase):
                 return pathlib.Path(folder, "alpheus_1_amd64.deb").read_bytes()
 
         self.assertEqual(built(), built())
+
+
+class Checksums(unittest.TestCase):
+    """The commands are those of docs/operating.md."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dist = pathlib.Path(folder.name, "dist")
+        (self.dist / "image.oci").mkdir(parents=True)
+        (self.dist / "a.deb").write_text("a")
+        (self.dist / "image.oci/layer").write_text("b")
+        self.key = pathlib.Path(folder.name, "release")
+
+    def runs(self, *command):
+        with open(self.dist / "SHA256SUMS", "rb") as sums:
+            return subprocess.run(command, cwd=self.dist, stdin=sums, capture_output=True).returncode == 0
+
+    def test_a_changed_file_is_found(self):
+        dist.sums(self.dist)
+        self.assertEqual(list(self.dist.glob("*.sig")), [])
+        self.assertTrue(self.runs("sha256sum", "--check", "SHA256SUMS"))
+        (self.dist / "image.oci/layer").write_text("c")
+        self.assertFalse(self.runs("sha256sum", "--check", "SHA256SUMS"))
+
+    def test_a_signature_holds_for_these_sums_and_this_key_alone(self):
+        for name in ("release", "other"):
+            key = self.key.with_name(name)
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+            kind, public = key.with_name(f"{name}.pub").read_text().split()[:2]
+            key.with_name(f"{name}.allowed").write_text(f"alpheus {kind} {public}\n")
+        with unittest.mock.patch.dict(os.environ, DIST_SIGNING_KEY=str(self.key)):
+            dist.sums(self.dist)
+
+        def verify(allowed):
+            return self.runs("ssh-keygen", "-Y", "verify", "-f", self.key.with_name(allowed), "-I", "alpheus", "-n",
+                             "alpheus", "-s", "SHA256SUMS.sig")
+
+        self.assertTrue(verify("release.allowed"))
+        self.assertFalse(verify("other.allowed"))
+        with open(self.dist / "SHA256SUMS", "a") as sums:
+            sums.write("0" * 64 + "  b.deb\n")
+        self.assertFalse(verify("release.allowed"))
 
 
 class Bill(unittest.TestCase):
