@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import unittest
 import unittest.mock
+import zipfile
 
 import archive
 import check
@@ -57,6 +58,13 @@ class Secrets(unittest.TestCase):
         self.assertEqual(len(self.found(other)), 1)
         self.assertEqual(len(self.found(other, "alpheus")), 1)
         self.assertEqual(self.found(other, "alpheus-controller"), [])
+
+    def test_wheels_are_read_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with zipfile.ZipFile(pathlib.Path(folder, "a.whl"), "w", zipfile.ZIP_DEFLATED) as wheel:
+                wheel.writestr("alpheus/key.py", KEY)
+                wheel.writestr("alpheus/other.py", "x")
+            self.assertEqual(check.faults(pathlib.Path(folder)), ["a.whl: alpheus/key.py: a private key"])
 
     def test_layers_and_tarballs_are_read_too(self):
         with tempfile.TemporaryDirectory() as folder:
