@@ -99,6 +99,17 @@ class Archives(unittest.TestCase):
         self.assertEqual(built(), built())
 
 
+class Examples(unittest.TestCase):
+    def test_the_package_has_every_file_of_the_example(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            dist.household(tree)
+            staged = {str(file.relative_to(tree / "usr/share/alpheus")) for file in tree.rglob("*") if file.is_file()}
+        kept = subprocess.run(["git", "ls-files", "examples/household"], cwd=dist.ROOT, check=True, capture_output=True, text=True)
+        self.assertEqual(staged, set(kept.stdout.split()))
+        self.assertIn("examples/household/with-noise/schema.yaml", staged)
+
+
 class Checksums(unittest.TestCase):
     """The commands are those of docs/operating.md."""
 
