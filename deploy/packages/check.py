@@ -133,7 +133,7 @@ def report(dist):
         print("FAULT", line, file=sys.stderr)
     for file in sorted(dist.iterdir()):
         size = sum(one.stat().st_size for one in ([file] if file.is_file() else file.rglob("*")) if one.is_file())
-        print(f"figure: {file.name} = {size / 1e6:.2f} MB")
+        print(f"figure: {file.name} = {size / 1e3:,.1f} kB")
     return 1 if wrong else 0
 
 
