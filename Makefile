@@ -149,7 +149,7 @@ step-c: step-build-others step-python
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs
+	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs test_runbook
 	$(PYTHON) .ci/site.py --check
 	$(PYTHON) bench/limits.py --check
 
@@ -442,7 +442,7 @@ deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
 dist: kafka-build .venv/python js-tools ## Debian packages, image, tarball, wheel, npm package, bill of materials, checksums: in target/dist
-	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils git:git $(PYTHON):python3)
+	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils ssh-keygen:openssh-client git:git $(PYTHON):python3)
 	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
 	WHEEL_PYTHON=$(CURDIR)/.venv/python/bin/python nice -n 10 $(PYTHON) -B deploy/packages/dist.py
 	rm -rf target/wheel-trial && $(PYTHON) -m venv target/wheel-trial

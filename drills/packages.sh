@@ -12,7 +12,8 @@ done
 DIST=$PWD/target/dist
 BARE=$PWD/target/bare
 PORT=${PORT:-27400}
-[ -f "$DIST/SHA256SUMS" ] || make dist
+# Never of an earlier commit.
+[ "$(cat target/dist-build/commit 2>/dev/null)" = "$(git describe --always --dirty)" ] || make dist
 WORK=$(mktemp -d)
 PIDS=
 
@@ -30,6 +31,7 @@ bare() {
   [ -f "$BARE/ready" ] && return
   rm -rf "$BARE"
   release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  # shellcheck disable=SC2016 # apt-get fills it in
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "CODENAME: $release" | head -n 1)
   debootstrap --variant=minbase "$release" "$BARE" "$mirror" >"$WORK/debootstrap.log" || failed debootstrap
   touch "$BARE/ready"
@@ -99,7 +101,7 @@ processes() {
   for home in a b c; do
     own=/var/lib/alpheus-controller/$home
     start homes controller "guard-$home" ALPHEUS_IDENTITY=$own/identity ALPHEUS_STATE=$own/state \
-      ALPHEUS_KEY_FILE=$own/key-file ALPHEUS_SERVER=https://127.0.0.1:$PORT \
+      ALPHEUS_KEY_FILE=$own/key-file ALPHEUS_SERVER="https://127.0.0.1:$PORT" \
       ALPHEUS_API=127.0.0.1:$((PORT + number)) ALPHEUS_LISTEN=127.0.0.1:$((PORT + 90 + number))
     healthy $((PORT + 90 + number)) "controller $home"
     tries=0

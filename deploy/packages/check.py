@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 # Names of files that hold secrets: see docs/operating.md.
 SECRET_NAMES = re.compile(r"(^|/)(tls\.key|ca\.key|key-file|fence|slots|[^/]*\.(seed|device|pass|pem|fence))$")
@@ -48,6 +49,12 @@ def packed(path):
         yield from members(tar)
 
 
+def wheel(path):
+    """Names and contents of the files in a Python wheel."""
+    with zipfile.ZipFile(path) as read:
+        yield from ((name, read.read(name)) for name in read.namelist() if not name.endswith("/"))
+
+
 def contents(dist):
     """Every file of every artefact: the artefact, the name, the content."""
     for path in sorted(file for file in dist.rglob("*") if file.is_file()):
@@ -56,6 +63,8 @@ def contents(dist):
         inner = [(path.name, read)]
         if path.suffix == ".deb":
             inner = deb(path)
+        elif path.suffix == ".whl":
+            inner = wheel(path)
         elif read[:2] == b"\x1f\x8b":
             inner = packed(path)
         for name, content in inner:
@@ -124,7 +133,7 @@ def report(dist):
         print("FAULT", line, file=sys.stderr)
     for file in sorted(dist.iterdir()):
         size = sum(one.stat().st_size for one in ([file] if file.is_file() else file.rglob("*")) if one.is_file())
-        print(f"figure: {file.name} = {size / 1e6:.2f} MB")
+        print(f"figure: {file.name} = {size / 1e3:,.1f} kB")
     return 1 if wrong else 0
 
 

@@ -87,6 +87,12 @@ def write(path, data):
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
 
 
+def household(tree):
+    """The example, with its folders."""
+    for example in sorted(file for file in (ROOT / "examples/household").rglob("*") if file.is_file()):
+        write(tree / "usr/share/alpheus" / example.relative_to(ROOT), example.read_bytes())
+
+
 def stage(tree, program, texts):
     """The files of the package `alpheus`."""
     (tree / "usr/bin").mkdir(parents=True)
@@ -101,8 +107,7 @@ def stage(tree, program, texts):
         write(tree / path, said(program, "completions", shell))
     sandbox = "alpheus-.service.d/10-sandbox.conf"
     write(tree / "usr/lib/systemd/system" / sandbox, (ROOT / "deploy/systemd" / sandbox).read_bytes())
-    for example in sorted((ROOT / "examples/household").iterdir()):
-        write(tree / "usr/share/alpheus/examples/household" / example.name, example.read_bytes())
+    household(tree)
     alerts = ROOT / "deploy/prometheus/alerts.yaml"
     write(tree / "usr/share/alpheus/prometheus/alerts.yaml", alerts.read_bytes())
     dashboard = ROOT / "deploy/grafana/alpheus.json"
@@ -193,6 +198,8 @@ def main():
     tarball(tree, roles, version, now)
     npm(version)
     sums(DIST)
+    # What drills/packages.sh looks at. It is no part of the release.
+    write(BUILD / "commit", said("git", "describe", "--always", "--dirty"))
     print(f"target/dist: glibc {deb.glibc(program)} or newer; needs {deb.libraries(program)}")
     return check.report(DIST)
 

@@ -2,14 +2,19 @@
 
 import gzip
 import io
+import os
 import pathlib
+import subprocess
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
+import zipfile
 
 import archive
 import check
 import deb
+import dist
 import inventory
 
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIB" + "\n"
@@ -54,6 +59,13 @@ class Secrets(unittest.TestCase):
         self.assertEqual(len(self.found(other, "alpheus")), 1)
         self.assertEqual(self.found(other, "alpheus-controller"), [])
 
+    def test_wheels_are_read_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with zipfile.ZipFile(pathlib.Path(folder, "a.whl"), "w", zipfile.ZIP_DEFLATED) as wheel:
+                wheel.writestr("alpheus/key.py", KEY)
+                wheel.writestr("alpheus/other.py", "x")
+            self.assertEqual(check.faults(pathlib.Path(folder)), ["a.whl: alpheus/key.py: a private key"])
+
     def test_layers_and_tarballs_are_read_too(self):
         with tempfile.TemporaryDirectory() as folder:
             tree = pathlib.Path(folder, "tree")
@@ -85,6 +97,60 @@ class Archives(unittest.TestCase):
                 return pathlib.Path(folder, "alpheus_1_amd64.deb").read_bytes()
 
         self.assertEqual(built(), built())
+
+
+class Examples(unittest.TestCase):
+    def test_the_package_has_every_file_of_the_example(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            dist.household(tree)
+            staged = {str(file.relative_to(tree / "usr/share/alpheus")) for file in tree.rglob("*") if file.is_file()}
+        kept = subprocess.run(["git", "ls-files", "examples/household"], cwd=dist.ROOT, check=True, capture_output=True, text=True)
+        self.assertEqual(staged, set(kept.stdout.split()))
+        self.assertIn("examples/household/with-noise/schema.yaml", staged)
+
+
+class Checksums(unittest.TestCase):
+    """The commands are those of docs/operating.md."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dist = pathlib.Path(folder.name, "dist")
+        (self.dist / "image.oci").mkdir(parents=True)
+        (self.dist / "a.deb").write_text("a")
+        (self.dist / "image.oci/layer").write_text("b")
+        self.key = pathlib.Path(folder.name, "release")
+
+    def runs(self, *command):
+        with open(self.dist / "SHA256SUMS", "rb") as sums:
+            return subprocess.run(command, cwd=self.dist, stdin=sums, capture_output=True).returncode == 0
+
+    def test_a_changed_file_is_found(self):
+        dist.sums(self.dist)
+        self.assertEqual(list(self.dist.glob("*.sig")), [])
+        self.assertTrue(self.runs("sha256sum", "--check", "SHA256SUMS"))
+        (self.dist / "image.oci/layer").write_text("c")
+        self.assertFalse(self.runs("sha256sum", "--check", "SHA256SUMS"))
+
+    def test_a_signature_holds_for_these_sums_and_this_key_alone(self):
+        for name in ("release", "other"):
+            key = self.key.with_name(name)
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+            kind, public = key.with_name(f"{name}.pub").read_text().split()[:2]
+            key.with_name(f"{name}.allowed").write_text(f"alpheus {kind} {public}\n")
+        with unittest.mock.patch.dict(os.environ, DIST_SIGNING_KEY=str(self.key)):
+            dist.sums(self.dist)
+
+        def verify(allowed):
+            return self.runs("ssh-keygen", "-Y", "verify", "-f", self.key.with_name(allowed), "-I", "alpheus", "-n",
+                             "alpheus", "-s", "SHA256SUMS.sig")
+
+        self.assertTrue(verify("release.allowed"))
+        self.assertFalse(verify("other.allowed"))
+        with open(self.dist / "SHA256SUMS", "a") as sums:
+            sums.write("0" * 64 + "  b.deb\n")
+        self.assertFalse(verify("release.allowed"))
 
 
 class Bill(unittest.TestCase):
