@@ -302,7 +302,10 @@ fn all_recordings_where_members_decide_what_rows_say() {
 /// Of 57 owners a third may be made up, so members count twenty or more.
 #[test]
 fn cars_where_members_decide_what_rows_say() {
-    CARS.members_say_the_truth(&["--controllers", "per-owner", "--masks", "epoch"], Opens::Exactly(20));
+    CARS.members_say_the_truth(
+        &["--controllers", "per-owner", "--masks", "epoch"],
+        Opens::Exactly(20),
+    );
 }
 
 #[test]

@@ -138,7 +138,8 @@ fn of_five_controllers_four_open_without_the_liar() {
     let is_without = |row: &Value| opened(row, 4) && row["members_refused"] == 1;
     let row = row_that(&running, "row without the liar", is_without);
     assert_eq!((of(&row), &row["members_left_out"]), (("24".into(), Some(8)), &1.into()), "{row}");
-    assert_eq!(row["integrity"], BOUNDED.replace('3', "4"));
+    let signed = BOUNDED.replace('3', "4") + "; 1 other member of the window is not in it";
+    assert_eq!(row["integrity"], signed);
     // Its share is a thousand more than it has committed to.
     liar.tell(Some(Lie::Share));
     let begins = "the members' commitments do not open to the row";

@@ -90,7 +90,7 @@ fn presences_that_are_not_those_of_the_membership_are_refused() {
 }
 
 /// The receipt with another M, for which all members have signed the same numbers.
-fn signed_anew(evil: &Evil, receipt: &Receipt, membership: Signed<Membership>) -> Receipt {
+fn signed_again(evil: &Evil, receipt: &Receipt, membership: Signed<Membership>) -> Receipt {
     let service = &evil.world.service;
     let mut set = receipt.opening_set.as_ref().unwrap().dangerous_unverified().unwrap();
     set.membership = membership.digest();
@@ -124,7 +124,7 @@ fn a_presence_in_the_tree_must_be_of_its_member_and_of_the_window() {
         let ServiceMessage::Membership { membership, proof } = evil.membership(&draft, to) else {
             unreachable!()
         };
-        let mut own = signed_anew(&evil, &receipt, membership);
+        let mut own = signed_again(&evil, &receipt, membership);
         own.exclusions = vec![ExcludingPresence { presence: signed, proof, pickers: None }];
         own.verify(&evil.world.announced, whole()).map(|row| row.exclusions().len())
     };

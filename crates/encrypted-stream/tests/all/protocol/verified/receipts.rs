@@ -173,7 +173,7 @@ fn a_population_above_the_plans_bound_is_refused() {
     assert!(matches!(refused, ReceiptError::Population { stated: 4, .. }), "{refused}");
 }
 
-/// What a member signs for a window counts in no other one, whatever it is bound to.
+/// A member's signature for a window counts in no other one, whatever it is bound to.
 #[test]
 fn openings_of_another_window_plan_or_member_are_refused() {
     let part = SharePart::Opening;
