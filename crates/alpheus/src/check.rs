@@ -36,7 +36,8 @@ Examples:
 
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
 profiles, queries and alpheus.toml. Policies, sources and queries are checked against the schema
-that they name, and profiles against the one beside them, so name its file too. To find out whether policies allow a query, use `alpheus query`.
+that they name, and profiles against the one beside them, so name its file too. To find out whether
+policies allow a query, use `alpheus query`.
 
 An editor with the YAML language server uses the JSON Schema if the file has this line:
 # yaml-language-server: $schema=alpheus-schema.json";
