@@ -418,10 +418,11 @@ broker: jdk ## a Kafka broker, the Flink job and a program with OpenTelemetry fo
 	  printf ':%s' "$(CURDIR)/jvm/$$module/target/classes" >> jvm/$$module/target/classpath; done
 
 .PHONY: site
-# The pages lie in target/site/html. Their links are checked first, and again by the generator.
+# The pages lie in target/site/html. Their links are checked first, and again by the generator. With
+# `--quiet` it would not count its warnings, and strict mode would refuse nothing.
 site: .venv/site ## the documentation as one static site, with search
 	$(PYTHON) .ci/site.py target/site
-	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build --quiet
+	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build
 	@echo "target/site/html/index.html"
 
 .venv/site: .ci/requirements-site.txt .venv/ready
