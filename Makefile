@@ -97,7 +97,7 @@ endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 6 \
-	  step-rules step-vectors step-jvm step-processes step-others step-lean step-js step-python step-c
+	  step-rules step-vectors step-site step-jvm step-processes step-others step-lean step-js step-python step-c
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME,PREFIX): runs `PREFIX make NAME`, and shows what it printed only if it fails. It says
@@ -112,9 +112,9 @@ define step
 endef
 
 .PHONY: installs
-installs: web browser jdk js-tools c-tools .venv/ready # what the build does not need
+installs: web browser jdk js-tools c-tools .venv/ready .venv/site # what the build does not need
 
-.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-processes step-build-others step-others step-lean step-js step-python step-c
+.PHONY: step-installs step-rules step-build step-broker step-vectors step-site step-jvm step-processes step-build-others step-others step-lean step-js step-python step-c
 # Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
 step-installs:
 	$(call step,installs)
@@ -127,6 +127,9 @@ step-broker: step-installs
 	$(call step,broker)
 step-vectors: step-rules step-installs
 	$(call step,vectors,$(YIELDING))
+# A few seconds of a processor. A page, a link or a setting that the generator refuses fails it.
+step-site: step-rules step-installs
+	$(call step,site,$(YIELDING))
 step-jvm: step-broker
 	$(call step,jvm,$(YIELDING))
 step-processes: step-build step-broker
@@ -415,10 +418,11 @@ broker: jdk ## a Kafka broker, the Flink job and a program with OpenTelemetry fo
 	  printf ':%s' "$(CURDIR)/jvm/$$module/target/classes" >> jvm/$$module/target/classpath; done
 
 .PHONY: site
-# The pages lie in target/site/html. Their links are checked first, and again by the generator.
+# The pages lie in target/site/html. Their links are checked first, and again by the generator. With
+# `--quiet` it would not count its warnings, and strict mode would refuse nothing.
 site: .venv/site ## the documentation as one static site, with search
 	$(PYTHON) .ci/site.py target/site
-	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build --quiet
+	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build
 	@echo "target/site/html/index.html"
 
 .venv/site: .ci/requirements-site.txt .venv/ready

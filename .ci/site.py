@@ -188,7 +188,7 @@ def build(folder):
             target = pages / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(rewritten(name, (ROOT / name).read_text(), files))
-        elif name.startswith("docs/") and name.endswith((".png", ".svg", ".jpg")):
+        elif name.startswith(("docs/", "bench/results/")) and name.endswith((".png", ".svg", ".jpg")):
             target = pages / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, target)

@@ -2,11 +2,12 @@
 # What `make dist` has left is installed on bare Debian systems without Rust, in chroots. One has the service, one has
 # three controllers, meters and the analyst. Units are started without systemd: the command of ExecStart, as the
 # unit's user, without capabilities. It prints the seconds from `apt install` to the first window. Then the service's
-# system is booted in a container, and systemd itself starts the unit in its sandbox.
+# system is booted in a container, and systemd itself starts the unit in its sandbox. A third system has the program
+# alone: it prints the seconds from `apt install` to the first answer that `alpheus init` gives for the guide's file.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "error: only root can create root file systems" >&2; exit 1; }
-for tool in debootstrap umoci systemd-analyze systemd-nspawn curl; do
+for tool in debootstrap umoci systemd-analyze systemd-nspawn curl python3; do
   command -v "$tool" >/dev/null || { echo "error: this machine lacks $tool; make packages installs it" >&2; exit 1; }
 done
 DIST=$PWD/target/dist
@@ -20,7 +21,7 @@ PIDS=
 finish() {
   for pid in $PIDS; do kill "$pid" 2>/dev/null || true; done
   wait
-  for machine in service homes; do umount "$WORK/$machine/proc" 2>/dev/null || true; done
+  for machine in service homes own; do umount "$WORK/$machine/proc" 2>/dev/null || true; done
   rm -rf "$WORK"
 }
 trap finish EXIT
@@ -162,8 +163,24 @@ sandboxed() {
   mount -t proc proc "$WORK/service/proc"
 }
 
+# From the package to an answer about a file of one's own. The file is the guide's, and made before the clock starts.
+answer() {
+  guide=docs/bring-your-data.md
+  sed -n '/^python3 - > steps.csv <<END$/,/^END$/p' "$guide" | sed '1d;$d' | python3 - >"$WORK/own/steps.csv"
+  [ "$(wc -l <"$WORK/own/steps.csv")" = 289 ] || failed "$guide no longer makes the file"
+  from=$(date +%s)
+  install own "./alpheus_*.deb" || failed "apt on a machine of one's own"
+  in_machine own "alpheus init /steps.csv --yes --output /steps" >"$WORK/init.log" 2>&1 || failed "init gives no answer"
+  answer=$(($(date +%s) - from))
+  grep -q ',ok$' "$WORK/own/steps/answer.csv" || failed "init's answer has no window"
+  echo "figure: first answer of init after apt install = $answer s"
+  [ "$answer" -le 120 ] || failed "the first answer came after $answer s; two minutes are promised"
+}
+
 (cd "$DIST" && sha256sum --quiet --check SHA256SUMS)
 bare
+machine own
+answer
 machine service
 machine homes
 ! in_machine homes "command -v cargo || command -v rustc || command -v alpheus" || failed "the system is not bare"

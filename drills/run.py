@@ -29,7 +29,7 @@ DRILLS = {
     "outages": (["sh", "drills/outages.sh"], {}, "the service is away for up to an hour, and put back from a copy"),
     "strangers": (["sh", "drills/strangers.sh"], {}, "ten thousand strangers connect and say nothing"),
     "registry": (["sh", "drills/registry.sh"], {}, "the JVM's client against a real schema registry"),
-    "packages": (["make", "packages"], {}, "`make dist`, and its packages and image on bare systems: install, run, first window"),
+    "packages": (["make", "packages"], {}, "`make dist`, and its packages and image on bare systems: install, run, first window, first answer of `init`"),
 }
 # Hours of a processor each.
 LONG = {

@@ -11,6 +11,7 @@ mod end_to_end;
 mod epochs;
 mod floors;
 mod hosts;
+mod init;
 mod log;
 mod masks;
 mod measure;
@@ -48,6 +49,7 @@ Examples:
   alpheus-bench streams --quick --strict
   alpheus-bench epochs --presence 3,10
   alpheus-bench hosts --controllers 100
+  alpheus-bench init --files data/csv --strict
   alpheus-bench pass --clients 12000 --epochs 40
   alpheus-bench board --writes 500
   alpheus-bench stats --only kernel
@@ -78,6 +80,8 @@ enum Command {
     Epochs(epochs::Args),
     /// Many controllers, each a process: cost and delay of a window
     Hosts(hosts::Args),
+    /// From a file to a first answer: `alpheus init` on a large file, and on real ones
+    Init(init::Args),
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
     /// Accountable statistics: an upload at client and servers, an aggregate's end
@@ -204,6 +208,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Board(board) => (board::measure(board)?, board.strict),
         Command::Epochs(epochs) => (epochs::measure(epochs), false),
         Command::Hosts(hosts) => (hosts::measure(hosts)?, false),
+        Command::Init(init) => (init::measure(init)?, init.strict),
         Command::Pass(pass) => (pass::measure(pass)?, pass.strict),
         Command::Stats(stats) => (stats::measure(stats)?, stats.strict),
         Command::Tables(tables) => (tables::measure(tables), tables.strict),

@@ -120,12 +120,22 @@ impl Server {
 
 /// Processor time of a process so far, in seconds, of all its threads.
 pub(super) fn processor_seconds(process: u32) -> Result<f64, Failure> {
+    seconds(&process.to_string(), (11, 12))
+}
+
+/// Processor time of all processes that we started and that have ended, in seconds.
+pub(super) fn waited_seconds() -> Result<f64, Failure> {
+    seconds("self", (13, 14))
+}
+
+/// The sum of two times of what the kernel says of a process: in user mode, and in its own.
+fn seconds(process: &str, (user, system): (usize, usize)) -> Result<f64, Failure> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).blame(Category::Io)?;
     // The name in parentheses may contain anything. Numbers follow it.
     let numbers = stat.rsplit(')').next().unwrap_or_default();
     let number =
         |at: usize| numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok());
-    let ticks = number(11).zip(number(12)).map(|(user, system)| user + system);
+    let ticks = number(user).zip(number(system)).map(|(user, system)| user + system);
     let ticks = ticks.ok_or("the kernel does not report it").blame(Category::Io)?;
     // Linux counts in hundredths of a second here.
     Ok(ticks / 100.0)

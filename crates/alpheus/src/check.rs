@@ -1,5 +1,7 @@
 //! `alpheus check`: whether files that people wrote are valid, and JSON Schemas for editors.
 
+use crate::generate::profile::Profile;
+use alpheus_input::editor::source_schema;
 use alpheus_input::files::read_schema;
 use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
@@ -33,8 +35,9 @@ Examples:
   alpheus check --json-schema schema > alpheus-schema.json
 
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
-queries and alpheus.toml. Policies, sources and queries are checked against the schema that they
-name, so name its file too. To find out whether policies allow a query, use `alpheus query`.
+profiles, queries and alpheus.toml. Policies, sources and queries are checked against the schema
+that they name, and profiles against the one beside them, so name its file too. To find out whether
+policies allow a query, use `alpheus query`.
 
 An editor with the YAML language server uses the JSON Schema if the file has this line:
 # yaml-language-server: $schema=alpheus-schema.json";
@@ -43,7 +46,8 @@ An editor with the YAML language server uses the JSON Schema if the file has thi
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Schemas, policies, sources and settings, and queries (.sql); or folders with such files
+    /// Schemas, policies, sources, profiles and settings, and queries (.sql); or folders with such
+    /// files
     #[arg(value_name = "FILE|DIR", required_unless_present = "json_schema")]
     pub files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of file instead, for editors
@@ -58,6 +62,8 @@ pub enum Kind {
     Schema,
     /// What owners chose
     Policies,
+    /// How the rows of a file become events
+    Source,
 }
 
 /// Levels of folders below a folder that is named.
@@ -89,11 +95,12 @@ struct CheckError {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if let Some(kind) = args.json_schema {
-        let file = match kind {
-            Kind::Schema => EditedFile::Schema,
-            Kind::Policies => EditedFile::Policies,
+        let found = match kind {
+            Kind::Schema => json_schema(EditedFile::Schema),
+            Kind::Policies => json_schema(EditedFile::Policies),
+            Kind::Source => source_schema(),
         };
-        return printed(print_json(&json_schema(file), &mut out)).map(drop);
+        return printed(print_json(&found, &mut out)).map(drop);
     }
     let findings = check(&found(&args.files)?, globals.parts)?;
     let _ = printed(print(&findings, globals.format.unwrap_or_default(), &mut out))?;
@@ -136,7 +143,8 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let before = files.len();
         ours(path, DEPTH, &mut files)?;
         if files.len() == before {
-            let what = "the folder holds no schema, policies, source, query or alpheus.toml";
+            let what =
+                "the folder holds no schema, policies, source, profile, query or alpheus.toml";
             let failure = Failure::new(Category::Input, what).at(path.display().to_string());
             return Err(failure.with_help("name the files, or the folder that holds them"));
         }
@@ -179,7 +187,9 @@ fn is_ours(path: &Path) -> bool {
 
 /// What cannot be parsed has no keys to tell.
 fn has_our_name(path: &Path) -> bool {
-    ["schema.yaml", "policies.yaml", "source.yaml"].iter().any(|name| path.ends_with(name))
+    ["schema.yaml", "policies.yaml", "source.yaml", "profile.yaml"]
+        .iter()
+        .any(|name| path.ends_with(name))
 }
 
 /// A file's text and what it seems to be.
@@ -214,6 +224,7 @@ fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
 const SCHEMA: &str = "schema";
 const POLICIES: &str = "policies";
 const SOURCE: &str = "source";
+const PROFILE: &str = "profile";
 const SETTINGS: &str = "settings";
 const QUERY: &str = "query";
 const UNKNOWN: &str = "unknown";
@@ -235,6 +246,8 @@ fn kind(path: &Path, text: &str) -> &'static str {
         POLICIES
     } else if has(&["time", "wide", "stream"]) {
         SOURCE
+    } else if has(&["minutes", "intervalMs"]) {
+        PROFILE
     } else {
         UNKNOWN
     }
@@ -265,9 +278,15 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
             let schema = named(input, schemas)?;
             Source::parse(text, schema).map(drop).map_err(|error| error.to_string())
         }
+        PROFILE => {
+            let schema = named(input, schemas)?;
+            Profile::parse(text, schema).map(drop).map_err(|error| error.to_string())
+        }
         _ => {
             let node = Node::from_yaml(text).map(drop).map_err(|error| error.to_string());
-            node.and(Err("neither a schema, policies, a source, settings nor a query".to_owned()))
+            node.and(Err(
+                "neither a schema, policies, a source, a profile, settings nor a query".to_owned()
+            ))
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
 use crate::attribute::Attribute;
+use crate::counted::{counted, verb};
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, is_id, may_be_count, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
+use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
 use crate::sized::{is_joined, is_marked, is_sized};
 use crate::sparse::Crowd;
@@ -15,7 +17,7 @@ use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::wide::Look;
-use crate::words::{CODES, LENGTHS, TIMES, has, is, schema_name, worded, words};
+use crate::words::{CODES, LENGTHS, TIMES, has, schema_name, worded, words};
 use crate::{kinds, sentinels, units, wide};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +63,7 @@ impl Sorted {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
-            } else if !column.numbers_rows() && is_codes(column)
+            } else if !is_row_number(at, column) && is_codes(table, column)
                 || owner.parts.contains(&at)
                 || (owner.constant.contains(&at) && !is_amount((table, at), column))
             {
@@ -73,7 +75,7 @@ impl Sorted {
                 sorted.column(at, column);
             }
         }
-        sorted.codes(&codes, profile, owner, hints);
+        sorted.codes(&codes, (table, profile), owner, hints);
         sorted.judge(profile, hints);
         if sorted.attributes.is_empty() {
             sorted.positions(profile);
@@ -111,9 +113,7 @@ impl Sorted {
         let left = |why: &str| (column.name.clone(), why.to_owned());
         if column.filled == 0 {
             self.left_out.push(left("it is empty"));
-        } else if column.numbers_rows() && (at == 0 || numbers_by_name(&column.name))
-            || (is_index(&column.name) && column.is_integer() && column.distinct() == column.filled)
-        {
+        } else if is_row_number(at, column) {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
             let (name, word) = (&column.name, worded(&column.name));
@@ -164,8 +164,11 @@ impl Sorted {
         let times = column.times();
         if times > 0 && values == Values::Number {
             self.questions.push(format!(
-                "{times} cells of `{}` look like times among numbers; they would be refused. A spreadsheet may have turned numbers into dates.",
-                column.name
+                "{} of `{}` {} like {} among numbers and would be refused. A spreadsheet may have turned numbers into dates.",
+                counted(times, "cell"),
+                column.name,
+                verb(times, "looks", "look"),
+                verb(times, "a time", "times")
             ));
         }
         self.wanted.push(CountedColumn {
@@ -193,7 +196,13 @@ impl Sorted {
 
     /// Numbers that name something are no measurements. If the file has nothing else, they are
     /// measured anyway.
-    fn codes(&mut self, codes: &[usize], profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
+    fn codes(
+        &mut self,
+        codes: &[usize],
+        (table, profile): (&Table, &Profile),
+        owner: &OwnerPlan,
+        hints: &Hints,
+    ) {
         let alone = self.attributes.is_empty();
         for at in codes {
             let column = &profile.columns[*at];
@@ -226,7 +235,8 @@ impl Sorted {
                 let constant = owner.constant.contains(at);
                 let may_measure = if constant { !has(name, NUMBERS) } else { many };
                 let unsure = !constant && may_be_count(name);
-                let open = unsure || (may_measure && !is_id(name));
+                let stated = units::are_codes(&table.above, name);
+                let open = !stated && (unsure || (may_measure && !is_id(name)));
                 if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
@@ -351,8 +361,9 @@ fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
     counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
 }
 
-/// Whether whole numbers are few and a column's name says that they name something.
-fn is_codes(column: &Column) -> bool {
+/// Whether whole numbers are few and a column's name says that they name something, or lines above
+/// the table do.
+fn is_codes(table: &Table, column: &Column) -> bool {
     let name = &column.name;
     let few = column.distinct() <= MAX_CODES && column.distinct() * 3 <= column.filled;
     let last = words(name).pop().unwrap_or_default();
@@ -360,7 +371,8 @@ fn is_codes(column: &Column) -> bool {
         || owner_score(&last) > 0 && column.distinct() <= 12;
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
-    let named = named || is_nameless_code(column);
+    let stated = column.is_integer() && units::are_codes(&table.above, name);
+    let named = named || stated || is_nameless_code(column);
     named || column.is_written_as_code() || (column.is_number() && is_id(name))
 }
 
@@ -408,7 +420,8 @@ fn may_be_missing(column: &str, open: &Open) -> String {
     let count: u64 = open.cells.values().sum();
     let text = open.cells.keys().next().unwrap_or(&open.text);
     format!(
-        "`{column}` has the number {text} in {count} cells. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number."
+        "`{column}` has the number {text} in {}. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number.",
+        counted(count, "cell")
     )
 }
 
@@ -417,31 +430,6 @@ fn may_be_missing(column: &str, open: &Open) -> String {
 fn like_numbers(column: &Column) -> usize {
     let varied = column.distinct() > MAX_SURE_CODES;
     column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
-}
-
-/// Whether a name leaves no doubt that its column numbers the rows, if its numbers differ.
-fn is_index(name: &str) -> bool {
-    is(name, &["index", "idx", "unnamed0", "rownumber", "rowid", "recordnumber", "recno"])
-}
-
-/// Whether a name says that its column numbers the rows.
-fn numbers_by_name(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "index",
-        "idx",
-        "no",
-        "nr",
-        "row",
-        "rownumber",
-        "record",
-        "recno",
-        "seq",
-        "sequence",
-        "lfd",
-        "unnamed",
-        "entry",
-    ];
-    name.starts_with("column ") || has(name, NAMES) || name == "#"
 }
 
 /// A column's name without its unit and without what stands in brackets behind it.

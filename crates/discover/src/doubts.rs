@@ -4,6 +4,7 @@ use crate::attribute::Attribute;
 use crate::calendar::day_text;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
+use crate::counted::{counted, verb};
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
 use crate::profile::{Column, Profile};
@@ -200,10 +201,9 @@ fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
         true => format!("on {}", day_text(first)),
         false => format!("from {} to {}", day_text(first), day_text(last)),
     };
-    let rows =
-        if found.rows == 1 { "1 row lies".to_owned() } else { format!("{} rows lie", found.rows) };
+    let (rows, lie) = (counted(found.rows, "row"), verb(found.rows, "lies", "lie"));
     Some(format!(
-        "{rows} far from all others in time: {}, all others {}. Perhaps a clock was not set, or a year was mistyped. Correct or remove these rows, or say `--keep-far-days` if their times are right.",
+        "{rows} {lie} far from all others in time: {}, all others {}. Perhaps a clock was not set, or a year was mistyped. Correct or remove these rows, or say `--keep-far-days` if their times are right.",
         text(found.far),
         text(found.others)
     ))

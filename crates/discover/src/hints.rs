@@ -12,6 +12,8 @@ pub struct Hints {
     pub wide: Option<String>,
     /// The columns of the time.
     pub time: Vec<String>,
+    /// The date of all rows, such as 2024-03-01, if they have only times of day.
+    pub date: Option<String>,
     /// Their format: strftime's, or the name of a unit.
     pub time_format: Option<String>,
     /// The zone of times without one.

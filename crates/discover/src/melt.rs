@@ -31,7 +31,8 @@ pub(crate) fn of(
     };
     let ends = (first.names[*least].clone(), first.names[*most].clone());
     let value = hints.wide.as_deref().unwrap_or(VALUE);
-    let long = melted(&first.form.encoding.decode(bytes), &first, &streams, value);
+    let value = with_unit(value, &first);
+    let long = melted(&first.form.encoding.decode(bytes), &first, &streams, &value);
     let asked = Hints {
         owner: Some(STREAM.to_owned()),
         wide: None,
@@ -43,13 +44,7 @@ pub(crate) fn of(
     };
     let mut found = understanding::of(long.as_bytes(), &asked)?;
     if hints.wide.is_none() {
-        let note = format!(
-            "The {} columns `{}` to `{}` are alike and have names like those of people or places. Each is taken as one owner, and source.yaml has them as `wide:`. Say `--wide NAME` to name what they measure, or `--owner none` if they are measurements of one owner. Results would then show that owner's single readings.",
-            streams.len(),
-            ends.0,
-            ends.1
-        );
-        found.notes.insert(0, note);
+        found.notes.insert(0, taken_as_owners(streams.len(), &ends));
     }
     // What is asked of single columns is asked of all of them together.
     let of_stream =
@@ -67,6 +62,23 @@ pub(crate) fn of(
         long,
     });
     Ok(found)
+}
+
+/// Says that columns are taken as one owner each.
+fn taken_as_owners(columns: usize, (first, last): &(String, String)) -> String {
+    format!(
+        "The {columns} columns `{first}` to `{last}` are alike and have names like those of people or places. Each is taken as one owner, and source.yaml has them as `wide:`. Say `--wide NAME` to name what they measure, or `--owner none` if they are measurements of one owner. Results would then show that owner's single readings."
+    )
+}
+
+/// The name of what the readings are of, with the unit that all columns have.
+fn with_unit(value: &str, first: &Understanding) -> String {
+    let mut units = first.attributes.iter().map(|own| own.unit.as_deref());
+    let unit = units.next().flatten();
+    match unit.filter(|unit| units.all(|own| own == Some(unit)) && !value.contains('[')) {
+        Some(unit) => format!("{value} [{unit}]"),
+        None => value.to_owned(),
+    }
 }
 
 /// What became of each column.

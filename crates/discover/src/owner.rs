@@ -1,5 +1,6 @@
 //! Which column says whose a reading is, if any does.
 
+use crate::counted::verb;
 use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
@@ -123,8 +124,10 @@ fn by_rows(
     }
     if series.repeats * 2 > series.rows {
         let asked = format!(
-            "{} of {} rows have the time of an earlier row, and no column says which owner each belongs to. Say `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
-            series.repeats, series.rows
+            "{} of {} rows {} the time of an earlier row, and no column says which owner each belongs to. Say `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
+            series.repeats,
+            series.rows,
+            verb(series.repeats, "has", "have")
         );
         return (None, Vec::new(), vec![asked]);
     }
@@ -453,8 +456,10 @@ impl Series {
             false => format!(" It may be one of {}.", names.join(", ")),
         };
         format!(
-            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner.",
-            self.repeats, self.rows
+            "{} of {} rows {} the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner.",
+            self.repeats,
+            self.rows,
+            verb(self.repeats, "has", "have")
         )
     }
 

@@ -2,6 +2,7 @@
 
 use crate::attribute::Attribute;
 use crate::clock::{Region, words};
+use crate::counted::{counted, verb};
 use crate::number::{Decimal, scaled_text};
 use crate::steps::Course;
 use crate::tally::Values;
@@ -83,26 +84,29 @@ impl Understanding {
         let tally = &self.tally;
         let mut say = |count: u64, what: &str| {
             if count > 0 {
-                let rows = if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
-                self.notes.push(format!("{rows} {what}."));
+                self.notes.push(format!("{} {what}.", counted(count, "row")));
             }
         };
         say(tally.untimed, "without a time left out");
         say(tally.blank, "with only empty cells skipped");
-        say(
-            tally.duplicates,
-            match tally.repeats_a_part() {
-                true => {
-                    "equal an earlier row in every cell, in the same order, so a part of the file may be in it twice; all are kept and count twice, unless you remove one of the parts"
-                }
-                false => "equal an earlier row in every cell; all are kept",
-            },
-        );
-        say(
-            tally.out_of_order,
-            "lie before an earlier row of their owner; all are kept and sorted",
-        );
-        say(tally.same_time, "have the time of an earlier row of their owner; all are kept");
+        let repeats = match (tally.repeats_a_part(), tally.duplicates) {
+            (true, _) => {
+                "equal an earlier row in every cell, in the same order, so a part of the file may be in it twice; all are kept and count twice, unless you remove one of the parts"
+            }
+            (false, 1) => "equals an earlier row in every cell; it is kept",
+            (false, _) => "equal an earlier row in every cell; all are kept",
+        };
+        say(tally.duplicates, repeats);
+        let late = match tally.out_of_order {
+            1 => "lies before an earlier row of its owner; it is kept, and rows are sorted",
+            _ => "lie before an earlier row of their owner; all are kept and sorted",
+        };
+        say(tally.out_of_order, late);
+        let at_once = match tally.same_time {
+            1 => "has the time of an earlier row of its owner; it is kept",
+            _ => "have the time of an earlier row of their owner; all are kept",
+        };
+        say(tally.same_time, at_once);
         say(
             tally.skipped,
             "at local times that a clock change skips; they are moved forward by the length of the change",
@@ -122,8 +126,7 @@ impl Understanding {
         let tally = &self.tally;
         let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
-            let rows = if bad == 1 { "row" } else { "rows" };
-            let mut text = format!("{bad} {rows} cannot be used:");
+            let mut text = format!("{} cannot be used:", counted(bad, "row"));
             for (count, why) in [
                 (tally.bad_time - tally.headers, "no readable time"),
                 (tally.headers, "the names of the header again"),
@@ -131,7 +134,7 @@ impl Understanding {
                 (tally.broken, "unbalanced quotes"),
                 (tally.no_owner, "no owner"),
             ] {
-                let have = if count == 1 { "has" } else { "have" };
+                let have = verb(count, "has", "have");
                 if count > 0 {
                     let _ = write!(text, " {count} {have} {why},");
                 }
@@ -139,19 +142,26 @@ impl Understanding {
             let lines: Vec<String> = tally.refused_lines.iter().map(ToString::to_string).collect();
             let _ = write!(text, " first in line {}.", lines.join(", "));
             let matters = bad * 1000 > (tally.rows + bad) * MAX_REFUSED_PER_MILLE;
+            if matters {
+                text.push_str(" Correct these lines in the file, or remove them.");
+            }
             if matters { &mut self.questions } else { &mut self.notes }.push(text);
         }
         if tally.out_of_range > 0 {
             self.questions.push(format!(
-                "{} of {} rows are before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years. If the times are only years, `--time-format days` counts each year as a day.",
-                tally.out_of_range, tally.rows
+                "{} of {} {} before 1970 or after 2112, which encrypted streams cannot express; {} would be refused. Leave such rows out, or shift the years. If the times are only years, `--time-format days` counts each year as a day.",
+                tally.out_of_range,
+                counted(tally.rows, "row"),
+                verb(tally.out_of_range, "is", "are"),
+                verb(tally.out_of_range, "it", "they")
             ));
         }
         if tally.untimed > MAX_UNTIMED && tally.untimed * 10 > tally.rows + tally.untimed {
             self.questions.push(format!(
-                "Only {} of {} rows have a time. The others are left out. If a time also applies to the rows below it, write it in each of them.",
+                "Only {} of {} rows {} a time. The others are left out. If a time also applies to the rows below it, write it in each of them.",
                 tally.rows,
-                tally.rows + tally.untimed
+                tally.rows + tally.untimed,
+                verb(tally.rows, "has", "have")
             ));
         }
     }
@@ -169,9 +179,7 @@ impl Understanding {
                 let (min, max) = attribute.bounds().texts();
                 let count = attribute.outliers.count;
                 let (values, rows) =
-                    if count == 1 { ("1 value", "its row") } else { ("values", "their rows") };
-                let values =
-                    if count == 1 { values.to_owned() } else { format!("{count} {values}") };
+                    (counted(count, "value"), verb(count, "its row", "their rows"));
                 let listed = listed(attribute.outliers.texts.iter().map(|(text, _)| text));
                 matters.push(format!("`{column}` has {values} far from all others: {listed}. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Say `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
             }
@@ -189,8 +197,8 @@ impl Understanding {
             }
             if attribute.total.unread > 0 {
                 matters.push(format!(
-                    "{} cells of `{column}` cannot be read and would be refused.",
-                    attribute.total.unread
+                    "{} of `{column}` cannot be read and would be refused.",
+                    counted(attribute.total.unread, "cell")
                 ));
             }
         }
@@ -205,14 +213,20 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
     let texts: u64 = attribute.texts.values().sum();
     let digits = match attribute.numeric_texts {
         0 => String::new(),
+        1 => ", though 1 has digits. Write it as a number, or say `--outliers leave-out` if it may be left out".to_owned(),
         some => format!(
             ", though {some} have digits. Write those as numbers, or say `--outliers leave-out` if they may be left out"
         ),
     };
-    let sentence = format!(
-        "`{column}` has {texts} cells that are not numbers ({} different texts); they are treated as missing values and left out{digits}.",
-        attribute.texts.len(),
-    );
+    let different = counted(attribute.texts.len() as u64, "different text");
+    let sentence = match texts {
+        1 => format!(
+            "`{column}` has 1 cell that is not a number; it is treated as a missing value and left out{digits}."
+        ),
+        _ => format!(
+            "`{column}` has {texts} cells that are not numbers ({different}); they are treated as missing values and left out{digits}."
+        ),
+    };
     let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
     (texts > 0).then_some((sentence, many && !attribute.said && !attribute.leaves_out))
 }
@@ -253,7 +267,8 @@ fn left_out(attribute: &Attribute) -> Vec<String> {
         let may_be = attribute.marks.contains(text);
         let more = if may_be { " Say `--outliers keep` if it is a number." } else { "" };
         format!(
-            "`{column}` has {text} in {count} cells, which is treated as a missing value and left out.{more}"
+            "`{column}` has {text} in {}, which is treated as a missing value and left out.{more}",
+            counted(*count, "cell")
         )
     };
     attribute.sentinels.iter().map(says).collect()

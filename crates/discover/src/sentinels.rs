@@ -84,7 +84,13 @@ fn far(column: &Column) -> Vec<Far> {
     /// Different numbers of a column that measures.
     const MIN_DISTINCT: u64 = 10;
     let measures = column.distinct() > MIN_DISTINCT;
-    if measures { column.extremes.far(column.numbers) } else { Vec::new() }
+    let mut found = if measures { column.extremes.far(column.numbers) } else { Vec::new() };
+    // Of an account: a salary is far from all purchases, and no mark.
+    let both_signs = column.whole_range().is_some_and(|(lo, hi)| lo.digits < 0 && hi.digits > 0);
+    if both_signs && counts_money(column) {
+        found.retain(|far| has_three_nines(&far.text) || is_usual_mark(&far.text));
+    }
+    found
 }
 
 /// Whether any number may be an amount that somebody paid.

@@ -1,6 +1,7 @@
 //! Units of columns: from their names, a row of units, a column of units, or the lines above.
 
 use crate::words::has;
+use std::collections::BTreeSet;
 
 /// Units that may stand in round brackets, behind a comma or at the end of a name, in lower case.
 const KNOWN: &[&str] = &[
@@ -96,7 +97,8 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
             return Some(behind.to_owned());
         }
     }
-    let (first, last) = before.rsplit_once(['_', ' '])?;
+    // As members of JSON objects are written: `heart.bpm`.
+    let (first, last) = before.rsplit_once(['_', ' ', '.'])?;
     // One letter is more often a name than a unit.
     let short = last.len() < 2 && last.chars().all(char::is_alphanumeric);
     let lower = last.to_lowercase();
@@ -131,11 +133,7 @@ pub(crate) fn of_cell(cell: &str) -> Option<String> {
 /// a line that names the unit of the only column.
 #[must_use]
 pub(crate) fn of_lines(lines: &[String], name: &str, is_only: bool) -> Option<String> {
-    for line in lines {
-        let line = line.trim_start_matches(['#', '%', ' ']);
-        let Some((left, right)) = line.split_once([';', '=', ':', ',', '\t']) else { continue };
-        let left = left.trim();
-        let right = right.trim().trim_end_matches([',', ';']);
+    for (left, right) in legends(lines) {
         if left == name {
             return of_legend(right);
         }
@@ -146,6 +144,37 @@ pub(crate) fn of_lines(lines: &[String], name: &str, is_only: bool) -> Option<St
         }
     }
     None
+}
+
+/// What lines above the table say, each of the name before it.
+fn legends(lines: &[String]) -> impl Iterator<Item = (&str, &str)> {
+    lines.iter().filter_map(|line| {
+        let line = line.trim_start_matches(['#', '%', ' ']);
+        let (left, right) = line.split_once([';', '=', ':', ',', '\t'])?;
+        Some((left.trim(), right.trim().trim_end_matches([',', ';'])))
+    })
+}
+
+/// Whether a line above the table says that a column's numbers are codes: by this word, or since it
+/// gives some of them a meaning each, as in `1=dry, 2=rain, 3=snow`. Numbers with a unit are measured.
+#[must_use]
+pub(crate) fn are_codes(lines: &[String], name: &str) -> bool {
+    const MEANINGS: usize = 3;
+    const FIRST_WORDS: usize = 4;
+    let mut own = legends(lines).filter(|(left, _)| *left == name);
+    own.any(|(_, says)| {
+        let mut first = says.split_whitespace().take(FIRST_WORDS).map(str::to_lowercase);
+        let meanings: BTreeSet<&str> = says.split('=').filter_map(number_at_end).collect();
+        let codes = first.any(|word| word.ends_with("code") || word.ends_with("codes"));
+        of_legend(says).is_none() && (codes || meanings.len() >= MEANINGS)
+    })
+}
+
+/// The digits that a text ends with.
+fn number_at_end(text: &str) -> Option<&str> {
+    let text = text.trim_end();
+    let digits = &text[text.trim_end_matches(|c: char| c.is_ascii_digit()).len()..];
+    (!digits.is_empty()).then_some(digits)
 }
 
 fn says_unit_name(left: &str) -> bool {
@@ -179,6 +208,8 @@ mod tests {
             ("Glucose Value (mg/dL)", Some("mg/dL")),
             ("energy_kwh", Some("kwh")),
             ("SpO2 %", Some("%")),
+            ("heart.rate.bpm", Some("bpm")),
+            ("PM2.5", None),
             ("Systolic (mmHg)", Some("mmHg")),
             ("avg_hr", None),
             ("temp_min", None),
@@ -203,5 +234,16 @@ mod tests {
         assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("m+NAP"));
         assert_eq!(of_cell("[degC]").as_deref(), Some("degC"));
         assert_eq!(of_cell("-"), None);
+    }
+
+    #[test]
+    fn lines_above_say_which_numbers_are_codes() {
+        let codes = |line: &str| are_codes(&[line.to_owned()], "X");
+        assert!(codes("X = Weercode (00-99), visueel / Present weather code (00-99)"));
+        assert!(codes("# X: 0=dry, 1=rain, 2=snow"));
+        // Yes and no have a share, and what has a unit a mean.
+        assert!(!codes("X = Fog 0=no occurrence, 1=occurred / Mist 0=niet, 1=wel"));
+        assert!(!codes("X = Wind (in degrees) (360=north, 90=east, 180=south)"));
+        assert!(!codes("Y = Weather code"));
     }
 }

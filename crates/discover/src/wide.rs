@@ -44,11 +44,17 @@ pub(crate) fn look(
     let is_open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
     let own_columns: Vec<&Column> =
         wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
+    if hints.wide.is_some() {
+        return sums_beside(&own_columns, hints);
+    }
     if is_open && let Some(look) = of_owners(&own_columns) {
         return Some(look);
     }
+    let unit = common_unit(&own_columns);
+    let stem =
+        |own: &'_ Attribute| stem(own.column.strip_suffix(&unit)?.trim_end()).map(str::to_owned);
     let own = stem(first)?;
-    let count = attributes.iter().filter(|other| stem(other) == Some(own)).count();
+    let count = attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).count();
     let most = count >= MIN_OWNERS && count * 5 >= attributes.len() * 4;
     (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
@@ -59,16 +65,37 @@ pub(crate) fn look(
     })
 }
 
+/// Columns that may be the sums of those that a person says to be one owner's each.
+fn sums_beside(columns: &[&Column], hints: &Hints) -> Option<Look> {
+    let open = |own: &Column| !hints.measure.contains(&own.name);
+    let sums = columns.iter().zip(bare(columns)).filter(|(own, bare)| is_sum(bare) && open(own));
+    let sums: Vec<String> = sums.map(|(own, _)| own.name.clone()).collect();
+    let first = sums.first().filter(|_| sums.len() < columns.len())?;
+    let word = worded(first);
+    let asked = format!(
+        "`{first}` may be the sum of the columns beside it; it is left out, since all would count twice. Say `--leave-out {word}` if that is right, or `--measure {word}` if it belongs to one owner too."
+    );
+    Some(Look::AlikeButTotals(sums, asked))
+}
+
+/// Columns under their names without the unit that all have.
+fn bare(columns: &[&Column]) -> Vec<Column> {
+    let unit = common_unit(columns);
+    let bare = |column: &&Column| {
+        let name = column.name.strip_suffix(unit.as_str()).unwrap_or(&column.name).trim();
+        Column { name: name.to_owned(), ..(*column).clone() }
+    };
+    columns.iter().map(bare).collect()
+}
+
+fn is_sum(column: &Column) -> bool {
+    seems_total(&column.name) || has(&column.name, TOTALS)
+}
+
 /// Whether columns are each one owner's by their names, without a unit that all have, and by their
 /// numbers.
 fn of_owners(columns: &[&Column]) -> Option<Look> {
-    let unit = common_unit(columns);
-    let bare = |column: &Column| {
-        let name = column.name.strip_suffix(unit.as_str()).unwrap_or(&column.name).trim();
-        Column { name: name.to_owned(), ..column.clone() }
-    };
-    let bare: Vec<Column> = columns.iter().map(|column| bare(column)).collect();
-    let is_sum = |column: &Column| seems_total(&column.name) || has(&column.name, TOTALS);
+    let bare = bare(columns);
     let others: Vec<&Column> = bare.iter().filter(|column| !is_sum(column)).collect();
     if !are_names(&others) && !are_alike(&others) {
         return None;
@@ -173,14 +200,14 @@ fn middle(numbers: impl Iterator<Item = Decimal>) -> Decimal {
 }
 
 /// A name's number at its end, and what stands before it.
-fn parts(own: &Attribute) -> (&str, &str) {
-    let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    own.column.split_at(stem)
+fn parts(name: &str) -> (&str, &str) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    name.split_at(stem)
 }
 
 /// What a name has before its number, if that is a word.
-fn stem(own: &Attribute) -> Option<&str> {
-    let (stem, number) = parts(own);
+fn stem(name: &str) -> Option<&str> {
+    let (stem, number) = parts(name);
     (stem.starts_with(char::is_alphabetic) && !number.is_empty()).then_some(stem)
 }
 
@@ -196,7 +223,8 @@ fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
         return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
     }
     let numbered = |(stem, number): (_, &str)| Some((stem, number.parse::<u32>().ok()?));
-    let names: Vec<Option<(&str, u32)>> = attributes.iter().map(parts).map(numbered).collect();
+    let names: Vec<Option<(&str, u32)>> =
+        attributes.iter().map(|own| parts(&own.column)).map(numbered).collect();
     let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
         (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
         _ => false,

@@ -16,6 +16,7 @@ pub mod calendar;
 mod cell_form;
 pub mod cells;
 pub mod convert;
+pub mod editor;
 pub mod error_ids;
 pub mod files;
 mod lines;

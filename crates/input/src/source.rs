@@ -54,6 +54,8 @@ pub struct Time {
     /// In place of one column: several, whose texts are joined with spaces.
     #[serde(default)]
     pub columns: Vec<String>,
+    /// The date of all rows, such as 2024-03-01, if the format reads only times of day.
+    pub date: Option<String>,
     /// The format of the joined text, as in strftime; of several, the first that fits.
     #[serde(default, deserialize_with = "one_or_more")]
     pub format: Vec<String>,
@@ -217,9 +219,9 @@ pub enum SourceError {
     /// A time has one column or several.
     #[error("`time` needs either `column` or `columns`")]
     TimeColumns,
-    /// Several columns of a time need a format.
+    /// Several columns of a time need a format, and so do times of day.
     #[error(
-        "`time.columns` needs `format`, which reads their texts with a space between them, such as `%Y-%m-%d %H:%M`"
+        "`time.columns` and `time.date` need `format`: `%Y-%m-%d %H:%M` reads the texts of two columns with a space between them, and `%H:%M` times of day"
     )]
     NoFormat,
     /// A time is a text or a number.
@@ -358,11 +360,16 @@ impl TimeReader {
                 Region::parse(text).ok_or_else(|| SourceError::Zone { zone: text.clone() })?
             }
         };
-        let formats: Vec<Format> =
-            time.format.iter().map(|text| Format::new(text)).collect::<Result<_, _>>()?;
+        let format = |text: &String| match &time.date {
+            Some(date) => Format::on_date(text, date),
+            None => Format::new(text),
+        };
+        let formats: Vec<Format> = time.format.iter().map(format).collect::<Result<_, _>>()?;
         let counted = time.unit.is_some() || time.steps.is_some();
         let clock = match (formats.is_empty(), counted) {
-            (true, _) if time.columns.len() > 1 => return Err(SourceError::NoFormat),
+            (true, _) if time.columns.len() > 1 || time.date.is_some() => {
+                return Err(SourceError::NoFormat);
+            }
             (true, _) => Clock::Count(time.unit.unwrap_or_default(), zone),
             (false, true) => return Err(SourceError::FormatAndUnit),
             (false, false) => Clock::Formats(formats, zone),

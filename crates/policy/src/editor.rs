@@ -22,10 +22,15 @@ pub enum EditedFile {
 /// The JSON Schema of a file.
 #[must_use]
 pub fn json_schema(file: EditedFile) -> Value {
-    let (title, body) = match file {
-        EditedFile::Schema => ("A schema of Alpheus", schema()),
-        EditedFile::Policies => ("Policies of Alpheus", choices_file()),
-    };
+    match file {
+        EditedFile::Schema => titled("A schema of Alpheus", schema()),
+        EditedFile::Policies => titled("Policies of Alpheus", choices_file()),
+    }
+}
+
+/// A whole JSON Schema, with its dialect and its title.
+#[must_use]
+pub fn titled(title: &str, body: Value) -> Value {
     let mut whole = Map::new();
     whole.insert("$schema".to_owned(), DIALECT.into());
     whole.insert("title".to_owned(), title.into());
@@ -37,7 +42,8 @@ pub fn json_schema(file: EditedFile) -> Value {
 
 /// A map with exactly these keys, of which some are required. A key without a rule of its own
 /// takes anything.
-fn map(keys: &[&str], required: &[&str], rules: &[(&str, Value)]) -> Value {
+#[must_use]
+pub fn map(keys: &[&str], required: &[&str], rules: &[(&str, Value)]) -> Value {
     let rule = |key: &&str| {
         let own = rules.iter().find(|(name, _)| name == key).map(|(_, rule)| rule.clone());
         let own = own.unwrap_or(Value::Bool(true));
@@ -80,24 +86,33 @@ fn list(item: Value) -> Value {
     json!({"type": "array", "minItems": 1, "items": item})
 }
 
-fn one_or_list(item: Value) -> Value {
+/// One of these, or a list of them.
+#[must_use]
+pub fn one_or_list(item: Value) -> Value {
     json!({"anyOf": [item, {"type": "array", "items": item}]})
 }
 
-fn words(words: &[&str]) -> Value {
+/// One of these words.
+#[must_use]
+pub fn words(words: &[&str]) -> Value {
     json!({"enum": words})
 }
 
 /// Numbers may be in quotes, and words without.
-fn scalar() -> Value {
+#[must_use]
+pub fn scalar() -> Value {
     json!({"type": ["string", "number", "boolean"]})
 }
 
-fn number() -> Value {
+/// A number; it may be in quotes.
+#[must_use]
+pub fn number() -> Value {
     json!({"type": ["number", "string"]})
 }
 
-fn truth() -> Value {
+/// Yes or no.
+#[must_use]
+pub fn truth() -> Value {
     json!({"type": "boolean"})
 }
 

@@ -1,6 +1,7 @@
 //! The page's requests for a consumer, and for an operator, who sees no results.
 
 use super::failed;
+use super::findings::findings;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::client::HttpClient;
 use alpheus_policy::query::{self, parse};
@@ -47,6 +48,7 @@ pub(super) fn operators_router(client: HttpClient, name: String) -> Router {
         .route("/api/identity", get(who))
         .route("/api/status", get(|State(client): State<HttpClient>| status_of(client)))
         .route("/api/hosts", get(hosts))
+        .route("/api/findings", get(findings))
         .with_state(client)
 }
 

@@ -12,6 +12,7 @@ mod aggregates;
 mod choices;
 mod consumer;
 mod decisions;
+mod findings;
 mod owner;
 mod page;
 

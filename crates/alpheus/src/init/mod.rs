@@ -8,7 +8,8 @@ mod answer;
 mod asking;
 mod noise;
 
-use alpheus_discover::clock::{Region, Unit};
+use alpheus_discover::clock::{Format, Region, Unit};
+use alpheus_discover::counted::counted;
 use alpheus_discover::write::{Files, Understood};
 use alpheus_discover::{Hints, Outlying, Understanding, decimal_mark, understand};
 use alpheus_input::files::read_rows;
@@ -76,6 +77,9 @@ pub struct FileFacts {
     /// A column with the time, or a part of it; several are joined with spaces
     #[arg(long, value_name = "COLUMN")]
     pub time: Vec<String>,
+    /// The date of all rows, if they have only times of day, such as 2024-03-01
+    #[arg(long, value_name = "DATE")]
+    pub date: Option<String>,
     /// The format of the time, as in strftime; or s, ms, us, ns or days for numbers since 1970, or
     /// spreadsheet-days. `days` also works for other whole numbers, such as years: each counts as
     /// one day
@@ -257,13 +261,21 @@ impl FileFacts {
             }
         };
         if let Some(format) = self.time_format.as_ref().filter(|text| Unit::parse(text).is_none()) {
-            alpheus_discover::clock::Format::new(format)
-                .map_err(|error| Failure::new(Category::Usage, error).at("--time-format"))?;
+            let read = match &self.date {
+                Some(_) => Format::part(format),
+                None => Format::new(format),
+            };
+            read.map_err(|error| Failure::new(Category::Usage, error).at("--time-format"))?;
+        }
+        if let Some(date) = &self.date {
+            Format::on_date("%H:%M", date)
+                .map_err(|error| Failure::new(Category::Usage, error).at("--date"))?;
         }
         Ok(Hints {
             owner: self.owner.clone(),
             wide: self.wide.clone(),
             time: self.time.clone(),
+            date: self.date.clone(),
             time_format: self.time_format.clone(),
             zone,
             decimal: self.decimal,
@@ -285,6 +297,7 @@ impl FileFacts {
         if !more.time.is_empty() {
             self.time = more.time;
         }
+        self.date = more.date.or(self.date.take());
         self.time_format = more.time_format.or(self.time_format.take());
         self.zone = more.zone.or(self.zone.take());
         self.decimal = more.decimal.or(self.decimal);
@@ -306,9 +319,9 @@ fn summary(found: &Understanding, file: &Path) -> String {
     let time = found.time.columns.iter().filter_map(|at| found.names.get(*at));
     let time: Vec<String> = time.map(|name| format!("`{name}`")).collect();
     // Writing to a text does not fail.
-    let rows = if found.wide.is_some() { "readings" } else { "rows" };
-    let (all, refused) = (tally.rows, tally.refused());
-    let _ = writeln!(text, "{}: {all} {rows}, {refused} refused", file.display());
+    let rows = if found.wide.is_some() { "reading" } else { "row" };
+    let (all, refused) = (counted(tally.rows, rows), tally.refused());
+    let _ = writeln!(text, "{}: {all}, {refused} refused", file.display());
     let _ = writeln!(
         text,
         "  time: {} as {}, zone: {}",
@@ -321,8 +334,8 @@ fn summary(found: &Understanding, file: &Path) -> String {
     for (name, fate) in fates.iter().take(SHOWN) {
         let _ = match found.attributes.iter().find(|own| own.column == *name) {
             Some(own) => {
-                let (count, sum) = (own.total.count, own.total.sum.text());
-                writeln!(text, "  `{name}`: {fate}, {count} readings, sum {sum}")
+                let (count, sum) = (counted(own.total.count, "reading"), own.total.sum.text());
+                writeln!(text, "  `{name}`: {fate}, {count}, sum {sum}")
             }
             None => writeln!(text, "  `{name}`: {fate}"),
         };
@@ -334,8 +347,8 @@ fn summary(found: &Understanding, file: &Path) -> String {
         }
     }
     for own in found.attributes.iter().filter(|_| found.wide.is_some()) {
-        let (name, count, sum) = (&own.name, own.total.count, own.total.sum.text());
-        let _ = writeln!(text, "  measured as {name}: {count} readings, sum {sum}");
+        let (count, sum) = (counted(own.total.count, "reading"), own.total.sum.text());
+        let _ = writeln!(text, "  measured as {}: {count}, sum {sum}", own.name);
     }
     text.push_str(&open_points(found));
     text

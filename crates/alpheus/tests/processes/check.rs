@@ -20,7 +20,7 @@ fn check(files: &[PathBuf], more: &[&str]) -> (i32, String) {
 fn the_files_of_the_examples_are_valid() {
     for example in ["fitness", "web-analytics", "car-maintenance", "household"] {
         let folder = examples().join(example);
-        let names = ["schema.yaml", "policies.yaml", "source.yaml"];
+        let names = ["schema.yaml", "policies.yaml", "source.yaml", "profile.yaml"];
         let mut files: Vec<_> = names.map(|name| folder.join(name)).into();
         files.extend(
             std::fs::read_dir(folder.join("queries"))
@@ -75,6 +75,7 @@ fn every_problem_is_reported_with_its_place() {
         write("policies.yaml", "schema: B\ndefault: {}\n"),
         write("query.sql", "CREATE STREAM q AS\nSELECT COUNT(x\n"),
         write("alpheus.toml", "listen = 5\n"),
+        write("profile.yaml", "minutes: 3\nintervalMs: 0\n"),
         write("other.yaml", "a: 1\n"),
     ];
     let (code, said) = check(&files, &[]);
@@ -84,8 +85,9 @@ fn every_problem_is_reported_with_its_place() {
         "policies: its schema `B` is not among the valid files",
         "query: line ",
         "alpheus.toml:1",
+        "profile: no schema is among the valid files",
         "other.yaml: unknown: neither a schema",
-        "5 of 5 files are not valid",
+        "6 of 6 files are not valid",
     ] {
         assert!(said.contains(part), "{part} is not in:\n{said}");
     }
@@ -98,10 +100,12 @@ fn every_problem_is_reported_with_its_place() {
 fn the_files_of_a_folder_are_checked() {
     let (code, said) = check(&[examples().join("fitness")], &[]);
     assert_eq!(code, 0, "{said}");
-    for name in ["schema.yaml", "policies.yaml", "source.yaml", "queries/heart-rate.sql"] {
+    for name in
+        ["schema.yaml", "policies.yaml", "source.yaml", "profile.yaml", "queries/heart-rate.sql"]
+    {
         assert!(said.contains(&format!("fitness/{name}: ")), "{name}:\n{said}");
     }
-    assert!(!said.contains("profile.yaml") && !said.contains("README"), "{said}");
+    assert!(!said.contains("README"), "{said}");
     let folder = tempfile::tempdir().unwrap();
     let nothing = [folder.path().to_owned()];
     let (code, said) = check(&nothing, &[]);
@@ -114,7 +118,7 @@ fn the_files_of_a_folder_are_checked() {
 
 #[test]
 fn editors_get_a_json_schema() {
-    for kind in ["schema", "policies"] {
+    for kind in ["schema", "policies", "source"] {
         let ran = alpheus(["check", "--json-schema", kind]).output().unwrap();
         assert!(ran.status.success());
         let schema: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();

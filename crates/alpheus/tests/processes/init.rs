@@ -6,12 +6,11 @@ use crate::common::terminal::Terminal;
 use crate::common::{alpheus, bash};
 use alpheus_input::cells::Cell;
 use alpheus_input::files::unpacked;
-use alpheus_input::rows;
+use alpheus_input::rows::{self, Recording};
 use alpheus_input::source::Source;
 use alpheus_policy::decimal::format_scaled;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::{AttributeKind, Schema};
-use alpheus_test_support::skip;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +26,7 @@ pub(crate) fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> Pat
     path
 }
 
-fn understood(folder: &Path) -> Value {
+pub(crate) fn understood(folder: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join("understood.json")).unwrap()).unwrap()
 }
 
@@ -354,8 +353,8 @@ fn json_lines_and_parquet_become_answers_too() {
     assert!(code == 4 && said.contains("one object per line"), "{code} {said}");
 }
 
-/// The written files read the file to the same counts and sums that were understood.
-pub(crate) fn reads_the_same(file: &Path, folder: &Path) {
+/// The schema that was written for a file, and what the written files read of it.
+pub(crate) fn recorded(file: &Path, folder: &Path) -> (Schema, Recording) {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let schema = Schema::from_yaml(&text("schema.yaml"))
         .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -363,6 +362,12 @@ pub(crate) fn reads_the_same(file: &Path, folder: &Path) {
     let source = Source::parse(&text("source.yaml"), &schema).unwrap();
     let bytes = unpacked(file, std::fs::File::open(file).unwrap());
     let recording = rows::read(bytes, &source, &schema, schema.tick).unwrap();
+    (schema, recording)
+}
+
+/// The written files read the file to the same counts and sums that were understood.
+pub(crate) fn reads_the_same(file: &Path, folder: &Path) {
+    let (schema, recording) = recorded(file, folder);
     let understood = understood(folder);
     let left_out = understood["refused"].as_u64().unwrap();
     assert_eq!(recording.refused.total() + recording.untimed, left_out, "{}", file.display());
@@ -387,87 +392,6 @@ pub(crate) fn reads_the_same(file: &Path, folder: &Path) {
         if own["scale"].as_u64() == Some(scale.into()) {
             assert_eq!(format_scaled(sum, scale), own["sum"].as_str().unwrap(), "{place}");
         }
-    }
-}
-
-/// Whether two names are of the same column, as far as marks around them go.
-fn same_name(found: &str, expected: &str) -> bool {
-    let plain = |name: &str| name.trim_start_matches('#').trim().to_owned();
-    let (found, expected) = (plain(found), plain(expected));
-    found == expected || expected.strip_prefix(&found).is_some_and(|rest| rest.starts_with(" ("))
-}
-
-/// What of the answers a file's understanding gets wrong.
-fn wrong(understood: &Value, answer: &Value) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let expected = answer["owner"].as_str().unwrap();
-    let owner = understood["owner"].as_str();
-    if !owner.map_or(expected.starts_with("none"), |owner| same_name(owner, expected)) {
-        wrong.push(format!("owner {owner:?}, not {expected}"));
-    }
-    let expected = answer["time"].as_str().unwrap();
-    let columns = understood["time"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
-    if !columns.clone().all(|name| expected.contains(name)) || columns.count() == 0 {
-        wrong.push(format!("time {}, not {expected}", understood["time"]));
-    }
-    if understood["rows"] != answer["rows"] {
-        wrong.push(format!("{} rows, not {}", understood["rows"], answer["rows"]));
-    }
-    let checked = answer["checked_attribute"].as_str().unwrap();
-    let attributes = understood["attributes"].as_array().unwrap();
-    let named = |own: &&Value| {
-        let column = own["column"].as_str().unwrap();
-        same_name(column, checked) || column.split([' ', '[', '(']).next() == Some(checked)
-    };
-    let Some(own) =
-        attributes.iter().find(|own| own["column"] == checked).or(attributes.iter().find(named))
-    else {
-        wrong.push(format!("no attribute {checked}"));
-        return wrong;
-    };
-    let sum = answer["sum_as_decimal_string"].as_str().unwrap();
-    if own["count"] != answer["count"] || own["sum"].as_str() != Some(sum) {
-        wrong.push(format!("{checked}: {} of {}, not {sum}", own["sum"], own["count"]));
-    }
-    wrong
-}
-
-#[test]
-fn real_files_are_understood_or_asked_about() {
-    let Some(folder) = skip::real_data().map(|folder| folder.join("csv")) else { return };
-    let Ok(answers) = std::fs::read_to_string(folder.join("answers.json")) else {
-        return skip::skip("there is no folder `csv` in the folder of ALPHEUS_REAL_DATA");
-    };
-    let answers: serde_json::Map<String, Value> = serde_json::from_str(&answers).unwrap();
-    let output = tempfile::tempdir().unwrap();
-    let (mut right, mut usual, mut silent) = (0, 0, Vec::new());
-    for (name, answer) in &answers {
-        let name = name.rsplit('/').next().unwrap();
-        let (file, target) = (folder.join(name), output.path().join(name));
-        let (code, said) = init(&file, &target, &["--yes"]);
-        assert!(matches!(code, 0 | 4 | 6), "{name}: {said}");
-        if code != 4 {
-            reads_the_same_if_decided(&file, &target, code);
-        }
-        let wrong = if code == 4 {
-            vec!["refused".to_owned()]
-        } else {
-            wrong(&understood(&target), answer)
-        };
-        let is_usual = !name.starts_with("x_");
-        usual += usize::from(is_usual);
-        right += usize::from(is_usual && wrong.is_empty());
-        if code == 0 && !wrong.is_empty() {
-            silent.push(format!("{name}: {wrong:?}"));
-        }
-    }
-    assert_eq!(silent, [""; 0], "nothing is wrong without a question");
-    assert!(right + 1 >= usual, "{right} of {usual}");
-}
-
-fn reads_the_same_if_decided(file: &Path, target: &Path, code: i32) {
-    if code == 0 {
-        reads_the_same(file, target);
     }
 }
 

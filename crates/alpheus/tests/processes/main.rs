@@ -36,6 +36,7 @@ mod hosts;
 mod import;
 mod init;
 mod init_questions;
+mod init_real;
 mod job;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -8,9 +8,11 @@
 use crate::common::alpheus;
 use alpheus::commands::Cli;
 use alpheus_policy::policy::Policies;
-use alpheus_policy::query::parse;
+use alpheus_policy::query::{Function, parse};
 use alpheus_policy::schema::Schema;
 use clap::CommandFactory;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,34 +99,88 @@ fn every_example_of_the_languages_is_read() {
     }
 }
 
+/// The keys and words of a JSON Schema, at all depths.
+fn keys_and_words(of: &Value, found: &mut BTreeSet<String>) {
+    match of {
+        Value::Object(map) => {
+            let keys = map.get("properties").and_then(Value::as_object);
+            found.extend(keys.into_iter().flatten().map(|(key, _)| key.clone()));
+            let words = map.get("enum").and_then(Value::as_array);
+            found.extend(
+                words.into_iter().flatten().filter_map(|word| Some(word.as_str()?.to_owned())),
+            );
+            map.values().for_each(|own| keys_and_words(own, found));
+        }
+        Value::Array(list) => list.iter().for_each(|own| keys_and_words(own, found)),
+        _ => {}
+    }
+}
+
+/// The JSON Schemas agree with the parsers, so these are all keys that there are.
+#[test]
+fn every_key_of_schema_policies_and_source_is_on_its_page() {
+    for (kind, least) in [("schema", 50), ("policies", 10), ("source", 40)] {
+        let ran = alpheus(["check", "--json-schema", kind]).output().unwrap();
+        let mut found = BTreeSet::new();
+        keys_and_words(&serde_json::from_slice(&ran.stdout).unwrap(), &mut found);
+        assert!(found.len() > least, "{kind}: {}", found.len());
+        // A bar ends a cell of a table.
+        let text = fs::read_to_string(page(&format!("{kind}.md"))).unwrap().replace("\\|", "|");
+        let within = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        let words: BTreeSet<&str> = text.split(|c: char| !within(c)).collect();
+        let is_there = |word: &str| words.contains(word) || text.contains(&format!("`{word}`"));
+        let missing: Vec<&String> = found.iter().filter(|word| !is_there(word)).collect();
+        assert_eq!(missing, [""; 0], "{kind}.md does not explain these");
+    }
+}
+
+/// Every function, and every word that begins a part of a statement, stands in one that is read.
+#[test]
+fn every_word_of_the_query_language_is_in_a_statement() {
+    let all = blocks("query-language.md", "sql").join("\n").to_uppercase();
+    let words: BTreeSet<&str> = all.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let missing: Vec<&str> = Function::names().filter(|name| !words.contains(name)).collect();
+    assert_eq!(missing, [""; 0]);
+    for file in ["parser", "windows", "settings"] {
+        for word in words_of(&format!("crates/policy/src/query/{file}.rs")) {
+            // It stands where the parser says what there is not.
+            let none = word == "ADVANCE";
+            assert!(none || words.contains(&*word.to_uppercase()), "{word} of {file}.rs");
+        }
+    }
+}
+
 /// The words that a parser knows stand on the page of its language.
-fn has_words(source: &str, before: &str, name: &str) -> usize {
+fn has_words(source: &str, name: &str) -> usize {
+    let text = fs::read_to_string(page(name)).unwrap();
+    let words = words_of(source);
+    for word in &words {
+        assert!(text.contains(word.as_str()), "{name} does not explain `{word}` of {source}");
+    }
+    words.len()
+}
+
+/// The words that a parser's code asks for.
+fn words_of(source: &str) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let code = fs::read_to_string(root.join(source)).unwrap();
     // What tests say is no word of the language.
     let code = code.split("#[cfg(test)]").next().unwrap();
-    let text = fs::read_to_string(page(name)).unwrap();
-    let mut count = 0;
-    for rest in code.split(before).skip(1) {
-        let word = rest.split('"').next().unwrap();
-        if !word.is_empty()
-            && word.chars().all(|letter| letter.is_ascii_alphabetic() || letter == '_')
-        {
-            assert!(text.contains(word), "{name} does not explain `{word}` of {source}");
-            count += 1;
-        }
-    }
-    count
+    let asked = ["need(\"", "word(\"", "is(\""];
+    let found = asked.iter().flat_map(|before| code.split(before).skip(1));
+    let word = |rest: &str| rest.split('"').next().unwrap().to_owned();
+    let is_word = |word: &String| {
+        let plain = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
+        !word.is_empty() && word.chars().all(plain)
+    };
+    found.map(word).filter(is_word).collect()
 }
 
 #[test]
 fn every_word_of_the_query_language_is_on_its_page() {
     let mut words = 0;
     for file in ["parser", "windows", "settings"] {
-        let source = format!("crates/policy/src/query/{file}.rs");
-        for before in ["need(\"", "word(\"", "is(\""] {
-            words += has_words(&source, before, "query-language.md");
-        }
+        words += has_words(&format!("crates/policy/src/query/{file}.rs"), "query-language.md");
     }
     assert!(words >= 20, "{words}");
 }

@@ -60,6 +60,9 @@ pub enum FormatError {
     /// No day.
     #[error("the format has no date: it needs `%Y`, `%y` or `%G`")]
     NoDate,
+    /// A date that stands for all times.
+    #[error("{0:?} is no date such as 2024-03-01")]
+    BadDate(String),
 }
 
 /// A format, ready to read with.
@@ -67,6 +70,8 @@ pub enum FormatError {
 pub struct Format {
     text: String,
     parts: Vec<Part>,
+    /// The date of texts that have none.
+    date: Moment,
 }
 
 /// The parts of a time that a text gives.
@@ -108,7 +113,17 @@ impl Format {
                 (_, part) => parts.push(part),
             }
         }
-        Ok(Format { text: text.to_owned(), parts })
+        Ok(Format { text: text.to_owned(), parts, date: Moment::default() })
+    }
+
+    /// Reads a format of times of day, which are all of a date such as 2024-03-01.
+    ///
+    /// # Errors
+    /// A [`FormatError`] if the format or the date cannot be read.
+    pub fn on_date(text: &str, date: &str) -> Result<Format, FormatError> {
+        let day = Format::new("%Y-%m-%d")?.read(date).filter(|day| day.day_number().is_some());
+        let date = day.ok_or_else(|| FormatError::BadDate(date.to_owned()))?;
+        Ok(Format { date, ..Format::part(text)? })
     }
 
     /// Reads a format.
@@ -151,7 +166,7 @@ impl Format {
     /// Reads a text; none if it is not in this format.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<Moment> {
-        let (mut rest, mut moment) = (text.trim(), Moment::default());
+        let (mut rest, mut moment) = (text.trim(), self.date);
         for part in &self.parts {
             rest = part.read(rest, &mut moment)?;
         }

@@ -2,6 +2,7 @@
 //! as numbers.
 
 mod beside;
+mod dated;
 mod order;
 mod parts;
 mod zone;
@@ -35,6 +36,8 @@ pub struct TimePlan {
     pub clock: Clock,
     /// The zone.
     pub zone: Zone,
+    /// The date of all rows, if they have only times of day.
+    pub(crate) date: Option<String>,
     /// Whether times are dates alone.
     pub(crate) days: bool,
     /// What the times look like, if a person says that they have another format.
@@ -63,6 +66,8 @@ pub(crate) struct Candidate {
     pub columns: Vec<usize>,
     pub formats: Vec<Vec<String>>,
     pub unit: Option<Unit>,
+    /// The date of all rows, if they have only times of day.
+    pub date: Option<String>,
     /// Other columns that hold whole times too.
     pub others: Vec<(usize, Vec<String>)>,
     pub notes: Vec<String>,
@@ -72,7 +77,7 @@ pub(crate) struct Candidate {
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
         let (others, notes, questions) = (Vec::new(), Vec::new(), Vec::new());
-        Candidate { columns, formats, unit: None, others, notes, questions }
+        Candidate { columns, formats, unit: None, date: None, others, notes, questions }
     }
 
     /// Takes the format that a person states.
@@ -96,16 +101,9 @@ pub(crate) fn find(
     profile: &Profile,
     hints: &Hints,
 ) -> Result<TimePlan, DiscoverError> {
-    let mut found = columns(profile, table, hints)?;
-    beside::ask((text, &table.form), profile, &mut found);
-    let looks_like = looks_like(&found);
-    if let Some(format) = &hints.time_format {
-        found.read_with(format);
-    }
-    add_noon_column(&mut found, profile);
-    add_zone_column(&mut found, profile);
+    let (found, looks_like) = candidate(text, table, profile, hints)?;
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
-    let Candidate { columns, formats, unit, mut notes, mut questions, .. } = found;
+    let Candidate { columns, formats, unit, date, mut notes, mut questions, .. } = found;
     let days = only_days(&columns, &formats, unit, profile);
     let (mut zone, open_zone) = zone_of((&columns, &names), (table, profile), hints);
     if days && zone != Zone::Unstated {
@@ -120,12 +118,15 @@ pub(crate) fn find(
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
         let clock = Clock::Count(unit, region);
-        return Ok(TimePlan { columns, clock, zone, days, looks_like, notes, questions });
+        return Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions });
     }
     let says = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
     let says = names.iter().copied().chain(says).collect::<Vec<_>>().join(" ");
     let view = order::View { text, form: &table.form, columns: &columns, says };
-    let formats = order::decide(&view, formats, hints, &mut notes, &mut questions);
+    let formats = match &date {
+        Some(date) => dated::formats(&formats, date),
+        None => order::decide(&view, formats, hints, &mut notes, &mut questions),
+    };
     if formats.is_empty() {
         return Err(DiscoverError::UnreadableTime { name: names.join(" + ") });
     }
@@ -138,7 +139,26 @@ pub(crate) fn find(
     notes.extend((in_value && hints.zone.is_some()).then(|| OWN_ZONE.to_owned()));
     let zone = if in_value { Zone::InValue } else { zone };
     let clock = Clock::Formats(formats, region);
-    Ok(TimePlan { columns, clock, zone, days, looks_like, notes, questions })
+    Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions })
+}
+
+/// The columns of the time with all that is read together with them, and what it looks like.
+fn candidate(
+    text: &str,
+    table: &Table,
+    profile: &Profile,
+    hints: &Hints,
+) -> Result<(Candidate, Option<String>), DiscoverError> {
+    let mut found = columns(profile, table, hints)?;
+    dated::add(&mut found, profile, table, hints);
+    beside::ask((text, &table.form), profile, &mut found);
+    let looks_like = looks_like(&found);
+    if let Some(format) = &hints.time_format {
+        found.read_with(format);
+    }
+    add_noon_column(&mut found, profile);
+    add_zone_column(&mut found, profile);
+    Ok((found, looks_like))
 }
 
 /// The zone of times, with what to ask about it.
@@ -287,6 +307,9 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = parts::year_alone(profile) {
         return Ok(found);
     }
+    if let Some(found) = dated::clock(profile, table, hints) {
+        return Ok(found);
+    }
     Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
 }
 
@@ -308,6 +331,12 @@ fn elapsed(profile: &Profile) -> String {
         );
     }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
+    if let Some(at) = parts::lone_clock(profile) {
+        return format!(
+            ": `{}` has times of day without a date; if all rows are of one day, say it with `--date`, such as `--date 2024-03-01`",
+            profile.columns[at].name
+        );
+    }
     match profile.columns.iter().find(counts) {
         Some(column) => {
             format!(": `{}` may count from a start that the file does not say", column.name)

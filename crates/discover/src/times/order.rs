@@ -215,6 +215,14 @@ fn of_order(all: &[Format], wanted: Order) -> Vec<Format> {
 
 /// One format for each way to take one of each column's, with a space between columns.
 fn products(formats: &[Vec<String>]) -> Vec<Format> {
+    let texts = joined_formats(formats);
+    let mut found: Vec<Format> = texts.iter().filter_map(|text| Format::new(text).ok()).collect();
+    found.dedup();
+    found
+}
+
+/// Their texts.
+pub(super) fn joined_formats(formats: &[Vec<String>]) -> Vec<String> {
     let mut texts = vec![String::new()];
     for column in formats {
         let with = |text: &String| {
@@ -226,9 +234,7 @@ fn products(formats: &[Vec<String>]) -> Vec<Format> {
         texts = texts.iter().flat_map(with).collect();
         texts.truncate(MAX_FORMATS);
     }
-    let mut found: Vec<Format> = texts.iter().filter_map(|text| Format::new(text).ok()).collect();
-    found.dedup();
-    found
+    texts
 }
 
 fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {

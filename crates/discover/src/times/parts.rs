@@ -187,6 +187,13 @@ fn clocks<'m>(profile: &Profile, moments: &'m [Moments], date: usize) -> Vec<&'m
     }
 }
 
+/// The column of times of day of a file without dates.
+pub(super) fn lone_clock(profile: &Profile) -> Option<usize> {
+    let moments = moments(profile);
+    let found = clocks(profile, &moments, usize::MAX);
+    found.iter().min_by_key(|own| rank(profile, own)).map(|own| own.column)
+}
+
 /// A date in one column and the time of day in another; else a date alone.
 pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let dates: Vec<&Moments> = moments.iter().filter(|m| m.date).collect();
@@ -460,7 +467,7 @@ pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Candidate, Disco
 }
 
 /// The formats of a column, whatever its name; a unit's name if it counts.
-fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, DiscoverError> {
+pub(super) fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, DiscoverError> {
     let column = &profile.columns[at];
     let mut renamed = column.clone();
     "time".clone_into(&mut renamed.name);

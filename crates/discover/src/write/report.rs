@@ -3,6 +3,7 @@
 use super::{Draft, policies};
 use crate::Understanding;
 use crate::clock::{Clock, Format};
+use crate::counted::counted;
 use crate::tally::Values;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -161,9 +162,9 @@ fn other_answers(draft: &Draft<'_>) -> &'static str {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has everything that was understood.\n\n## Who learns what\n\n{}\n\n## Run the query\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, in UTC. That day was a Thursday, so weekly windows begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {}. `understood.json` has everything that was understood.\n\n## Who learns what\n\n{}\n\n## Run the query\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, in UTC. That day was a Thursday, so weekly windows begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
-        found.tally.rows,
+        counted(found.tally.rows, "row"),
         policies::says(draft),
         draft.shortest.name,
         other_answers(draft),

@@ -133,6 +133,9 @@ fn time(draft: &Draft<'_>) -> String {
             let _ = writeln!(text, "  columns: [{}] # joined with spaces", several.join(", "));
         }
     }
+    if let Some(date) = &plan.date {
+        let _ = writeln!(text, "  date: {} # of all rows", quoted(date));
+    }
     match &plan.clock {
         Clock::Count(unit, _) => {
             let _ = writeln!(text, "  unit: {}", unit.name());

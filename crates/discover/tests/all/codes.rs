@@ -79,3 +79,36 @@ fn what_has_one_value_or_names_something_is_not_asked_about() {
     }
     assert_eq!(with("weight", 400, |n| format!("{}k", n % 90)).questions.len(), 1);
 }
+
+/// An export of rows that were numbered before some were cut, joined or taken out.
+#[test]
+fn what_numbers_the_rows_is_not_measured() {
+    let file = |name: &str, number: &dyn Fn(u32) -> u32| {
+        let mut text = format!("{name},time,level\n");
+        for n in 0..400 {
+            let time = format!("2024-03-{:02} {:02}:00", n / 24 + 1, n % 24);
+            text += &format!("{},{time},{}.5\n", number(n), n * 7 % 31);
+        }
+        look(text)
+    };
+    let twice: &dyn Fn(u32) -> u32 = &|n| if n < 390 { n + 12 } else { n + 10 };
+    for (name, number) in [("Index", twice), ("Unnamed: 0", &|_| 0)] {
+        let found = file(name, number);
+        assert!(!is_measured(&found, name) && found.questions.is_empty(), "{found:?}");
+        let (_, why) = &found.left_out[0];
+        assert_eq!(why, "it numbers the rows", "{name}");
+    }
+}
+
+/// The lines above a table say what numbers mean.
+#[test]
+fn codes_that_lines_above_explain_are_not_measured() {
+    let mut text = "T = Temperature (in 0.1 degrees)\nWW = Present weather code (00-99)\nVV = Visibility (0=fog, 1=haze, 2=clear)\n\ntime,T,WW,VV\n".to_owned();
+    for n in 0..400_i32 {
+        let time = format!("2024-03-{:02} {:02}:00", n / 24 + 1, n % 24);
+        text += &format!("{time},{},{},{}\n", n * 7 % 310 - 40, n * 37 % 90, n * 11 % 80);
+    }
+    let found = look(text);
+    let measured: Vec<&str> = found.attributes.iter().map(|own| own.column.as_str()).collect();
+    assert_eq!((measured, &found.questions[..]), (vec!["T"], &[String::new(); 0][..]));
+}

@@ -250,7 +250,7 @@ fn a_column_of_mostly_numbers_that_is_not_measured_is_asked_about() {
     // Texts among numbers that may be numbers themselves.
     asks(
         &hours("time;v", |hour| if hour == 7 { "<5".to_owned() } else { hour.to_string() }),
-        "have digits",
+        "1 has digits",
     );
     let hints = Hints { leave_out: vec!["v".to_owned()], ..Hints::default() };
     let found = with(&text, &hints).unwrap();

@@ -74,6 +74,38 @@ fn persons_as_columns_are_owners() {
     }
 }
 
+/// A unit that all columns have is that of what they measure.
+#[test]
+fn owners_side_by_side_share_a_unit() {
+    let header = PEOPLE.map(|name| format!("{name} [min]")).join(",");
+    let measured = rows(&format!("date,{header}"), 10, |n| {
+        (0..18).fold(day(n), |text, k| text + &format!(",{}", 200 + (k + n) % 9))
+    });
+    let found = look(measured);
+    let own = &found.attributes[0];
+    assert_eq!((own.name.as_str(), own.unit.as_deref()), ("value", Some("min")));
+    assert!(found.wide.is_some() && !found.unsure().concat().contains("No unit"));
+}
+
+/// Numbered flats with their sum beside them, as a spreadsheet has them.
+#[test]
+fn numbered_columns_with_a_unit_are_asked_about_and_their_sum_is_left_out() {
+    let header = (1..=12).fold("date".to_owned(), |text, k| text + &format!(",flat {k} [kWh]"));
+    let text = rows(&format!("{header},sum [kWh]"), 40, |n| {
+        let own = |k: u32| 2 + (k * 7 + n * 11) % 12;
+        let cells = (0..12).fold(day(n), |text, k| text + &format!(",{}.25", own(k)));
+        format!("{cells},{}.00", (0..12).map(own).sum::<u32>() + 3)
+    });
+    asks(&text, "--wide NAME");
+    let wide = |more: Hints| with(&text, Hints { wide: Some("energy".to_owned()), ..more });
+    let found = wide(Hints::default());
+    assert!(found.questions[0].contains("--leave-out 'sum [kWh]'"), "{:?}", found.questions);
+    assert_eq!(found.tally.owners, 12);
+    let sure = wide(Hints { leave_out: vec!["sum [kWh]".to_owned()], ..Hints::default() });
+    assert_eq!((&sure.questions[..], sure.tally.rows), (&[][..], 480));
+    assert_eq!(sure.attributes[0].unit.as_deref(), Some("kWh"));
+}
+
 #[test]
 fn one_row_for_each_person_is_asked_about() {
     let admitted = |name: &str, who: fn(u32) -> String| {

@@ -189,3 +189,32 @@ fn of_several_times_the_full_one_with_a_zone_is_taken() {
     let found = look(text);
     assert_eq!(found.names[found.time.columns[0]], "created_at");
 }
+
+/// One thing is not several.
+#[test]
+fn one_row_and_one_cell_have_words_of_their_own() {
+    let rows: String = (0..48)
+        .map(|n| format!("p{},2024-03-{:02} 08:00,{}.5\n", n % 2, n / 2 + 1, n * 7 % 31))
+        .collect();
+    let found = look(format!("person,time,level\n{rows}p0,2024-03-24 08:00,few\np1,soon,3.5\n"));
+    let said = found.unsure().join("\n");
+    for part in [
+        "1 row cannot be used: 1 has no readable time,",
+        "1 row has the time of an earlier row of its owner; it is kept",
+        "`level` has 1 cell that is not a number; it is treated as a missing value",
+    ] {
+        assert!(said.contains(part), "{part} is not in:\n{said}");
+    }
+    assert!(!said.contains(" 1 rows") && !said.contains("1 cells"), "{said}");
+}
+
+/// Amounts of an account: the salary is the same each month, and far from all purchases.
+#[test]
+fn an_amount_that_repeats_far_from_others_is_no_mark() {
+    let text = rows("time,Betrag (€)", 200, |n| {
+        let paid = format!("-{}.{:02}", 2 + n * 37 % 140, n * 7 % 100);
+        format!("{},{}", time(n), if n % 30 == 0 { "2450.00".to_owned() } else { paid })
+    });
+    assert_eq!(look(&text).questions, [""; 0]);
+    asks(&text.replace("2450.00", "99999.00"), "99999");
+}

@@ -2,6 +2,7 @@
 
 use super::wild::lines;
 use super::{Expected, is, look, unit};
+use alpheus_discover::{Hints, understand};
 
 const NONE: &str = "none stated";
 
@@ -358,4 +359,27 @@ fn quoted_cells_with_other_delimiters_in_them() {
         rows: 20,
     };
     is(format!("\"MTU (CET)\",\"Area\",\"Load [MW]\"\n{}", lines(20, row)), &expected);
+}
+
+/// A report of one day has its date above the table.
+#[test]
+fn times_of_day_have_the_date_of_a_line_above_or_one_that_is_said() {
+    let rows: String =
+        (0..48).map(|n| format!("{:02}:{:02},{}.5\n", n / 2, n % 2 * 30, n * 7 % 31)).collect();
+    let dated = format!("Report of 2024-03-04\n\nTime,level\n{rows}");
+    let found = look(&dated);
+    assert!(found.questions[0].contains("--date 2024-03-04"), "{:?}", found.questions);
+    let said = Hints { date: Some("2024-03-04".to_owned()), ..Hints::default() };
+    for text in [dated, format!("Time,level\n{rows}")] {
+        let found = understand(text.as_bytes(), &said).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.questions, [""; 0]);
+        // Midnight of that day, to half past eleven in the evening.
+        let begin = 1_709_510_400_000_000;
+        assert_eq!(found.tally.span, Some((begin, begin + 47 * 1_800_000_000)));
+    }
+    let refused = understand(format!("Time,level\n{rows}").as_bytes(), &Hints::default());
+    assert!(refused.is_err_and(|error| error.to_string().contains("--date")));
+    // Of several days, and so not of one.
+    let twice = format!("Report of 2024-03-04\nTime,level\n{rows}{rows}");
+    assert!(!look(twice).questions.is_empty());
 }

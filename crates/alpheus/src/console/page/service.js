@@ -25,7 +25,7 @@ export async function begin(main, identity) {
     const now = await ask("/api/status");
     samples.push({ time: Date.now(), value: now.lag_ms === undefined ? null : now.lag_ms / 1000, why: "no event yet" });
     samples.splice(0, samples.length - KEPT);
-    signs(parts.signs, now);
+    signs(parts.signs, now, identity.role === "operator" ? await ask("/api/findings") : null);
     tiles(parts.tiles, now);
     outcomes(parts.outcomes, now);
     chart.draw();
@@ -41,18 +41,22 @@ function drawLag(samples, width) {
   return timeChart({ label, points: samples, width, hasZero: true });
 }
 
-/** What an operator should look at first. */
-function signs(place_, now) {
-  const lost = now.lost_state;
+/** What an operator should look at first: what the doctor finds, else the service's own signs of it. */
+function signs(place_, now, findings) {
+  const lost = findings === null && now.lost_state;
+  const silent = findings === null ? now.hosts - now.hosts_active : 0;
   const found = [
     lost && ["wrong", `The state was restored from a backup, or emptied, as noticed at ${moment(lost.since)}: ${plural(lost.streams, "stream")} and ${plural(lost.windows, "window")} are ahead of it.`],
     now.absent_streams + now.absent_hosts > 0 && ["warn", `Back from an outage: waiting for ${plural(now.absent_streams, "stream")} and ${plural(now.absent_hosts, "host")} of controllers.`],
-    now.hosts_active < now.hosts && ["warn", `${plural(now.hosts - now.hosts_active, "host")} of controllers ${now.hosts - now.hosts_active === 1 ? "was" : "were"} not heard from in the last minute: windows go without their owners, or do not open.`],
+    silent > 0 && ["warn", `${plural(silent, "host")} of controllers ${silent === 1 ? "was" : "were"} not heard from in the last minute: windows go without their owners, or do not open.`],
     now.lag_ms > LATE && ["warn", `Event time is ${roughly(now.lag_ms)} behind the clock: a device or a partition holds it back.`],
     ...Object.entries(now.notes ?? {}).map(([about, text]) => ["warn", `${sentence(about)}: ${text}`]),
   ].filter(Boolean);
-  show(place_, ...(found.length
-    ? found.map(([kind, text]) => make("div", { class: kind === "wrong" ? "wrong" : "note warn" }, text))
+  const faults = (findings ?? []).map(({ what, cause, heal }) => make("div", { class: "wrong" },
+    make("strong", {}, what), ` ${sentence(cause)}.`, make("p", { class: "help" }, "To heal it: ", make("code", {}, heal))));
+  const notes = found.map(([kind, text]) => make("div", { class: kind === "wrong" ? "wrong" : "note warn" }, text));
+  show(place_, ...(faults.length + notes.length
+    ? [...faults, ...notes]
     : [make("p", {}, make("span", { class: "pill good" }, "Healthy"), " Nothing needs attention.")]));
 }
 

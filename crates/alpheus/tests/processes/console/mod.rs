@@ -192,6 +192,28 @@ fn answered(place: &str, method: &str, path: &str, key: &str) -> (String, String
     (head.to_lowercase(), body.to_owned())
 }
 
+/// An operator sees what `alpheus doctor` would say, with what heals it.
+#[test]
+fn an_operator_sees_what_the_doctor_finds() {
+    let running = Running::start();
+    running.place.issue("operator", "watch");
+    let asked = running.place.ask(&running.server, &format!("{QUERY} BETWEEN 3 AND 100"));
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let (_page, address) = console(&running, "pki/watch", ["--server", &running.server]);
+    let (place, key) = address.strip_prefix("http://").unwrap().split_once("/#").unwrap();
+    let opened: Value =
+        serde_json::from_str(&answered(place, "POST", "/api/session", key).1).unwrap();
+    let session = opened["session"].as_str().unwrap();
+    let (head, body) = answered(place, "GET", "/api/findings", session);
+    assert!(head.starts_with("http/1.1 200"), "{head} {body}");
+    let found: Vec<Value> = serde_json::from_str(&body).unwrap();
+    let brittle = found.iter().find(|own| own["fault"] == "brittle-plan");
+    let brittle = brittle.unwrap_or_else(|| panic!("{body}"));
+    assert!(brittle["cause"].as_str().unwrap().starts_with("Readings needs 3 owners"), "{body}");
+    assert!(brittle["heal"].as_str().unwrap().contains("DROP STREAM Readings"), "{body}");
+    assert_eq!(brittle["what"], "One absent owner ends the windows of a query.");
+}
+
 /// The address opens one tab. Anyone who has it later learns nothing, and no answer may be kept, framed or
 /// run by another page.
 #[test]
