@@ -13,8 +13,12 @@ done
 DIST=$PWD/target/dist
 BARE=$PWD/target/bare
 PORT=${PORT:-27400}
-# Never of an earlier commit.
-[ "$(cat target/dist-build/commit 2>/dev/null)" = "$(git describe --always --dirty)" ] || make dist
+# Never of an earlier commit, nor of changes that no commit has.
+COMMIT=$(git describe --always --dirty || true)
+case $COMMIT in
+  '' | *-dirty) make dist ;;
+  *) [ "$(cat target/dist-build/commit 2>/dev/null)" = "$COMMIT" ] || make dist ;;
+esac
 WORK=$(mktemp -d)
 PIDS=
 

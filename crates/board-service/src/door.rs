@@ -27,7 +27,7 @@ use alpheus_node::ledger::ShardIndex;
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::answer::encode;
 use alpheus_node::network::door::in_time;
-use alpheus_node::network::revocations::open_identity;
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State as Ready;
@@ -102,7 +102,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let (board, pass) = (settings.part::<BoardSettings>()?, settings.part::<PassSettings>()?);
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&identity, Role::Board)?;
+    let identity = IdentityFolder::open(&identity, Role::Board)?;
     let card = card::open(&Settings::needed(&board.card, "board.card")?)?;
     let key = keys::load(&Settings::needed(&board.key, "board.key")?)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;

@@ -28,7 +28,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, serve};
-use alpheus_node::network::revocations::open_identity;
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State;
@@ -113,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let board = settings.part::<BoardSettings>()?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&identity, Role::Board)?;
+    let identity = IdentityFolder::open(&identity, Role::Board)?;
     let card = card::open(&Settings::needed(&board.card, "board.card")?)?;
     let key = keys::load(&Settings::needed(&board.key, "board.key")?)?;
     let party = party(args.role, &card, &key)?;

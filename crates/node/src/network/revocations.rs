@@ -70,7 +70,10 @@ pub fn open_identity_of(folder: &Path, roles: (Role, &[Role])) -> Result<Identit
 fn watched(folder: &Path, identity: IdentityFolder) -> Result<IdentityFolder, Failure> {
     if !identity.path(DEPLOYMENT).exists() {
         // It knows no authority whose list it could check.
-        return Ok(identity);
+        return match identity.path(REVOKED).exists() {
+            true => Err(AuthorityError::Missing).blame_input(folder),
+            false => Ok(identity),
+        };
     }
     let authority = authority_of(&identity.path(DEPLOYMENT))?;
     let revocations = Revocations::open(&identity, &authority)?;
@@ -92,6 +95,11 @@ pub enum AuthorityError {
     /// It is not the file that `alpheus ca init` wrote.
     #[error("not a deployment's file: {0}; copy it from the authority's folder")]
     Json(#[from] serde_json::Error),
+    /// There is a list, and nothing says who may sign it.
+    #[error(
+        "`revoked.txt` is there without `deployment.json`, which says who may sign it; copy both from the authority's folder"
+    )]
+    Missing,
     /// The key is none.
     #[error(
         "`authority` is not a public key in hexadecimal digits; copy the file from the authority's folder"

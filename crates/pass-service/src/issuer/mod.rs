@@ -24,7 +24,7 @@ use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, block_on, serve};
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::door::in_time;
-use alpheus_node::network::revocations::open_identity;
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::http::Peer;
@@ -131,7 +131,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let pass = settings.part::<PassSettings>()?;
     let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&identity, Role::Issuer)?;
+    let identity = IdentityFolder::open(&identity, Role::Issuer)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
     let pinned = card::Card::load(&deployment.join(card::CARD))?.1.pinned;
     let limits = Limits::new(pass.requests_per_minute.unwrap_or(OF_ADDRESS), Instant::now());
