@@ -96,7 +96,7 @@ test: export TARGET_CFLAGS := -g0
 endif
 test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 6 \
+	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 5 \
 	  step-rules step-vectors step-site step-jvm step-processes step-others step-lean step-js step-python step-c
 	@$(PYTHON) .ci/count.py target/steps jvm
 
@@ -140,12 +140,13 @@ step-others: step-build-others step-broker
 	$(call step,others,$(YIELDING))
 step-lean: step-build-others
 	$(call step,lean,$(YIELDING))
-# These mostly wait too, so one after the other runs beside the tests of whole processes.
-step-js: step-build step-installs
+# These have clocks too, and browsers starve beside the tests of whole processes: they wait for those, and
+# what computes gives way to them.
+step-js: step-processes step-installs
 	$(call step,js)
-step-python: step-build-others step-js
+step-python: step-processes step-build-others step-js
 	$(call step,python)
-step-c: step-build-others step-python
+step-c: step-processes step-build-others step-js
 	$(call step,c)
 
 .PHONY: rules
