@@ -176,13 +176,9 @@ impl VerifiedQueries {
             !line.verified && text.get(sent..).is_none_or(|later| says(later, &line.query));
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
         let last = last(&text, &line.query);
-        // The rows of the same statement go on with another plan if it was dropped and asked again. A service
-        // that does not answer takes back no plan that it named.
-        let before: Vec<PlanId> =
-            begun_before(&text, &line.query, line.sql.as_deref()).into_iter().collect();
-        if line.plans.is_some() || !before.is_empty() {
-            let plans = line.plans.get_or_insert_default();
-            plans.extend(before);
+        // The rows of the same statement go on with another plan if it was dropped and asked again.
+        if let Some(plans) = &mut line.plans {
+            plans.extend(begun_before(&text, &line.query, line.sql.as_deref()));
             plans.sort_unstable();
             plans.dedup();
         }
