@@ -194,7 +194,7 @@ fn table(explained: &[Explained], columns: usize) -> Table {
 fn in_words(one: &Explained, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}\n\n{}\n", one.id, one.what)?;
     writeln!(out, "Why:  {}\nFix:  {}", one.why, one.fix)?;
-    // Who has installed a package has no checkout, and misses nothing: the page says the same.
+    // A user of a package has no checkout, and misses nothing: the page says the same.
     writeln!(out, "Page: {} of the documents, which says the same", one.page)
 }
 

@@ -12,7 +12,6 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::retry::{Backoff, RetryPolicy};
@@ -159,7 +158,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         None
     } else {
         let folder = Settings::needed(&settings.identity, "identity")?;
-        Some(open_identity(&folder, Role::Server)?)
+        Some(IdentityFolder::open(&folder, Role::Server)?)
     };
     let mut name = [0; 8];
     entropy::rng()?.fill_bytes(&mut name);

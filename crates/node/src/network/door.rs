@@ -43,7 +43,6 @@ pub struct Door {
     bytes: Arc<Semaphore>,
     patience: Duration,
     holders: Arc<Mutex<HashMap<Name, Holder>>>,
-    revoked: Option<Revoked>,
 }
 
 /// What one certificate's holder may still ask.
@@ -81,18 +80,7 @@ impl Door {
     #[must_use]
     pub fn with_patience(patience: Duration) -> Door {
         let bytes = Arc::new(Semaphore::new(BYTES.1 / PIECE));
-        Door { bytes, patience, holders: Arc::default(), revoked: None }
-    }
-
-    /// The same door, which lets in none of these certificates.
-    #[must_use]
-    pub fn without(self, revoked: Revoked) -> Door {
-        Door { revoked: Some(revoked), ..self }
-    }
-
-    /// Refuses a certificate that was revoked.
-    fn check(&self, peer: &Peer) -> Result<(), ApiError> {
-        self.revoked.as_ref().map_or(Ok(()), |revoked| check_revoked(revoked, peer))
+        Door { bytes, patience, holders: Arc::default() }
     }
 
     /// Lets only these roles ask, with at most so many bytes of body.
@@ -134,17 +122,11 @@ async fn refuse_revoked(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    check_revoked(&revoked, &peer)?;
-    Ok(next.run(request).await)
-}
-
-fn check_revoked(revoked: &Revoked, peer: &Peer) -> Result<(), ApiError> {
-    let certificate = peer.certificate.as_deref().unwrap_or_default();
-    if revoked.has_certificate(certificate) {
+    if revoked.has_certificate(peer.certificate.as_deref().unwrap_or_default()) {
         let detail = "the authority has revoked your certificate; ask it for another";
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "revoked", detail));
     }
-    Ok(())
+    Ok(next.run(request).await)
 }
 
 impl Pass {
@@ -247,7 +229,6 @@ async fn enter(
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
-    door.check(&peer)?;
     if declared(&request).is_some_and(|bytes| bytes > most) {
         return Err(too_large(most));
     }
@@ -311,11 +292,16 @@ mod tests {
     }
 
     fn route_of(door: &Door, certificate: Arc<[u8]>, most: usize) -> TowerToHyperService<Router> {
-        let certificate = Some(certificate);
-        let address = "127.0.0.1:1".parse().unwrap();
-        let guarded =
-            door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], most);
-        let router = Router::new().route("/", guarded).layer(DefaultBodyLimit::disable());
+        asked_by(certificate, guarded(door, most))
+    }
+
+    fn guarded(door: &Door, most: usize) -> Router {
+        let route = door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], most);
+        Router::new().route("/", route).layer(DefaultBodyLimit::disable())
+    }
+
+    fn asked_by(certificate: Arc<[u8]>, router: Router) -> TowerToHyperService<Router> {
+        let (address, certificate) = ("127.0.0.1:1".parse().unwrap(), Some(certificate));
         TowerToHyperService::new(router.layer(Extension(Peer { address, certificate })))
     }
 
@@ -442,11 +428,12 @@ mod tests {
     async fn a_revoked_certificate_is_refused_at_once_and_no_other() {
         let digest = |der: &[u8]| Digest([der.iter().fold(0, |sum, byte| sum ^ byte); 32]);
         let revoked = Revoked::new(digest, |_| Digest([0; 32]));
-        let door = Door::default().without(revoked.clone());
+        let door = Door::default();
         let eve = certificate("alpheus://controller/eve");
         let asked = || request(Body::from("0123456789"), 10);
         let status = async |certificate: &Arc<[u8]>| {
-            let route = route_with(&door, certificate.clone());
+            let routes = without(guarded(&door, MAX_BODY), Some(revoked.clone()));
+            let route = asked_by(certificate.clone(), routes);
             route.call(asked()).await.unwrap().status()
         };
         assert_eq!(status(&eve).await, StatusCode::OK);

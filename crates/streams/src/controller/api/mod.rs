@@ -29,7 +29,7 @@ use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_node::clock;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
-use alpheus_node::network::door::Door;
+use alpheus_node::network::door::{Door, without};
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
@@ -55,9 +55,9 @@ struct Api {
 
 /// The routes, for all but revoked certificates.
 pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Router {
-    let door = Door::default().without(revoked);
+    let door = Door::default();
     let owner = |route| door.guard(route, &[Role::Owner], MAX_BODY);
-    Router::new()
+    let routes = Router::new()
         .route("/v1/controllers", owner(get(controllers)))
         .route("/v1/schema", owner(get(schema_of)))
         .route("/v1/streams", owner(get(streams).post(hand_over)))
@@ -70,7 +70,8 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Rou
         .route("/v1/withdrawals", owner(post(withdraw)))
         .route("/v1/grants", owner(post(grant)))
         .route("/v1/keys", door.guard(post(keys), &[Role::Consumer], MAX_BODY))
-        .with_state(Api { guard, schema: Arc::new(schema) })
+        .with_state(Api { guard, schema: Arc::new(schema) });
+    without(routes, Some(revoked))
 }
 
 impl Api {

@@ -40,7 +40,7 @@ use super::intake::Intake;
 use super::lost_state::LostState;
 use super::outboxes::Outboxes;
 use super::signs::Signs;
-use alpheus_node::network::door::Door;
+use alpheus_node::network::door::{Door, without};
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::health::Health;
@@ -96,14 +96,14 @@ pub struct Api {
 
 /// The routes, for all but revoked certificates.
 pub fn router(api: Api, revoked: Revoked) -> Router {
-    let door = Door::default().without(revoked);
+    let door = Door::default();
     let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
     let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);
     let watcher = |route| door.guard(route, &[Role::Consumer, Role::Operator], 0);
     let operator = |route| door.guard(route, &[Role::Operator], 0);
     let anybody = |route| door.guard(route, &Role::ALL, 0);
-    Router::new()
+    let routes = Router::new()
         .route("/v1/events", device(post(devices::events)))
         .route("/v1/device", device(post(devices::introduce)))
         .route("/v1/controllers", host(post(controllers::introduce)))
@@ -123,5 +123,6 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .with_state(api)
+        .with_state(api);
+    without(routes, Some(revoked))
 }
