@@ -7,6 +7,7 @@ mod documents;
 mod exceptions;
 mod licences;
 mod map;
+mod messages;
 mod modules;
 mod names;
 mod not_yet;
@@ -58,7 +59,7 @@ const RULES: &[Rule] = &[
     modules::no_import_cycle,
     names::names_say_the_thing,
     purity::no_ambient_input,
-    purity::messages_are_whole_lines,
+    messages::are_whole_lines,
     reach::no_dead_file,
     reach::examples_are_tested,
     reach::targets_are_named,

@@ -25,6 +25,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 /// Roles whose certificates are good for a listener.
 const LISTENERS: [Role; 9] = [
@@ -135,12 +137,18 @@ async fn listen(pki: &Path, role: Role, trigger: &Trigger) -> Base {
     Base::parse(&base).unwrap()
 }
 
+/// A folder with an authority, which has certified somebody of each role, and what runs the connections.
+fn authority(roles: &[Role]) -> (TempDir, Runtime) {
+    let folder = tempfile::tempdir().unwrap();
+    let named: Vec<_> = roles.iter().map(|role| (*role, role.as_str())).collect();
+    pki::make(&folder.path().join("pki"), &named).unwrap();
+    (folder, tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap())
+}
+
 #[test]
 fn every_caller_refuses_another_role_at_the_other_end() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, runtime) = authority(&Role::ALL);
     let pki = folder.path().join("pki");
-    pki::make(&pki, &Role::ALL.map(|role| (role, role.as_str()))).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let trigger = Trigger::new();
         for listens in LISTENERS {
@@ -178,10 +186,8 @@ const WITHOUT_IDENTITY: [&str; 9] = [
 
 #[test]
 fn every_caller_with_an_identity_refuses_a_revoked_certificate_at_the_other_end() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, runtime) = authority(&Role::ALL);
     let pki = folder.path().join("pki");
-    pki::make(&pki, &Role::ALL.map(|role| (role, role.as_str()))).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let trigger = Trigger::new();
         for (pair, caller, listens, connect) in PAIRS {
@@ -207,10 +213,8 @@ fn every_caller_with_an_identity_refuses_a_revoked_certificate_at_the_other_end(
 /// The service behind a gateway is not one of ours, so any certificate for its host is accepted.
 #[test]
 fn a_gateway_demands_no_role_of_the_service_behind_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, runtime) = authority(&[Role::Controller]);
     let pki = folder.path().join("pki");
-    pki::make(&pki, &[(Role::Controller, "controller")]).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let trigger = Trigger::new();
         let base = listen(&pki, Role::Controller, &trigger).await;

@@ -235,9 +235,9 @@ fn a_device_goes_on_when_its_clock_is_set_forward_and_back() {
     fs::write(&clock, "+0").unwrap();
     later_windows(&running);
     let log = device.log();
-    // Either the device sees its clock first, or the service refuses the session of the future first.
-    let notices = ["this device's clock went back by 35", "the service does not take this session"];
-    assert!(notices.iter().any(|notice| log.contains(notice)), "{log}");
+    // By about an hour: ticks are whole seconds.
+    let notice = ["this device's clock went back by 35", "this device's clock went back by 36"];
+    assert!(notice.iter().any(|notice| log.contains(notice)), "{log}");
 }
 
 #[test]

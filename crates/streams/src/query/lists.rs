@@ -173,12 +173,16 @@ mod tests {
         open_plan(&text("announcement"), &deployment).unwrap()
     }
 
+    /// Of one statement and window, by several sets of controllers.
+    fn receipts() -> Vec<serde_json::Value> {
+        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/receipts/v2/receipts.json");
+        serde_json::from_str(&std::fs::read_to_string(known).unwrap()).unwrap()
+    }
+
     /// Fixed members: the service announces one statement to several sets of controllers, and each signs its row.
     #[test]
     fn two_plans_do_not_both_have_a_row_of_one_window() {
-        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/receipts/v2/receipts.json");
-        let known = std::fs::read_to_string(known).unwrap();
-        let cases: Vec<serde_json::Value> = serde_json::from_str(&known).unwrap();
+        let cases = receipts();
         let (four, two) = (announced(&cases[0]), announced(&cases[2]));
         let of = |plan: &AnnouncedPlan| (plan.plan().name.clone(), plan.plan().group.clone());
         assert_eq!(of(&four), of(&two));
@@ -197,9 +201,7 @@ mod tests {
     /// statement is the consumer's.
     #[test]
     fn a_plan_that_was_not_named_is_refused() {
-        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/receipts/v2/receipts.json");
-        let known = std::fs::read_to_string(known).unwrap();
-        let cases: Vec<serde_json::Value> = serde_json::from_str(&known).unwrap();
+        let cases = receipts();
         let (four, two) = (announced(&cases[0]), announced(&cases[2]));
         let noted = |plans| NotedQuery { sql: String::new(), plans };
         let begun = noted(Some(vec![four.id()]));

@@ -122,6 +122,22 @@ pub fn consumer(
     Ok((consumer, certificate, text.trim().to_owned()))
 }
 
+/// What a consumer demands of the rows of a page.
+#[derive(Clone, Copy)]
+struct Demand<'a> {
+    /// They must be verified or bounded.
+    required: bool,
+    /// What the consumer noted of the query.
+    noted: Option<&'a NotedQuery>,
+}
+
+impl Demand<'_> {
+    /// Of a query that the consumer noted: whether a plan is one that the service began for it.
+    fn check_begun(&self, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
+        self.noted.map_or(Ok(()), |noted| noted.check_begun(announced.plan()))
+    }
+}
+
 impl Opener {
     /// Loads the keys of an identity folder. Without keys, only unsealed rows can be read.
     ///
@@ -249,10 +265,13 @@ impl Opener {
         let mut rows: Rows = client.get_json(&path, Duration::from_secs(wait)).await?;
         let declared = self.declared().verified.contains(name);
         let required = self.requires_verified || declared || self.asked.has(name);
+        // The query may be asked again at any time, so the note holds for this page only.
+        let noted = self.asked.of_query(name);
+        let demand = Demand { required, noted: noted.as_ref() };
         let seal = self.seal_of(name);
         let at = self.requests.read(after, rows.next);
         for row in &mut rows.rows {
-            self.check(client, name, (row, at), required).await?;
+            self.check(client, name, (row, at), demand).await?;
             self.unseal(client, name, row, &seal).await?;
         }
         Ok(rows)
@@ -265,19 +284,19 @@ impl Opener {
         client: &HttpClient,
         name: &str,
         (row, at): (&mut Map<String, Value>, ReadAt),
-        required: bool,
+        demand: Demand<'_>,
     ) -> Result<(), RequestError> {
         let says_so = row.get("integrity").is_some();
-        if !says_so && !required {
+        if !says_so && !demand.required {
             return Ok(());
         }
         let has_result = has_result(row);
         let (plan, checked) = match stated(row).filter(|_| says_so) {
             None => (None, Err(RefusedRowError::Plain)),
-            Some(of) if has_result => self.verified(client, name, (row, at), of).await?,
+            Some(of) if has_result => self.verified(client, name, (row, at), (of, demand)).await?,
             Some(of) => match self.announced(client, name, of.0).await? {
                 Ok(plan) => {
-                    let begun = self.check_begun(name, &plan);
+                    let begun = demand.check_begun(&plan);
                     let checked = begun.and_then(|()| check_without_result(row, Some(&plan)));
                     (Some(plan), checked.map(|()| NOTHING_SIGNED.to_owned()))
                 }
@@ -315,7 +334,7 @@ impl Opener {
         client: &HttpClient,
         name: &str,
         (row, at): (&Map<String, Value>, ReadAt),
-        of: (PlanId, u64),
+        (of, demand): ((PlanId, u64), Demand<'_>),
     ) -> Result<Checked, RequestError> {
         let taken = {
             let mut receipts = self.receipts.lock().await;
@@ -327,8 +346,7 @@ impl Opener {
             Some(listed) => self.asked_for(client, name, of.0, listed).await?,
             None => self.announced(client, name, of.0).await?,
         };
-        // Not remembered with the plan: the query may have been asked again meanwhile.
-        let plan = plan.and_then(|plan| self.check_begun(name, &plan).map(|()| plan));
+        let plan = plan.and_then(|plan| demand.check_begun(&plan).map(|()| plan));
         // Bounds follow from the schema.
         let schema = match &plan {
             Ok(plan) if plan.plan().integrity.is_bounded() => {
@@ -402,12 +420,6 @@ impl Opener {
         let Some(noted) = self.asked.of_query(name) else { return Ok(Ok(announced)) };
         let schema = self.schema(client, announced.plan().schema).await?;
         Ok(is_asked_for(&noted.sql, &schema, &announced).map(|()| announced))
-    }
-
-    /// Of a query that the consumer noted: whether a plan is one that the service began for it.
-    fn check_begun(&self, name: &str, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
-        let noted = self.asked.of_query(name);
-        noted.map_or(Ok(()), |noted| noted.check_begun(announced.plan()))
     }
 
     /// The service's schema. It is fetched again while the known one has another id.
