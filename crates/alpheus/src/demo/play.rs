@@ -27,10 +27,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use thiserror::Error;
 
-/// Short enough to watch the service drop a dead controller.
-const TIMING: Timing = Timing {
-    presence: Span::seconds(1),
-    tokens: Span::seconds(1),
+/// Short enough to watch the service drop a dead controller, which has no presence. All others share this
+/// process, and a busy machine holds them up together.
+pub(super) const TIMING: Timing = Timing {
+    presence: Span::seconds(2),
+    tokens: Span::seconds(10),
     openings: Span::seconds(10),
     proofs: Span::seconds(60),
     sums: Span::seconds(10),

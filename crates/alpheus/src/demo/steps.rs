@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::cheat::caught;
-use super::play::{DemoError, Play, broken};
+use super::play::{DemoError, Play, TIMING, broken};
 use super::stage::Stage;
 use super::world::World;
 use alpheus_encrypted_stream::error::ExclusionError;
@@ -224,8 +224,9 @@ fn dead_controller(play: &mut Play<'_>) -> Result<(), Failure> {
     play.stage.step(
         "A controller is killed",
         &format!(
-            "The machine of owner {member}'s controller is switched off. After 0.2 seconds the service\n\
-             stops waiting and opens the window without that stream. The other masks still cancel."
+            "The machine of owner {member}'s controller is switched off. After {} seconds the service\n\
+             stops waiting and opens the window without that stream. The other masks still cancel.",
+            TIMING.presence.0 / 1_000_000
         ),
     )?;
     let (left_out, begun) = (play.left_out(ExclusionError::ControllerAbsent), Instant::now());

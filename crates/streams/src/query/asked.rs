@@ -141,17 +141,6 @@ impl VerifiedQueries {
         }
     }
 
-    /// After the service has said that the same query may be running: if it was asked before with this
-    /// statement, its plans are still those.
-    pub(super) fn conflicted(&self, sql: &str) {
-        let Some(line) = Line::of(sql) else { return };
-        if let Some((added, Some(before))) = self.taken(&line.query).added
-            && before.sql == line.sql
-        {
-            let _ = self.take_back(&added, Some(before), &line.query);
-        }
-    }
-
     fn taken(&self, query: &str) -> FileMark {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.remove(query).unwrap_or_default()
@@ -177,8 +166,11 @@ impl VerifiedQueries {
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
         let last = last(&text, &line.query);
         // The rows of the same statement go on with another plan if it was dropped and asked again.
-        if let Some(plans) = &mut line.plans {
-            plans.extend(begun_before(&text, &line.query, line.sql.as_deref()));
+        // And while no answer to it has come, they go on with those.
+        let known = begun_before(&text, &line.query, line.sql.as_deref());
+        if line.plans.is_some() || known.is_some() {
+            let plans = line.plans.get_or_insert_default();
+            plans.extend(known.unwrap_or_default());
             plans.sort_unstable();
             plans.dedup();
         }
@@ -280,12 +272,13 @@ fn last(text: &str, query: &str) -> Option<Line> {
     lines.rfind(|line| line.query.eq_ignore_ascii_case(query))
 }
 
-/// The plans that were begun for the last statement about a query, if it is this one.
-fn begun_before(text: &str, query: &str, sql: Option<&str>) -> Vec<PlanId> {
+/// The plans that were begun for the last statement about a query, if it is this one. None if no answer to it
+/// has come.
+fn begun_before(text: &str, query: &str, sql: Option<&str>) -> Option<Vec<PlanId>> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     let own = lines.filter(|line| line.query.eq_ignore_ascii_case(query)).collect::<Vec<_>>();
     let same = own.into_iter().rev().take_while(|line| line.sql.as_deref() == sql);
-    same.filter_map(|line| line.plans).flatten().collect()
+    same.filter_map(|line| line.plans).reduce(|all, plans| [all, plans].concat())
 }
 
 /// What the last line about a query says. One that cannot be read may be about any query.
@@ -407,23 +400,30 @@ mod tests {
         assert_eq!(begun(), None, "no answer came");
         asked.after(&verified(), Some(vec![one]));
         assert_eq!(begun(), Some(vec![one]));
-        // It runs, says the service. So it has the plans that it had.
+        // Asked again, it has the plans that it had, whatever the service says or does not say to that.
         asked.before(&verified()).unwrap();
-        assert_eq!(begun(), None);
-        asked.conflicted(&verified());
+        assert_eq!(begun(), Some(vec![one]));
+        asked.refused(&verified());
         assert_eq!(begun(), Some(vec![one]));
         // Dropped and asked again, its rows go on with those of another plan.
         asked.before(&verified()).unwrap();
         asked.after(&verified(), Some(vec![two]));
         assert_eq!(begun(), Some(vec![one, two]));
         assert_eq!(asked.noted("sums"), Ok(asked.of_query("Sums")));
+        // The service does not answer it once more: so it changes nothing.
+        asked.before(&verified()).unwrap();
+        assert_eq!(begun(), Some(vec![one, two]));
         // Rows of another statement do not follow those.
         let other = verified().replace("SUM(x)", "COUNT(x)");
         asked.before(&other).unwrap();
-        asked.conflicted(&other);
         assert_eq!(begun(), None);
         asked.after(&other, Some(vec![two]));
         assert_eq!(begun(), Some(vec![two]));
+        // After an answer that names none, no plan is the query's.
+        asked.before(&verified()).unwrap();
+        asked.after(&verified(), Some(Vec::new()));
+        asked.before(&verified()).unwrap();
+        assert_eq!(begun(), Some(Vec::new()));
         // A plain one has none.
         asked.before(PLAIN).unwrap();
         asked.after(PLAIN, Some(vec![one]));

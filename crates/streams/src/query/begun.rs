@@ -57,6 +57,11 @@ impl BegunQuery {
         }
         Ok(self.groups.iter().map(|own| own.plan).collect())
     }
+
+    /// The plans whose rows may be read: none if the answer cannot be right.
+    pub(super) fn readable(&self) -> Vec<PlanId> {
+        self.plans().unwrap_or_default()
+    }
 }
 
 /// Whether the query that the service says is running now is the one that the statement begins.
@@ -101,5 +106,7 @@ mod tests {
         assert!(matches!(of(&[]), Err(OtherQueryError::Groups)));
         let unread = BegunQuery::read(&serde_json::json!({ "name": "Sums", "groups": 7 }));
         assert!(unread.name.is_empty() && unread.plans().is_err());
+        // So no row is read after such an answer.
+        assert_eq!(unread.readable(), []);
     }
 }

@@ -61,7 +61,9 @@ pub enum RefusedRowError {
     #[error("the plan of the row is not what you asked for: {0} differ")]
     OtherMeaning(#[from] OtherMeaningError),
     /// It is not one of those that the service began for the consumer's own statement.
-    #[error("the service did not name the plan of the row when it began your query")]
+    #[error(
+        "the service did not name the plan of the row when it began your query; if an answer to that was lost, drop the query and ask again"
+    )]
     OtherBegun,
     /// The consumer's own statement cannot be compared with the plan.
     #[error(

@@ -218,12 +218,10 @@ impl Opener {
         if let Err(RequestError::Refused(problem)) = &answer
             // An answer that says nothing of the statement leaves the note: the query may run.
             && problem.status < 500
-            && !matches!(problem.status, 408 | 429)
+            // Nor one that says that a query of that name runs.
+            && !matches!(problem.status, 408 | 409 | 429)
         {
-            match problem.status {
-                409 => self.asked.conflicted(sql),
-                _ => self.asked.refused(sql),
-            }
+            self.asked.refused(sql);
         }
         answer
     }
@@ -236,12 +234,10 @@ impl Opener {
     /// A [`Failure`] if the statement begins no query of that name, or several plans of a group. Rows of
     /// another one would be read in its place, and the identity folder has no note of that one.
     pub fn accepted(&self, sql: &str, running: Option<&BegunQuery>) -> Result<(), Failure> {
-        let plans = running.map(BegunQuery::plans).transpose();
-        // An answer that cannot be right names no plan whose rows may be read.
-        let named = plans.as_ref().map_or_else(|_| Some(Vec::new()), Clone::clone);
-        let begun = self.asked.after(sql, named);
+        let begun = self.asked.after(sql, running.map(BegunQuery::readable));
         let same = check_begun(begun.as_deref(), running.map(|own| own.name.as_str()));
-        same.and(plans.map(drop)).map_err(|error| {
+        let plans = running.map_or(Ok(()), |own| own.plans().map(drop));
+        same.and(plans).map_err(|error| {
             Failure::new(Category::Check, error)
                 .with_id(ErrorId::CheckFailed)
                 .with_help("do not read its rows: the service may have been changed")
