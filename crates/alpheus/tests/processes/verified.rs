@@ -331,7 +331,8 @@ fn another_plan_than_begun(running: &Running, commands: [&String; 2]) {
     assert_eq!(last["plans"].as_array().map(Vec::len), Some(1), "{note}");
     let begun = text_of(&last["plans"][0]);
     std::fs::write(&noted, note.replace(&begun, &"0".repeat(begun.len()))).unwrap();
-    let why = "the service did not name the plan of the row when it began your query";
+    let why = "the service did not name the plan of the row when it began your query; if an answer to that \
+               was lost, drop the query and ask again";
     let refused = rows(running, &[]);
     let of_data = refused.iter().filter(|row| row["population"] == 3).collect::<Vec<_>>();
     let status = format!("refused: {why}");
