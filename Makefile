@@ -243,14 +243,10 @@ python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and
 	cd bindings/python && KNOWN_ANSWERS=$(CURDIR)/target/known-answers $(CURDIR)/.venv/python-long/bin/pytest tests tests/long
 
 .venv/python: bindings/python/requirements-tests.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	$(call environment,--requirement $<)
 
 .venv/python-long: bindings/python/requirements-long.txt bindings/python/requirements-tests.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/requirements-tests.txt --requirement $<
+	$(call environment,--requirement bindings/python/requirements-tests.txt --requirement $<)
 
 .PHONY: interop
 # Its libraries are many: the first build takes some seven minutes of a processor.
@@ -269,30 +265,22 @@ DATABASE_CARGO = env -u RUSTFLAGS -u CFLAGS -u HOST_CFLAGS -u TARGET_CFLAGS -u C
   CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(TARGET)/results-database $(CARGO)
 
 .venv/interop: crates/results-database/tests/requirements.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	$(call environment,--requirement $<)
 
 .PHONY: opendp
 opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
 	.venv/opendp/bin/python vectors/compare_opendp.py
 
 .venv/opendp: vectors/requirements-opendp.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opendp.txt
+	$(call environment,--requirement vectors/requirements-opendp.txt)
 
 # The SDK that tests of `alpheus otlp` send with.
 .venv/opentelemetry: vectors/requirements-opentelemetry.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opentelemetry.txt
+	$(call environment,--requirement vectors/requirements-opentelemetry.txt)
 
 # OpenLineage's client, which reads the events of `alpheus evidence`.
 .venv/openlineage: vectors/requirements-openlineage.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-openlineage.txt
+	$(call environment,--requirement vectors/requirements-openlineage.txt)
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
@@ -427,9 +415,7 @@ site: .venv/site ## the documentation as one static site, with search
 	@echo "target/site/html/index.html"
 
 .venv/site: .ci/requirements-site.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement .ci/requirements-site.txt
+	$(call environment,--requirement .ci/requirements-site.txt)
 
 .PHONY: deploy
 # Not part of `make test` yet.
@@ -440,9 +426,7 @@ deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
 	promtool test rules deploy/prometheus/alerts_test.yaml
 
 .venv/deploy: deploy/requirements.txt .venv/ready
-	rm -rf $@
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
+	$(call environment,--requirement deploy/requirements.txt)
 
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
@@ -512,6 +496,15 @@ target/axe/axe.min.js: crates/alpheus/tests/axe/requirements.txt .venv/ready
 	@touch $@
 
 # Generators of vectors may use libraries; the repository pins them.
+# $(call environment,REQUIREMENTS): a Python environment of its own. Its folder is old until all is installed,
+# so that one that was interrupted is made again.
+define environment
+	rm -rf $@
+	$(PYTHON) -m venv $@ && touch -d @0 $@
+	$@/bin/pip install --quiet --disable-pip-version-check $(1)
+	touch $@
+endef
+
 .venv/ready: vectors/requirements.txt
 	@missing=""; $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing=" python3-venv"; $(install)
 	rm -rf .venv

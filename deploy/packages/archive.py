@@ -89,7 +89,7 @@ class Layout:
             "architecture": "amd64", "os": "linux", "created": created,
             "config": {
                 "User": f"{USER}:{USER}", "Entrypoint": ["/usr/bin/alpheus"], "Cmd": ["--help"],
-                "Env": ["PATH=/usr/bin", "ALPHEUS_STATE=/var/lib/alpheus"], "Volumes": {"/var/lib/alpheus": {}},
+                "Env": ["PATH=/usr/bin", "ALPHEUS_STATE=/var/lib/alpheus/state"], "Volumes": {"/var/lib/alpheus": {}},
                 "StopSignal": "SIGTERM",
                 "Labels": {"org.opencontainers.image.version": version,
                            "org.opencontainers.image.licenses": "Apache-2.0"},

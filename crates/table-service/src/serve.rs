@@ -15,14 +15,14 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::Door;
 use alpheus_node::network::door::without;
-use alpheus_node::network::observed::{may_read_metrics, observed};
+use alpheus_node::network::observed::{metrics_readers, observed};
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State as Condition;
 use alpheus_node::service::http::{Drained, Peer};
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_node::service::{self, MayRead, process};
+use alpheus_node::service::{self, process};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_verifiable_table::error::RequestError;
 use alpheus_verifiable_table::label::{Address, DataSet};
@@ -112,7 +112,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let watched = (&globals.health, &globals.metrics);
     let routes = (
         observed(without(router(api), identity.revoked().cloned()), &globals.metrics),
-        may_read_metrics as MayRead,
+        metrics_readers(identity.revoked().cloned()),
     );
     process::register(&globals.metrics);
     let drained = service::run(&settings, routes, watched, trigger.shutdown(), started)?;

@@ -120,7 +120,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         println!("http://{address}/#{key}");
     };
     let (watched, never) = ((&globals.health, &globals.metrics), Trigger::new());
-    service::run(&settings, (router, |_| true), watched, never.shutdown(), started)?;
+    service::run(&settings, (router, Arc::new(|_| true)), watched, never.shutdown(), started)?;
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use axum::routing::{get, post};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "PLAY_SERVICE";
@@ -52,7 +53,7 @@ fn service() {
         .route("/count", post(move || std::future::ready(count())))
         .route("/slow/{milliseconds}", get(slow));
     let (started, never) = (|address| println!("serving {address}"), Trigger::new());
-    let (routes, watched) = ((router, (|_| true) as MayRead), (&health, &metrics));
+    let (routes, watched) = ((router, Arc::new(|_: &[u8]| true) as MayRead), (&health, &metrics));
     let drained = run(&settings, routes, watched, never.shutdown(), started).unwrap();
     println!("drained {drained:?}");
 }

@@ -90,7 +90,7 @@ impl Site {
             peer.certificate.map_or("nobody".to_owned(), |der| format!("{} bytes", der.len()))
         };
         let router = Router::new().route("/whoami", get(whoami));
-        let router = router.merge(observability(Health::new(), Metrics::new(), |_| true));
+        let router = router.merge(observability(Health::new(), Metrics::new(), Arc::new(|_| true)));
         runtime.spawn(server.serve(router, trigger.shutdown(), Duration::ZERO));
         Running { address, _trigger: trigger, _runtime: runtime }
     }

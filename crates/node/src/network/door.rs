@@ -243,7 +243,7 @@ fn declared(request: &Request) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::network::role::PeerNameError;
     use alpheus_crypto::hash::Digest;
@@ -280,7 +280,8 @@ mod tests {
         route_with(door, certificate(name))
     }
 
-    fn certificate(name: &str) -> Arc<[u8]> {
+    /// A certificate with this name, of a key of its own.
+    pub(in crate::network) fn certificate(name: &str) -> Arc<[u8]> {
         let mut params = CertificateParams::new([]).unwrap();
         params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
         let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();

@@ -9,8 +9,10 @@
 //! Each answer says which program gave it, in the header `server`, for those whose certificate let them in.
 
 use super::answer::{ApiError, Rule};
+use super::revoked::Revoked;
 use super::role::{Name, Role};
 use crate::BUILD;
+use crate::service::MayRead;
 use crate::service::metrics::{Metrics, Requests};
 use axum::Router;
 use axum::extract::Request;
@@ -21,6 +23,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use std::sync::Arc;
 use std::time::Instant;
 
 const PROBLEM: &str = "application/problem+json";
@@ -44,11 +47,15 @@ struct Counted {
     refusals: Family<Reason, Counter>,
 }
 
-/// Whether the holder of a certificate may read metrics at an API's port: operators alone. Devices and owners
-/// would learn what others do.
+/// Who may read metrics at an API's port: operators alone, while the authority has not `revoked` their
+/// certificate. Devices and owners would learn what others do.
 #[must_use]
-pub fn may_read_metrics(certificate: &[u8]) -> bool {
-    Name::of_certificate(certificate).is_ok_and(|name| name.role == Role::Operator)
+pub fn metrics_readers(revoked: Option<Revoked>) -> MayRead {
+    Arc::new(move |certificate| {
+        let is_revoked = revoked.as_ref().is_some_and(|own| own.has_certificate(certificate));
+        let name = Name::of_certificate(certificate);
+        !is_revoked && name.is_ok_and(|name| name.role == Role::Operator)
+    })
 }
 
 /// The same router, whose requests are counted and whose refusals all have the form of a problem.
@@ -114,11 +121,17 @@ fn as_problem(answer: Response) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::door::tests::certificate;
+    use crate::network::revocation_list::{tls_digest, tls_key_digest};
     use axum::Json;
     use axum::body::{Body, to_bytes};
     use axum::routing::{get, post};
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
+
+    fn certificate_of(role: &str) -> Arc<[u8]> {
+        certificate(&format!("alpheus://{role}/eve"))
+    }
 
     fn router(metrics: &Metrics) -> TowerToHyperService<Router> {
         let taken = |Json(number): Json<u32>| async move { number.to_string() };
@@ -135,6 +148,16 @@ mod tests {
         let request = Request::builder().method(method).uri(path);
         let request = request.header(header::CONTENT_TYPE, "application/json");
         router(metrics).call(request.body(Body::from(body)).unwrap()).await.unwrap()
+    }
+
+    #[test]
+    fn an_operator_reads_metrics_until_the_certificate_is_revoked() {
+        let revoked = Revoked::new(tls_digest, tls_key_digest);
+        let readers = metrics_readers(Some(revoked.clone()));
+        let [operator, owner] = ["operator", "owner"].map(certificate_of);
+        assert!(readers(&operator) && !readers(&owner) && !readers(b"no certificate"));
+        revoked.replace([tls_digest(&operator)].into());
+        assert!(!readers(&operator) && readers(&certificate_of("operator")), "another one may");
     }
 
     #[tokio::test]

@@ -207,11 +207,15 @@ impl Revocations {
     pub fn watch(&self) -> io::Result<()> {
         let own = self.clone();
         let run = move || {
+            // One that stays unreadable is said once.
+            let mut unread = None;
             while own.revoked.is_shared() {
                 std::thread::sleep(INTERVAL);
-                if let Err(error) = own.read() {
+                let failed = own.read().err().map(|error| error.to_string());
+                if let Some(error) = failed.as_ref().filter(|_| failed != unread) {
                     tracing::error!(%error, "the list of revoked certificates was not read");
                 }
+                unread = failed;
             }
         };
         std::thread::Builder::new().name("revocations".into()).spawn(run).map(drop)
@@ -251,6 +255,8 @@ pub fn list_of(path: &Path, authority: &VerifyingKey) -> Result<RevocationList, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
 
     #[test]
     fn the_authority_is_the_one_in_the_deployments_file() {
@@ -263,8 +269,6 @@ mod tests {
             assert!(refused.contains("copy"), "{bad}: {refused}");
         }
     }
-    use alpheus_crypto::secret::Secret;
-    use alpheus_crypto::sign::SigningKey;
 
     #[test]
     fn a_list_is_read_again_and_a_bad_one_changes_nothing() {

@@ -11,6 +11,7 @@ pub mod handshakes;
 mod refusals;
 mod strangers;
 
+use super::MayRead;
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
 use super::reload::Live;
@@ -431,7 +432,7 @@ async fn serve_one(
 /// `/livez`: 200 as long as the process answers; only a restart would help one that does not.
 /// `/healthz`, also as `/readyz`: 200 if every part is ready, else 503; the parts as JSON.
 /// `/metrics`: what Prometheus reads; of those who show a certificate, only for whom `may_read` holds.
-pub fn observability(health: Health, metrics: Metrics, may_read: fn(&[u8]) -> bool) -> Router {
+pub fn observability(health: Health, metrics: Metrics, may_read: MayRead) -> Router {
     let healthz = move || async move {
         let report = health.report();
         let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

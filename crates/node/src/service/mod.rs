@@ -175,7 +175,7 @@ fn tls_of(settings: &Settings) -> Result<Option<Arc<Live<rustls::ServerConfig>>>
 }
 
 /// Whether the holder of a certificate may read metrics.
-pub type MayRead = fn(&[u8]) -> bool;
+pub type MayRead = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Creates a folder for its user alone, unless it exists.
 fn make_private(path: &Path) -> Result<(), ServiceError> {
@@ -277,7 +277,7 @@ impl Monitor {
         let address = server.address()?;
         let trigger = Trigger::new();
         let shutdown = trigger.shutdown();
-        let router = http::observability(health.clone(), metrics.clone(), |_| true);
+        let router = http::observability(health.clone(), metrics.clone(), Arc::new(|_| true));
         let drain = settings.drain().min(Duration::from_secs(1));
         let thread = std::thread::Builder::new()
             .name("monitor".into())

@@ -28,12 +28,12 @@ use alpheus_node::fence;
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::observed::{may_read_metrics, observed};
+use alpheus_node::network::observed::{metrics_readers, observed};
 use alpheus_node::network::revocations::Revocations;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_node::service::{self, MayRead, ServiceError};
+use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::Flags;
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
@@ -291,10 +291,11 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         service_link::start(server, guard.clone(), trigger, globals.health.part("service"));
     let carrier = carrier.map_err(ServiceError::from)?;
     let router = api::router(guard, schema, revocations.revoked());
+    let readers = metrics_readers(Some(revocations.revoked()));
     let address = settings.api;
     let settings = Settings { listen: address, tls: Some(identity.tls()), ..settings };
     let started = |address| note!("serving at https://{address}");
-    let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
+    let routes = (observed(router, &globals.metrics), readers);
     service::run(&settings, routes, (&globals.health, &globals.metrics), broken, started)?;
     carrier.end().map_err(failed)
 }

@@ -38,14 +38,15 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::observed::{may_read_metrics, observed};
+use alpheus_node::network::observed::{metrics_readers, observed};
 use alpheus_node::network::revocations::Revocations;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::pki::read_seed;
 use alpheus_node::service::health::Note;
 use alpheus_node::service::http::Drained;
-use alpheus_node::service::{self, MayRead, ServiceError};
+use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
@@ -231,7 +232,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         evidence: api::StatementSlots::new(),
     };
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
-    serve(engine, calls, &settings, api::router(api_state, revoked), globals)
+    serve(engine, calls, &settings, (api::router(api_state, revoked.clone()), revoked), globals)
 }
 
 /// Restores the state of the last run.
@@ -319,13 +320,13 @@ fn serve(
     engine: Engine,
     calls: Receiver<Call>,
     settings: &Settings,
-    router: axum::Router,
+    (router, revoked): (axum::Router, Revoked),
     globals: &Globals,
 ) -> Result<(), Failure> {
     let engine = EngineThread::new(engine, &globals.health);
     let (worker, broken) = Worker::start("engine", engine, calls)?;
     let started = |address| note!("serving at https://{address}");
-    let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
+    let routes = (observed(router, &globals.metrics), metrics_readers(Some(revoked)));
     let watched = (&globals.health, &globals.metrics);
     let drained = service::run(settings, routes, watched, broken, started)?;
     if let Drained::Cut(connections) = drained {
