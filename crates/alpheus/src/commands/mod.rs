@@ -15,7 +15,7 @@ use alpheus_node::proxy;
 use alpheus_node::service;
 #[cfg(any(feature = "board", feature = "pass", feature = "stats", feature = "worker"))]
 use alpheus_node::settings::Part;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -224,12 +224,36 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
+/// Commands that the program may be built without, each a feature of this package, and whether it has them.
+const OPTIONAL: [(&str, bool); 7] = [
+    ("board", cfg!(feature = "board")),
+    ("otlp", cfg!(feature = "otlp")),
+    ("pass", cfg!(feature = "pass")),
+    ("sql", cfg!(feature = "sql")),
+    ("stats", cfg!(feature = "stats")),
+    ("table", cfg!(feature = "table")),
+    ("worker", cfg!(feature = "worker")),
+];
+
+/// The command that was asked for, if the program was built without it.
+fn left_out<'a>(error: &clap::Error, optional: &[(&'a str, bool)]) -> Option<&'a str> {
+    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    optional.iter().find(|(name, has)| name == asked && !has).map(|(name, _)| *name)
+}
+
 /// Help and version are no errors; everything else is.
 fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => {
+            if let Some(name) = left_out(error, &OPTIONAL) {
+                note!(
+                    "this program was built without `{name}`; `cargo build --release --package alpheus` builds all commands"
+                );
+            }
             errors::report_usage();
             ExitCode::from(Category::Usage.exit_code())
         }
@@ -244,6 +268,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_that_the_program_was_built_without_is_known() {
+        let refused = |name| Cli::try_parse_from(["alpheus", name]).map(|_| ()).unwrap_err();
+        let of = |name, has| left_out(&refused(name), &[("tables", has)]);
+        assert_eq!((of("tables", false), of("tables", true)), (Some("tables"), None));
+        assert_eq!((of("tabels", false), of("demo-", false)), (None, None));
+        // Each of them is a command.
+        for (name, has) in OPTIONAL {
+            assert_eq!(Cli::command().find_subcommand(name).is_some(), has, "{name}");
+        }
     }
 
     #[test]
