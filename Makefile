@@ -112,7 +112,7 @@ define step
 endef
 
 .PHONY: installs
-installs: web browser jdk js-tools c-tools .venv/ready .venv/site # what the build does not need
+installs: web browser jdk js-tools c-tools .venv/ready .venv/site/ready # what the build does not need
 
 .PHONY: step-installs step-rules step-build step-broker step-vectors step-site step-jvm step-processes step-build-others step-others step-lean step-js step-python step-c
 # Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
@@ -178,7 +178,7 @@ unit: tools web browser broker processes others ## unit, property, protocol and 
 .PHONY: processes processes-waiting processes-computing
 # More of them than there are cores run at once. Those that wait longest start at once, or the end
 # waits for them.
-processes: build-processes .venv/opentelemetry .venv/openlineage
+processes: build-processes .venv/opentelemetry/ready .venv/openlineage/ready
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
@@ -233,24 +233,24 @@ c-live:
 	cd bindings/c/tests && C_BUILD=c-live $(PYTHON) -B -m unittest -v test_live
 
 .PHONY: python
-python: tools .venv/python ## the Python package: a wheel, its types, its tests in an environment of its own
+python: tools .venv/python/ready ## the Python package: a wheel, its types, its tests in an environment of its own
 	$(call wheel,.venv/python)
 	cd bindings/python && KNOWN_ANSWERS=$(CURDIR)/target/known-answers $(CURDIR)/.venv/python/bin/pytest
 
 .PHONY: python-long
-python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and every notebook
+python-long: tools .venv/python-long/ready ## the same with pandas, Polars, Arrow, and every notebook
 	$(call wheel,.venv/python-long)
 	cd bindings/python && KNOWN_ANSWERS=$(CURDIR)/target/known-answers $(CURDIR)/.venv/python-long/bin/pytest tests tests/long
 
-.venv/python: bindings/python/requirements-tests.txt .venv/ready
+.venv/python/ready: bindings/python/requirements-tests.txt .venv/ready
 	$(call environment,--requirement $<)
 
-.venv/python-long: bindings/python/requirements-long.txt bindings/python/requirements-tests.txt .venv/ready
+.venv/python-long/ready: bindings/python/requirements-long.txt bindings/python/requirements-tests.txt .venv/ready
 	$(call environment,--requirement bindings/python/requirements-tests.txt --requirement $<)
 
 .PHONY: interop
 # Its libraries are many: the first build takes some seven minutes of a processor.
-interop: tools jdk .venv/interop ## the results database, with psql, dbt, pandas, DuckDB, psycopg, ADBC and JDBC
+interop: tools jdk .venv/interop/ready ## the results database, with psql, dbt, pandas, DuckDB, psycopg, ADBC and JDBC
 	@$(call need,psql:postgresql-client openssl:openssl)
 	cd crates/results-database && $(DATABASE_CARGO) fmt --check && $(DATABASE_CARGO) test --locked && $(DATABASE_CARGO) build --locked
 	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus
@@ -264,23 +264,23 @@ JDBC := 42.7.7
 DATABASE_CARGO = env -u RUSTFLAGS -u CFLAGS -u HOST_CFLAGS -u TARGET_CFLAGS -u CARGO_PROFILE_TEST_CODEGEN_UNITS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ \
   CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(TARGET)/results-database $(CARGO)
 
-.venv/interop: crates/results-database/tests/requirements.txt .venv/ready
+.venv/interop/ready: crates/results-database/tests/requirements.txt .venv/ready
 	$(call environment,--requirement $<)
 
 .PHONY: opendp
-opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
+opendp: .venv/opendp/ready ## noise and accounting held to OpenDP, a second implementation
 	.venv/opendp/bin/python vectors/compare_opendp.py
 
-.venv/opendp: vectors/requirements-opendp.txt .venv/ready
-	$(call environment,--requirement vectors/requirements-opendp.txt)
+.venv/opendp/ready: vectors/requirements-opendp.txt .venv/ready
+	$(call environment,--requirement $<)
 
 # The SDK that tests of `alpheus otlp` send with.
-.venv/opentelemetry: vectors/requirements-opentelemetry.txt .venv/ready
-	$(call environment,--requirement vectors/requirements-opentelemetry.txt)
+.venv/opentelemetry/ready: vectors/requirements-opentelemetry.txt .venv/ready
+	$(call environment,--requirement $<)
 
 # OpenLineage's client, which reads the events of `alpheus evidence`.
-.venv/openlineage: vectors/requirements-openlineage.txt .venv/ready
-	$(call environment,--requirement vectors/requirements-openlineage.txt)
+.venv/openlineage/ready: vectors/requirements-openlineage.txt .venv/ready
+	$(call environment,--requirement $<)
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
@@ -409,28 +409,28 @@ broker: jdk ## a Kafka broker, the Flink job and a program with OpenTelemetry fo
 .PHONY: site
 # The pages lie in target/site/html. Their links are checked first, and again by the generator. With
 # `--quiet` it would not count its warnings, and strict mode would refuse nothing.
-site: .venv/site ## the documentation as one static site, with search
+site: .venv/site/ready ## the documentation as one static site, with search
 	$(PYTHON) .ci/site.py target/site
 	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build
 	@echo "target/site/html/index.html"
 
-.venv/site: .ci/requirements-site.txt .venv/ready
-	$(call environment,--requirement .ci/requirements-site.txt)
+.venv/site/ready: .ci/requirements-site.txt .venv/ready
+	$(call environment,--requirement $<)
 
 .PHONY: deploy
 # Not part of `make test` yet.
-deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
+deploy: .venv/deploy/ready ## check the files of deploy/, as far as this machine can
 	.venv/deploy/bin/python deploy/check.py
 	@$(call need,promtool:prometheus)
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
 
-.venv/deploy: deploy/requirements.txt .venv/ready
-	$(call environment,--requirement deploy/requirements.txt)
+.venv/deploy/ready: deploy/requirements.txt .venv/ready
+	$(call environment,--requirement $<)
 
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
-dist: kafka-build .venv/python js-tools ## Debian packages, image, tarball, wheel, npm package, bill of materials, checksums: in target/dist
+dist: kafka-build .venv/python/ready js-tools ## Debian packages, image, tarball, wheel, npm package, bill of materials, checksums: in target/dist
 	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils ssh-keygen:openssh-client git:git $(PYTHON):python3)
 	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
 	WHEEL_PYTHON=$(CURDIR)/.venv/python/bin/python nice -n 10 $(PYTHON) -B deploy/packages/dist.py
@@ -495,16 +495,16 @@ target/axe/axe.min.js: crates/alpheus/tests/axe/requirements.txt .venv/ready
 	cd target/axe && $(CURDIR)/.venv/bin/python -m zipfile --extract *.whl . && cp axe_playwright_python/axe.min.js .
 	@touch $@
 
-# Generators of vectors may use libraries; the repository pins them.
-# $(call environment,REQUIREMENTS): a Python environment of its own. Its folder is old until all is installed,
-# so that one that was interrupted is made again.
+# $(call environment,REQUIREMENTS): a Python environment of its own. Its file `ready` comes last, so that one
+# that was interrupted is made again.
 define environment
-	rm -rf $@
-	$(PYTHON) -m venv $@ && touch -d @0 $@
-	$@/bin/pip install --quiet --disable-pip-version-check $(1)
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(1)
 	touch $@
 endef
 
+# Generators of vectors may use libraries; the repository pins them.
 .venv/ready: vectors/requirements.txt
 	@missing=""; $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing=" python3-venv"; $(install)
 	rm -rf .venv

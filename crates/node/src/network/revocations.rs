@@ -207,13 +207,16 @@ impl Revocations {
     pub fn watch(&self) -> io::Result<()> {
         let own = self.clone();
         let run = move || {
-            // One that stays unreadable is said once.
+            // One that stays unreadable is said once, and that it is read again.
             let mut unread = None;
             while own.revoked.is_shared() {
                 std::thread::sleep(INTERVAL);
                 let failed = own.read().err().map(|error| error.to_string());
                 if let Some(error) = failed.as_ref().filter(|_| failed != unread) {
                     tracing::error!(%error, "the list of revoked certificates was not read");
+                }
+                if failed.is_none() && unread.is_some() {
+                    tracing::info!("the list of revoked certificates is read again");
                 }
                 unread = failed;
             }

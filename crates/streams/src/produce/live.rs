@@ -233,9 +233,9 @@ impl LiveDevice {
             "the service does not take this session; opening a new one"
         );
         std::thread::sleep(Backoff::new(REOPENING).jittered(&mut self.rng));
-        if self.clock_step(&session).is_some() {
+        if let Some(step) = self.clock_step(&session) {
             // That is why, so the log and the health report have to say it.
-            return self.follow_clock(session, frames);
+            self.steps.say(step);
         }
         self.renew(session, frames)
     }

@@ -83,8 +83,11 @@ impl Line {
         Some(Line { query: create.name.text, verified, sql, plans: None })
     }
 
-    fn noted(self) -> Option<NotedQuery> {
-        Some(NotedQuery { sql: self.sql?, plans: self.plans })
+    /// What this line of a file says, of a query that must be verified or sealed.
+    fn noted(self, text: &str) -> Option<NotedQuery> {
+        let sql = self.sql?;
+        let plans = self.plans.or_else(|| begun_before(text, &self.query, Some(&sql)));
+        Some(NotedQuery { sql, plans })
     }
 
     fn text(&self) -> std::io::Result<String> {
@@ -123,13 +126,32 @@ impl VerifiedQueries {
     /// verified query of that name, its note stays, since either may have begun last. Returns the
     /// name of the query that the statement begins, if it begins one. Notes which `plans` the service
     /// says it has begun.
-    pub(super) fn after(&self, sql: &str, plans: Option<Vec<PlanId>>) -> Option<String> {
-        let mut line = Line::of(sql)?;
-        line.plans = plans.filter(|_| line.sql.is_some());
+    ///
+    /// # Errors
+    /// The file cannot be written, and so does not say whose rows may be read.
+    pub(super) fn after(
+        &self,
+        sql: &str,
+        plans: Option<Vec<PlanId>>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(mut line) = Line::of(sql) else { return Ok(None) };
+        let must_name = line.sql.is_some();
+        line.plans = plans.filter(|_| must_name);
         let (query, sent) = (line.query.clone(), self.taken(&line.query));
-        // Without the note, rows are refused that could be shown.
-        let _ = self.note(line, sent.length);
-        Some(query)
+        match self.note(line, sent.length) {
+            Err(error) if must_name => {
+                let help =
+                    "it notes the plans whose rows may be read: make it writable, and ask again";
+                Err(error).blame_io(&self.path).map_err(|failure| failure.with_help(help))
+            }
+            // Without the note of a plain one, rows are refused that could be shown.
+            _ => Ok(Some(query)),
+        }
+    }
+
+    /// Whether the answer to a statement must name plans: those whose rows may be read.
+    pub(super) fn must_name(sql: &str) -> bool {
+        Line::of(sql).is_some_and(|line| line.sql.is_some())
     }
 
     /// After the service has refused a statement: what held before holds again.
@@ -165,8 +187,8 @@ impl VerifiedQueries {
             !line.verified && text.get(sent..).is_none_or(|later| says(later, &line.query));
         // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
         let last = last(&text, &line.query);
-        // The rows of the same statement go on with another plan if it was dropped and asked again.
-        // And while no answer to it has come, they go on with those.
+        // Of a statement that is asked again, rows of all plans are read that were named for it. An answer
+        // that does not come names none.
         let known = begun_before(&text, &line.query, line.sql.as_deref());
         if line.plans.is_some() || known.is_some() {
             let plans = line.plans.get_or_insert_default();
@@ -206,16 +228,10 @@ impl VerifiedQueries {
     /// The statement that asked for a query whose rows must be verified or sealed, if the folder has
     /// it.
     pub(super) fn statement(&self, query: &str) -> Option<String> {
-        self.of_query(query).map(|noted| noted.sql)
+        self.noted(query).ok()?.map(|noted| noted.sql)
     }
 
     /// The same with the plans that the service began for it.
-    pub(super) fn of_query(&self, query: &str) -> Option<NotedQuery> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
-        last(&text, query)?.noted()
-    }
-
-    /// The same of a query whose rows must be verified.
     ///
     /// # Errors
     /// [`RefusedRowError::Statement`] if the file cannot be read.
@@ -226,7 +242,7 @@ impl VerifiedQueries {
         };
         match last(&text, query) {
             None if says(&text, query) => Err(RefusedRowError::Statement),
-            line => Ok(line.and_then(Line::noted)),
+            line => Ok(line.and_then(|line| line.noted(&text))),
         }
     }
 
@@ -272,12 +288,11 @@ fn last(text: &str, query: &str) -> Option<Line> {
     lines.rfind(|line| line.query.eq_ignore_ascii_case(query))
 }
 
-/// The plans that were begun for the last statement about a query, if it is this one. None if no answer to it
-/// has come.
+/// The plans that were ever begun for this statement about a query. None if no answer to it has come.
 fn begun_before(text: &str, query: &str, sql: Option<&str>) -> Option<Vec<PlanId>> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    let own = lines.filter(|line| line.query.eq_ignore_ascii_case(query)).collect::<Vec<_>>();
-    let same = own.into_iter().rev().take_while(|line| line.sql.as_deref() == sql);
+    let same =
+        lines.filter(|line| line.query.eq_ignore_ascii_case(query) && line.sql.as_deref() == sql);
     same.filter_map(|line| line.plans).reduce(|all, plans| [all, plans].concat())
 }
 
@@ -314,7 +329,7 @@ mod tests {
         assert!(!asked.has("Sums"));
         for other in [PLAIN, "SHOW QUERIES", "no statement", &format!("EXPLAIN {}", verified())] {
             asked.before(other).unwrap();
-            asked.after(other, None);
+            asked.after(other, None).unwrap();
         }
         assert!(!asked.path.exists(), "nothing was asked for");
         asked.before(&verified()).unwrap();
@@ -325,7 +340,7 @@ mod tests {
         // Asked again plainly, it holds until the service has begun that.
         asked.before(PLAIN).unwrap();
         assert!(asked.has("Sums"));
-        asked.after(PLAIN, None);
+        asked.after(PLAIN, None).unwrap();
         assert!(!asked.has("Sums") && asked.statement("Sums").is_none());
         asked.before(&verified()).unwrap();
         assert!(open().has("Sums"));
@@ -343,20 +358,20 @@ mod tests {
         for _ in 0..2 {
             plain.before(PLAIN).unwrap();
             other.before(&verified()).unwrap();
-            other.after(&verified(), None);
-            plain.after(PLAIN, None);
+            other.after(&verified(), None).unwrap();
+            plain.after(PLAIN, None).unwrap();
             assert!(other.has("Sums") && plain.has("Sums"));
             // The next plain statement was sent with that note known.
             plain.before(PLAIN).unwrap();
-            plain.after(PLAIN, None);
+            plain.after(PLAIN, None).unwrap();
             assert!(!other.has("Sums"));
         }
         // The verified statement was noted first, and begun last.
         other.before(&verified()).unwrap();
         plain.before(PLAIN).unwrap();
-        plain.after(PLAIN, None);
+        plain.after(PLAIN, None).unwrap();
         assert!(!other.has("Sums"));
-        other.after(&verified(), None);
+        other.after(&verified(), None).unwrap();
         assert!(other.has("Sums"));
     }
 
@@ -372,7 +387,7 @@ mod tests {
         );
         // An earlier statement holds again, also if another process has added lines since.
         asked.before(&verified()).unwrap();
-        asked.after(&verified(), None);
+        asked.after(&verified(), None).unwrap();
         let changed = verified().replace("SUM(x)", "COUNT(x)");
         asked.before(&changed).unwrap();
         other.before(&verified().replace("Sums", "Others")).unwrap();
@@ -395,39 +410,44 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let asked = at(folder.path());
         let (one, two) = (PlanId([1; 32]), PlanId([2; 32]));
-        let begun = || asked.of_query("Sums").unwrap().plans;
+        let begun = || asked.noted("Sums").unwrap().unwrap().plans;
         asked.before(&verified()).unwrap();
         assert_eq!(begun(), None, "no answer came");
-        asked.after(&verified(), Some(vec![one]));
+        asked.after(&verified(), Some(vec![one])).unwrap();
         assert_eq!(begun(), Some(vec![one]));
         // Asked again, it has the plans that it had, whatever the service says or does not say to that.
         asked.before(&verified()).unwrap();
         assert_eq!(begun(), Some(vec![one]));
         asked.refused(&verified());
-        assert_eq!(begun(), Some(vec![one]));
         // Dropped and asked again, its rows go on with those of another plan.
         asked.before(&verified()).unwrap();
-        asked.after(&verified(), Some(vec![two]));
+        asked.after(&verified(), Some(vec![two])).unwrap();
         assert_eq!(begun(), Some(vec![one, two]));
-        assert_eq!(asked.noted("sums"), Ok(asked.of_query("Sums")));
-        // The service does not answer it once more: so it changes nothing.
-        asked.before(&verified()).unwrap();
-        assert_eq!(begun(), Some(vec![one, two]));
+        assert_eq!(asked.noted("sums"), asked.noted("Sums"));
         // Rows of another statement do not follow those.
         let other = verified().replace("SUM(x)", "COUNT(x)");
         asked.before(&other).unwrap();
         assert_eq!(begun(), None);
-        asked.after(&other, Some(vec![two]));
+        asked.after(&other, Some(vec![two])).unwrap();
         assert_eq!(begun(), Some(vec![two]));
+        // That one again has its own, whatever was asked between.
+        asked.before(PLAIN).unwrap();
+        asked.after(PLAIN, None).unwrap();
+        asked.before(&verified()).unwrap();
+        assert_eq!(begun(), Some(vec![one, two]));
         // After an answer that names none, no plan is the query's.
-        asked.before(&verified()).unwrap();
-        asked.after(&verified(), Some(Vec::new()));
-        asked.before(&verified()).unwrap();
+        let third = verified().replace("SUM(x)", "AVG(x)");
+        asked.before(&third).unwrap();
+        asked.after(&third, Some(Vec::new())).unwrap();
+        asked.before(&third).unwrap();
         assert_eq!(begun(), Some(Vec::new()));
+        // Only a query whose rows are checked needs plans that are named.
+        let must_name = VerifiedQueries::must_name;
+        assert!(must_name(&third) && !must_name(PLAIN) && !must_name("SHOW QUERIES"));
         // A plain one has none.
         asked.before(PLAIN).unwrap();
-        asked.after(PLAIN, Some(vec![one]));
-        assert_eq!(asked.of_query("Sums"), None);
+        asked.after(PLAIN, Some(vec![one])).unwrap();
+        assert_eq!(asked.noted("Sums"), Ok(None));
     }
 
     #[test]
@@ -437,16 +457,16 @@ mod tests {
         let sealed = format!("{PLAIN} RELEASE TO analyst");
         asked.before(&sealed).unwrap();
         assert!(asked.sealed("Sums").is_some() && !asked.has("Sums") && !asked.has("Sum\u{455}"));
-        asked.after(&sealed, None);
+        asked.after(&sealed, None).unwrap();
         assert_eq!(asked.statement("sums"), Some(sealed.clone()));
         asked.before(PLAIN).unwrap();
-        asked.after(PLAIN, None);
+        asked.after(PLAIN, None).unwrap();
         assert!(asked.sealed("Sums").is_none() && asked.statement("Sums").is_none());
         // A verified one of that name holds until the sealed one has begun.
         asked.before(&verified()).unwrap();
         asked.before(&sealed).unwrap();
         assert!(asked.has("Sums") && asked.sealed("Sums").is_none());
-        asked.after(&sealed, None);
+        asked.after(&sealed, None).unwrap();
         assert!(!asked.has("Sums") && asked.sealed("Sums").is_some());
     }
 

@@ -64,16 +64,17 @@ impl BegunQuery {
     }
 }
 
-/// Whether the query that the service says is running now is the one that the statement begins.
+/// Whether the query that the service says is running now is the one that the statement begins, with one plan
+/// for each group.
 pub(super) fn check_begun(
     begun: Option<&str>,
-    running: Option<&str>,
+    running: Option<&BegunQuery>,
 ) -> Result<(), OtherQueryError> {
     match running {
-        Some(running) if begun != Some(running) => {
-            Err(OtherQueryError::Name { running: running.to_owned() })
+        Some(BegunQuery { name, .. }) if begun != Some(name) => {
+            Err(OtherQueryError::Name { running: name.clone() })
         }
-        _ => Ok(()),
+        _ => running.map_or(Ok(()), |own| own.plans().map(drop)),
     }
 }
 
@@ -83,7 +84,12 @@ mod tests {
 
     #[test]
     fn a_service_that_names_another_query_than_the_statement_is_refused() {
-        let refuses = |begun, running| check_begun(begun, running).is_err();
+        let named = |name: &str| BegunQuery {
+            name: name.to_owned(),
+            groups: vec![BegunGroup { plan: PlanId([1; 32]), group: Vec::new() }],
+        };
+        let refuses =
+            |begun, running: Option<&str>| check_begun(begun, running.map(named).as_ref()).is_err();
         assert!(!refuses(Some("Sums"), Some("Sums")) && !refuses(Some("Sums"), None));
         assert!(refuses(Some("Sums"), Some("Sums_1")) && refuses(Some("Sums"), Some("sums")));
         // A statement that this build cannot read, or one that begins nothing.

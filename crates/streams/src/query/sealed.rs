@@ -1,9 +1,10 @@
 //! Reading rows: verified ones are checked, and those that are sealed to the consumer are opened.
 
+mod demand;
 mod unseal;
 
 use super::asked::{self, NotedQuery, VerifiedQueries};
-use super::begun::{BegunQuery, check_begun};
+use super::begun::{BegunQuery, OtherQueryError, check_begun};
 use super::lists::{ReadAt, Requests};
 use super::paths::path_of;
 use super::receipts::{
@@ -30,6 +31,7 @@ use alpheus_policy::ids::{PlanId, SchemaId};
 use alpheus_policy::planner::check_meaning;
 use alpheus_policy::query::{self, parse};
 use alpheus_policy::schema::Schema;
+use demand::{Demand, PlanKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -66,10 +68,10 @@ pub(super) struct PlanAnswer {
 pub struct Opener {
     deployment: Deployment,
     keys: Option<(Consumer, String)>,
-    /// By query and plan, or why its rows cannot be read.
-    readers: Mutex<HashMap<(String, PlanId), ReaderOfPlan>>,
-    /// By query and plan, or why it does not check out.
-    plans: Mutex<HashMap<(String, PlanId), Plan>>,
+    /// Readers, or why a plan's rows cannot be read.
+    readers: Mutex<HashMap<PlanKey, ReaderOfPlan>>,
+    /// Plans, or why one does not check out.
+    plans: Mutex<HashMap<PlanKey, Plan>>,
     /// By query.
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
     requests: Requests,
@@ -120,22 +122,6 @@ pub fn consumer(
     let secrets = ConsumerSecrets::from_seed(&read_seed(&identity.path(CONSUMER_SEED))?);
     let consumer = secrets.certified(&certificate, &deployment).blame_input(&path)?;
     Ok((consumer, certificate, text.trim().to_owned()))
-}
-
-/// What a consumer demands of the rows of a page.
-#[derive(Clone, Copy)]
-struct Demand<'a> {
-    /// They must be verified or bounded.
-    required: bool,
-    /// What the consumer noted of the query.
-    noted: Option<&'a NotedQuery>,
-}
-
-impl Demand<'_> {
-    /// Of a query that the consumer noted: whether a plan is one that the service began for it.
-    fn check_begun(&self, announced: &AnnouncedPlan) -> Result<(), RefusedRowError> {
-        self.noted.map_or(Ok(()), |noted| noted.check_begun(announced.plan()))
-    }
 }
 
 impl Opener {
@@ -218,7 +204,7 @@ impl Opener {
         if let Err(RequestError::Refused(problem)) = &answer
             // An answer that says nothing of the statement leaves the note: the query may run.
             && problem.status < 500
-            // Nor one that says that a query of that name runs.
+            // Nor does one by which that query or another one runs in its place.
             && !matches!(problem.status, 408 | 409 | 429)
         {
             self.asked.refused(sql);
@@ -234,10 +220,12 @@ impl Opener {
     /// A [`Failure`] if the statement begins no query of that name, or several plans of a group. Rows of
     /// another one would be read in its place, and the identity folder has no note of that one.
     pub fn accepted(&self, sql: &str, running: Option<&BegunQuery>) -> Result<(), Failure> {
-        let begun = self.asked.after(sql, running.map(BegunQuery::readable));
-        let same = check_begun(begun.as_deref(), running.map(|own| own.name.as_str()));
-        let plans = running.map_or(Ok(()), |own| own.plans().map(drop));
-        same.and(plans).map_err(|error| {
+        let unnamed = running.is_none() && VerifiedQueries::must_name(sql);
+        let readable = running.map(BegunQuery::readable);
+        let begun = self.asked.after(sql, readable.or_else(|| unnamed.then(Vec::new)))?;
+        let checked = if unnamed { Err(OtherQueryError::Groups) } else { Ok(()) };
+        let checked = checked.and_then(|()| check_begun(begun.as_deref(), running));
+        checked.map_err(|error| {
             Failure::new(Category::Check, error)
                 .with_id(ErrorId::CheckFailed)
                 .with_help("do not read its rows: the service may have been changed")
@@ -262,13 +250,13 @@ impl Opener {
         let declared = self.declared().verified.contains(name);
         let required = self.requires_verified || declared || self.asked.has(name);
         // The query may be asked again at any time, so the note holds for this page only.
-        let noted = self.asked.of_query(name);
-        let demand = Demand { required, noted: noted.as_ref() };
+        let noted = self.asked.noted(name);
+        let demand = Demand { name, required, noted: noted.as_ref().map(Option::as_ref) };
         let seal = self.seal_of(name);
         let at = self.requests.read(after, rows.next);
         for row in &mut rows.rows {
-            self.check(client, name, (row, at), demand).await?;
-            self.unseal(client, name, row, &seal).await?;
+            self.check(client, (row, at), demand).await?;
+            self.unseal(client, demand, row, &seal).await?;
         }
         Ok(rows)
     }
@@ -278,7 +266,6 @@ impl Opener {
     async fn check(
         &self,
         client: &HttpClient,
-        name: &str,
         (row, at): (&mut Map<String, Value>, ReadAt),
         demand: Demand<'_>,
     ) -> Result<(), RequestError> {
@@ -289,8 +276,8 @@ impl Opener {
         let has_result = has_result(row);
         let (plan, checked) = match stated(row).filter(|_| says_so) {
             None => (None, Err(RefusedRowError::Plain)),
-            Some(of) if has_result => self.verified(client, name, (row, at), (of, demand)).await?,
-            Some(of) => match self.announced(client, name, of.0).await? {
+            Some(of) if has_result => self.verified(client, (row, at), (of, demand)).await?,
+            Some(of) => match self.announced(client, of.0, demand).await? {
                 Ok(plan) => {
                     let begun = demand.check_begun(&plan);
                     let checked = begun.and_then(|()| check_without_result(row, Some(&plan)));
@@ -303,7 +290,7 @@ impl Opener {
         };
         let is_bounded = plan.as_ref().is_some_and(|plan| plan.plan().integrity.is_bounded());
         let checked = match checked {
-            Ok(_) if has_result && !is_bounded && self.declared().bounded.contains(name) => {
+            Ok(_) if has_result && !is_bounded && self.declared().bounded.contains(demand.name) => {
                 Err(RefusedRowError::NotBounded)
             }
             checked => checked,
@@ -328,19 +315,22 @@ impl Opener {
     async fn verified(
         &self,
         client: &HttpClient,
-        name: &str,
         (row, at): (&Map<String, Value>, ReadAt),
         (of, demand): ((PlanId, u64), Demand<'_>),
     ) -> Result<Checked, RequestError> {
         let taken = {
             let mut receipts = self.receipts.lock().await;
-            receipts.entry(name.to_owned()).or_default().take(client, name, of).await?
+            receipts
+                .entry(demand.name.to_owned())
+                .or_default()
+                .take(client, demand.name, of)
+                .await?
         };
         let listed = taken.as_ref().ok().and_then(|(_, own)| listed_plan(own, &self.deployment));
         // By epochs a window's plan is in its receipt. No other window has it.
         let plan = match listed {
-            Some(listed) => self.asked_for(client, name, of.0, listed).await?,
-            None => self.announced(client, name, of.0).await?,
+            Some(listed) => self.asked_for(client, of.0, listed, demand).await?,
+            None => self.announced(client, of.0, demand).await?,
         };
         let plan = plan.and_then(|plan| demand.check_begun(&plan).map(|()| plan));
         // Bounds follow from the schema.
@@ -354,10 +344,10 @@ impl Opener {
             (Ok(plan), Ok((window, receipt))) => {
                 let receipt = Arc::new(receipt);
                 let signed = (window, Arc::clone(&receipt));
-                let checked = check_apart(row, name, (&plan, schema), signed).await;
+                let checked = check_apart(row, demand.name, (&plan, schema), signed).await;
                 // Rows of other queries are read meanwhile.
                 let mut receipts = self.receipts.lock().await;
-                let seen = &mut receipts.entry(name.to_owned()).or_default().lists;
+                let seen = &mut receipts.entry(demand.name.to_owned()).or_default().lists;
                 let known = Reading { revoked: self.revoked.as_ref(), seen, at };
                 let once =
                     |holds| check_signed_once(&plan, (window, &receipt), known).map(|()| holds);
@@ -377,20 +367,20 @@ impl Opener {
     async fn announced(
         &self,
         client: &HttpClient,
-        name: &str,
         plan: PlanId,
+        demand: Demand<'_>,
     ) -> Result<Plan, RequestError> {
         let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = (name.to_owned(), plan);
+        let of = demand.key(plan);
         if let Some(known) = plans().get(&of) {
             return Ok(known.clone());
         }
-        let opened = match announcement(client, name, plan).await? {
+        let opened = match announcement(client, demand.name, plan).await? {
             Some(announcement) => open_plan(&announcement, &self.deployment),
             // By epochs the plan of a window that did not open is kept nowhere.
             None => Err(RefusedRowError::NoPlan),
         };
-        let opened = self.asked_for(client, name, plan, opened).await?;
+        let opened = self.asked_for(client, plan, opened, demand).await?;
         let mut known = plans();
         if known.len() >= PLANS {
             known.clear();
@@ -404,16 +394,22 @@ impl Opener {
     async fn asked_for(
         &self,
         client: &HttpClient,
-        name: &str,
         plan: PlanId,
         opened: Plan,
+        demand: Demand<'_>,
     ) -> Result<Plan, RequestError> {
         let announced = match opened {
-            Ok(announced) if announced.id() == plan && announced.plan().name == name => announced,
+            Ok(announced) if announced.id() == plan && announced.plan().name == demand.name => {
+                announced
+            }
             Ok(_) => return Ok(Err(RefusedRowError::OtherPlan)),
             refused => return Ok(refused),
         };
-        let Some(noted) = self.asked.of_query(name) else { return Ok(Ok(announced)) };
+        let noted = match demand.noted {
+            Ok(Some(noted)) => noted,
+            Ok(None) => return Ok(Ok(announced)),
+            Err(unread) => return Ok(Err(unread.clone())),
+        };
         let schema = self.schema(client, announced.plan().schema).await?;
         Ok(is_asked_for(&noted.sql, &schema, &announced).map(|()| announced))
     }

@@ -127,6 +127,7 @@ fn lied_to_alone() -> Option<(Transcript, String)> {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     println!("the writer has ended: {said}");
     if !said.contains("the epoch is burnt:") {
+        assert!(!said.contains("complaint"), "{said}");
         return None;
     }
     let until = Instant::now() + PATIENCE;

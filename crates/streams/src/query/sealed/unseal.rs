@@ -1,6 +1,7 @@
 //! Rows that are sealed, or must be. The service makes the row, so what it says of the columns beside the
 //! seal is nobody's word and is not shown.
 
+use super::demand::Demand;
 use super::{Opener, PLANS};
 use crate::query::receipts::{
     RefusedRowError, check_names, has_result, is_in_every_row, is_in_group,
@@ -9,7 +10,6 @@ use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_policy::ids::PlanId;
 use alpheus_stream_runtime::results::{Sealed, opened};
 use serde_json::{Map, Value};
 use std::sync::{Arc, PoisonError};
@@ -42,7 +42,7 @@ impl Opener {
     pub(super) async fn unseal(
         &self,
         client: &HttpClient,
-        name: &str,
+        demand: Demand<'_>,
         row: &mut Row,
         seal: &Seal,
     ) -> Result<(), RequestError> {
@@ -57,7 +57,7 @@ impl Opener {
         }
         let columns = match sealed {
             None => Err(refused(&RefusedRowError::NotSealed)),
-            Some(sealed) => self.columns(client, name, (&*row, sealed)).await?,
+            Some(sealed) => self.columns(client, demand, (&*row, sealed)).await?,
         };
         match columns {
             Ok(columns) if columns.is_empty() => conceal(row, groups, Value::is_string),
@@ -74,7 +74,7 @@ impl Opener {
     async fn columns(
         &self,
         client: &HttpClient,
-        name: &str,
+        demand: Demand<'_>,
         (row, sealed): (&Row, Value),
     ) -> Result<Result<Vec<(String, Value)>, String>, RequestError> {
         let Ok(sealed) = serde_json::from_value::<Sealed>(sealed) else {
@@ -85,7 +85,7 @@ impl Opener {
             Some(Err(none)) => return Ok(Err(none.to_string())),
             Some(Ok(sum)) => sum,
         };
-        let reader = self.reader(client, name, &sum).await?;
+        let reader = self.reader(client, demand, &sum).await?;
         Ok(match &*reader {
             Err(status) => Err(status.clone()),
             Ok(reader) => match is_of(row, &sum, reader.announced()) {
@@ -101,16 +101,16 @@ impl Opener {
     async fn reader(
         &self,
         client: &HttpClient,
-        name: &str,
+        demand: Demand<'_>,
         sum: &SealedSum,
     ) -> Result<Arc<Result<Reader, String>>, RequestError> {
         let known = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let of: (String, PlanId) = (name.to_owned(), sum.plan);
+        let of = demand.key(sum.plan);
         if let Some(reader) = known().get(&of) {
             return Ok(Arc::clone(reader));
         }
         let announced = match &self.keys {
-            Some(_) => self.announced(client, name, sum.plan).await?.map_err(|why| refused(&why)),
+            Some(_) => self.announced(client, sum.plan, demand).await?.map_err(|why| refused(&why)),
             None => Err(NO_KEYS.to_owned()),
         };
         let reader = Arc::new(announced.and_then(|announced| self.agree(&announced)));
