@@ -43,6 +43,7 @@ mod rounds;
 mod row_numbers;
 mod scan;
 mod sentinels;
+mod shapes;
 mod sized;
 mod sparse;
 mod spellings;

@@ -3,7 +3,7 @@
 use crate::bounds::Spread;
 use crate::calendar::{Days, Midnights, Repeated};
 use crate::cells::Row;
-use crate::clock::{Local, Region};
+use crate::clock::{Local, Reading, Region};
 use crate::form::{Form, Missing, distinct};
 use crate::hash::{Hashes, Map};
 use crate::load::Load;
@@ -183,6 +183,7 @@ struct Counter<'w> {
     own_missing: Vec<Missing>,
     marks: Marks,
     time: &'w TimePlan,
+    times: Reading<'w>,
     owner: Option<usize>,
     wanted: &'w [CountedColumn],
     owners: Map<String, Owner>,
@@ -208,6 +209,7 @@ pub(crate) fn tally(
         own_missing: wanted.iter().map(|own| Missing::of(&own.missing)).collect(),
         marks: form.marks(),
         time,
+        times: Reading::of(&time.clock),
         owner,
         wanted,
         owners: Map::default(),
@@ -332,7 +334,7 @@ impl Counter<'_> {
             self.tally.untimed += 1;
             return;
         }
-        let Some((micros, local)) = self.time.clock.read(&self.joined) else {
+        let Some((micros, local)) = self.times.read(&self.joined) else {
             self.untimely(line, row);
             return;
         };

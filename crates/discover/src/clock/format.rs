@@ -242,12 +242,7 @@ impl Part {
             }
             Part::Noon => {
                 let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
-                let word: String = word.chars().filter(|c| *c != '.').collect();
-                moment.noon = Some(match word.to_ascii_lowercase().as_str() {
-                    "am" | "a" => false,
-                    "pm" | "p" => true,
-                    _ => return None,
-                });
+                moment.noon = Some(words::after_noon(word)?);
                 Some(rest)
             }
             Part::MonthName => {
