@@ -31,17 +31,19 @@ fn fails(args: &[&str]) -> (i32, String) {
 
 const SCHEMA: &str = "examples/fitness/schema.yaml";
 
+/// The mean heart rate in windows of a length, over so many people.
+fn asked(size: &str, crowd: &str, rest: &str) -> String {
+    format!(
+        "SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE {size}) FROM FitnessTracker BETWEEN {crowd} {rest}"
+    )
+}
+
 #[test]
 fn failures_print_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("schema.yaml"), "name: 5\n").unwrap();
     fs::write(path("latin"), b"name: caf\xe9").unwrap();
-    let asked = |size: &str, crowd: &str, rest: &str| {
-        format!(
-            "SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE {size}) FROM FitnessTracker BETWEEN {crowd} {rest}"
-        )
-    };
     let (window, most, whom) = (
         asked("7 SECONDS", "10 AND 100", ""),
         asked("10 SECONDS", "1 AND 5", ""),
