@@ -78,6 +78,7 @@ pub(crate) fn of_rows(
     let all = [
         half_day(time, tally, hints).or_else(|| headings(tally)),
         lengths((time, profile), tally, hints),
+        nights(time, tally),
         far_days(tally, hints),
         spellings(tally, owner, hints),
     ];
@@ -116,6 +117,17 @@ fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints)
         format!(
             "All times in `{}` are before {before}, so they may be durations, such as those of runs, rather than times of day. Say `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
             clock.name
+        )
+    })
+}
+
+/// Asks if times of day pass midnight, so that one date does not fit all rows.
+fn nights(time: &TimePlan, tally: &Tally) -> Option<String> {
+    let (date, times) = (time.date.as_ref()?, tally.nights.passed());
+    (times > 0).then(|| {
+        let jumps = counted(times, "time");
+        format!(
+            "The times of day of one owner jump by more than 12 hours from row to row, {jumps}, so they seem to pass midnight, but all are read as of {date}. Add a column with the date of each row; if all are of that day, sort the rows of each owner by time."
         )
     })
 }

@@ -2,12 +2,13 @@
 
 use crate::calendar::day_text;
 use crate::cells::BrokenQuotes;
-use crate::hash::Set;
+use crate::clock::Reading;
+use crate::hash::Map;
 use crate::times::join;
 use crate::understanding::Understanding;
 use crate::windows::{DAY, SECOND};
+use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 /// What a replay takes, in microseconds: of an owner, of a day on which one is online, since each
@@ -115,33 +116,50 @@ impl Part {
     #[must_use]
     pub fn cut(&self, bytes: &[u8], found: &Understanding) -> Cut {
         let text = found.form.encoding.decode(bytes);
-        let mut present: BTreeSet<(u64, String)> = BTreeSet::new();
-        self.lines(&text, found, |whose, _| {
-            present.insert((drawn(whose), whose.to_owned()));
-        });
-        let all = present.len() as u64;
-        let most = usize::try_from(self.owners).unwrap_or(usize::MAX);
-        let taken: Set<String> = present.into_iter().take(most).map(|(_, whose)| whose).collect();
-        let start = text.len() - found.form.open(&text).rows.rest().len();
-        let owners = taken.len() as u64;
-        let mut cut = Cut { text: text[..start].to_owned(), rows: 0, owners, of: all };
+        let (mut ids, mut names) = (Map::default(), Vec::new());
+        // Each row's owner, by its position among the names, and its text.
+        let mut lines: Vec<(usize, &str)> = Vec::new();
         self.lines(&text, found, |whose, line| {
-            if taken.contains(whose) {
-                cut.text.push_str(line);
-                cut.rows += 1;
-            }
+            let id = match ids.get(whose) {
+                Some(id) => *id,
+                None => {
+                    names.push((drawn(whose), whose.to_owned()));
+                    ids.insert(whose.to_owned(), names.len() - 1);
+                    names.len() - 1
+                }
+            };
+            lines.push((id, line));
         });
+        let all = names.len();
+        let most = usize::try_from(self.owners).unwrap_or(usize::MAX);
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|id| &names[*id]);
+        let mut taken = vec![false; all];
+        order.iter().take(most).for_each(|id| taken[*id] = true);
+        let start = text.len() - found.form.open(&text).rows.rest().len();
+        let (owners, of) = (all.min(most) as u64, all as u64);
+        let mut cut = Cut { text: text[..start].to_owned(), rows: 0, owners, of };
+        for (_, line) in lines.into_iter().filter(|(id, _)| taken[*id]) {
+            cut.text.push_str(line);
+            cut.rows += 1;
+        }
         cut
     }
 
     /// Visits the owner and the text of each row of these days.
-    fn lines(&self, text: &str, found: &Understanding, mut visit: impl FnMut(&str, &str)) {
+    fn lines<'t>(
+        &self,
+        text: &'t str,
+        found: &Understanding,
+        mut visit: impl FnMut(&str, &'t str),
+    ) {
         let mut opened = found.form.open(text);
         let owner = found.owner.as_ref().and_then(|own| opened.names.iter().position(|n| n == own));
         let width = opened.names.len();
         let position = |rest: &str| text.len() - rest.len();
         let mut start = position(opened.rows.rest());
         let (mut row, mut joined) = (Vec::new(), String::new());
+        let mut times = Reading::of(&found.time.clock);
         loop {
             let read = opened.rows.read(&mut row);
             let end = position(opened.rows.rest());
@@ -153,8 +171,8 @@ impl Part {
                 Ok(true) | Err(BrokenQuotes) => continue,
             }
             let timed = join(&row, &found.time.columns, &found.form, &mut joined);
-            let time = found.time.clock.micros(&joined).filter(|_| timed);
-            let day = time.map(|micros| micros.div_euclid(DAY * SECOND));
+            let time = if timed { times.read(&joined) } else { None };
+            let day = time.map(|(micros, _)| micros.div_euclid(DAY * SECOND));
             if !day.is_some_and(|day| (self.days.0..self.days.1).contains(&day)) {
                 continue;
             }

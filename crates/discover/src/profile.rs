@@ -8,6 +8,7 @@ use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::owner_words::{is_id, owner_score};
 use crate::scan::{Scanned, scan};
+use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
 use crate::words::{WEEK, YEARS};
 use std::collections::BTreeMap;
@@ -89,17 +90,6 @@ pub(crate) struct Written {
     pub around: BTreeMap<String, u64>,
     /// Those other than zero with nothing around them.
     pub bare: u64,
-}
-
-/// The cells of one shape of times.
-#[derive(Clone, Debug)]
-pub(crate) struct ShapeCount {
-    /// How many there are.
-    pub count: u64,
-    /// Each format that may read them, with the number that it cannot read.
-    pub formats: Vec<(Format, u64)>,
-    /// Whether all are at midnight.
-    pub midnight: bool,
 }
 
 /// All columns.
@@ -326,17 +316,12 @@ impl Column {
             if formats.is_empty() {
                 return false;
             }
-            self.shapes.insert(shape.clone(), ShapeCount { count: 0, formats, midnight: true });
+            self.shapes.insert(shape.clone(), ShapeCount::of(formats));
         }
         let Some(found) = self.shapes.get_mut(&shape) else { return false };
         found.count += 1;
         self.seasons += u64::from(is_season(cell));
-        for (format, failed) in &mut found.formats {
-            match format.read(cell) {
-                Some(moment) => found.midnight &= moment.time_of_day() == 0,
-                None => *failed += 1,
-            }
-        }
+        found.read(cell);
         true
     }
 }

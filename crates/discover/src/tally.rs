@@ -3,15 +3,17 @@
 use crate::bounds::Spread;
 use crate::calendar::{Days, Midnights, Repeated};
 use crate::cells::Row;
-use crate::clock::{Local, Region};
+use crate::clock::{Local, Reading, Region};
 use crate::form::{Form, Missing, distinct};
-use crate::hash::{Hashes, Map, Set};
+use crate::hash::{Hashes, Map};
 use crate::load::Load;
+use crate::nights::Nights;
 use crate::number::{Decimal, Marks, Sum};
+use crate::owner_rows::Owner;
 use crate::profile::truth;
 use crate::rounds::Rounds;
 use crate::scan::{Scanned, scan};
-use crate::steps::{Before, Steps};
+use crate::steps::Steps;
 use crate::times::{TimePlan, Zone, join};
 use crate::windows::{DAY, SECOND, WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,6 +107,8 @@ pub struct Tally {
     pub(crate) midnights: Midnights,
     /// The days of all rows.
     pub(crate) days: Days,
+    /// How times of day go on, if one date stands for all rows.
+    pub(crate) nights: Nights,
     /// Owners.
     pub owners: u64,
     /// The same, if names that differ in capital letters, spaces and zeros are one.
@@ -171,63 +175,6 @@ impl Tally {
     }
 }
 
-/// The rows of one owner: their times, each with the hash of its first row.
-#[derive(Default)]
-struct Owner {
-    rows: u64,
-    /// Times that came in order.
-    run: Vec<(i64, u64)>,
-    /// Times that came later than a greater one.
-    late: Set<i64>,
-    /// Rows that are not in the run.
-    others: Set<(i64, u64)>,
-    /// The times of these, repeated ones too.
-    beside: Vec<i64>,
-    /// The reading before, of each attribute.
-    before: Vec<Before>,
-}
-
-impl Owner {
-    /// Adds a row; whether its time lies before a known one, is known, and the row is known.
-    fn add(&mut self, time: i64, hash: u64) -> (bool, bool, bool) {
-        self.rows += 1;
-        let last = self.run.last().map_or(i64::MIN, |(last, _)| *last);
-        if time > last || self.run.is_empty() {
-            self.run.push((time, hash));
-            return (false, false, false);
-        }
-        self.beside.push(time);
-        let first = self.run.binary_search_by_key(&time, |(known, _)| *known).ok();
-        let same = first.is_some() || self.late.contains(&time);
-        if !same {
-            self.late.insert(time);
-        }
-        let is_first = first.is_some_and(|at| self.run[at].1 == hash);
-        let repeats = is_first || !self.others.insert((time, hash));
-        (time < last, same, repeats)
-    }
-
-    /// The days since 1970 with rows, in order, each with how many.
-    fn days(&self) -> Vec<(i64, u64)> {
-        let times = self.run.iter().map(|(time, _)| time).chain(&self.beside);
-        let mut days: Vec<(i64, u64)> = Vec::new();
-        for day in times.map(|time| time.div_euclid(DAY * SECOND)) {
-            match days.last_mut() {
-                Some((last, rows)) if *last == day => *rows += 1,
-                _ => days.push((day, 1)),
-            }
-        }
-        days.sort_unstable();
-        days.dedup_by(|next, own| {
-            own.0 == next.0 && {
-                own.1 += next.1;
-                true
-            }
-        });
-        days
-    }
-}
-
 struct Counter<'w> {
     tally: Tally,
     form: &'w Form,
@@ -236,6 +183,7 @@ struct Counter<'w> {
     own_missing: Vec<Missing>,
     marks: Marks,
     time: &'w TimePlan,
+    times: Reading<'w>,
     owner: Option<usize>,
     wanted: &'w [CountedColumn],
     owners: Map<String, Owner>,
@@ -261,6 +209,7 @@ pub(crate) fn tally(
         own_missing: wanted.iter().map(|own| Missing::of(&own.missing)).collect(),
         marks: form.marks(),
         time,
+        times: Reading::of(&time.clock),
         owner,
         wanted,
         owners: Map::default(),
@@ -385,7 +334,7 @@ impl Counter<'_> {
             self.tally.untimed += 1;
             return;
         }
-        let Some((micros, local)) = self.time.clock.read(&self.joined) else {
+        let Some((micros, local)) = self.times.read(&self.joined) else {
             self.untimely(line, row);
             return;
         };
@@ -404,6 +353,9 @@ impl Counter<'_> {
             Some(known) => known,
             None => self.owners.entry(owner.to_owned()).or_default(),
         };
+        if self.time.date.is_some() {
+            self.tally.nights.add(known.latest, micros);
+        }
         let (before, same, repeats) = known.add(micros, self.hashes.of(row));
         self.tally.out_of_order += u64::from(before);
         self.tally.same_time += u64::from(same);

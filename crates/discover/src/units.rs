@@ -155,18 +155,44 @@ fn legends(lines: &[String]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether a line above the table says that a column's numbers are codes: by this word, or since it
+/// Words for numbers that name something. Others that end so do not say it, as `barcode` and
+/// `decode`.
+const CODES: &[&str] = &[
+    "code",
+    "areacode",
+    "countrycode",
+    "errorcode",
+    "eventcode",
+    "fehlercode",
+    "foutcode",
+    "kwaliteitscode",
+    "ländercode",
+    "landcode",
+    "postcode",
+    "qualitycode",
+    "statuscode",
+    "typecode",
+    "weathercode",
+    "weercode",
+    "wettercode",
+    "zipcode",
+];
+
+/// Whether a line above the table says that a column's numbers are codes: by such a word, or since it
 /// gives some of them a meaning each, as in `1=dry, 2=rain, 3=snow`. Numbers with a unit are measured.
 #[must_use]
 pub(crate) fn are_codes(lines: &[String], name: &str) -> bool {
     const MEANINGS: usize = 3;
     const FIRST_WORDS: usize = 4;
+    let is_code = |word: String| {
+        let mut parts = word.split(|c: char| !c.is_alphanumeric());
+        parts.any(|part| CODES.contains(&part.strip_suffix('s').unwrap_or(part)))
+    };
     let mut own = legends(lines).filter(|(left, _)| *left == name);
     own.any(|(_, says)| {
         let mut first = says.split_whitespace().take(FIRST_WORDS).map(str::to_lowercase);
         let meanings: BTreeSet<&str> = says.split('=').filter_map(number_at_end).collect();
-        let codes = first.any(|word| word.ends_with("code") || word.ends_with("codes"));
-        of_legend(says).is_none() && (codes || meanings.len() >= MEANINGS)
+        of_legend(says).is_none() && (first.any(is_code) || meanings.len() >= MEANINGS)
     })
 }
 
@@ -245,5 +271,8 @@ mod tests {
         assert!(!codes("X = Fog 0=no occurrence, 1=occurred / Mist 0=niet, 1=wel"));
         assert!(!codes("X = Wind (in degrees) (360=north, 90=east, 180=south)"));
         assert!(!codes("Y = Weather code"));
+        assert!(codes("X: Weather-code, WMO 4677") && codes("X: Statuscodes"));
+        // Other words end so as well.
+        assert!(!codes("X: Barcode") && !codes("X: volts after decode"));
     }
 }

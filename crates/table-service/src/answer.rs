@@ -4,6 +4,7 @@
 use super::ask::{Answers, Needed, ask_all, batches, next};
 use super::index::GroupKey;
 use super::remote::{Remote, rejected};
+use super::spent::Spent;
 use super::sql::{Function, TableQuery};
 use super::state::TableState;
 use super::statistics::{decimal, moments, statistic};
@@ -34,6 +35,7 @@ pub struct QueryRunner<'a> {
     remote: &'a Remote,
     /// Fetched, verified and decrypted blocks, with all columns that the query needs.
     blocks: BTreeMap<u64, OpenBlock>,
+    spent: Spent,
 }
 
 /// A sum over one range of rows of one group.
@@ -70,15 +72,12 @@ impl Sum {
     }
 }
 
-/// The sums of one group of rows, and what they cost.
+/// The sums of one group of rows.
 #[derive(Default)]
 struct Totals {
     moments: BTreeMap<Moment, i128>,
     /// By the number of the item.
     others: BTreeMap<usize, BigInt>,
-    server_time: Duration,
-    owner_time: Duration,
-    bytes: u64,
 }
 
 /// The columns to open of each block, for a whole query.
@@ -118,7 +117,13 @@ impl Cost {
 impl<'a> QueryRunner<'a> {
     /// Queries the server behind `remote`.
     pub fn new(state: &'a TableState, remote: &'a Remote) -> Self {
-        Self { state, remote, blocks: BTreeMap::new() }
+        Self { state, remote, blocks: BTreeMap::new(), spent: Spent::default() }
+    }
+
+    /// What the answers so far have cost.
+    #[must_use]
+    pub fn spent(&self) -> &Spent {
+        &self.spent
     }
 
     /// All rows of the answer, ordered by day and groups.
@@ -224,29 +229,24 @@ impl<'a> QueryRunner<'a> {
             let began = Instant::now();
             for (index, _) in &range.fetched {
                 let bytes = next(&mut blocks)?;
-                totals.bytes += bytes.len() as u64;
+                self.spent.bytes += bytes.len() as u64;
                 self.open(*index, columns, &bytes)?;
             }
             let mut opened = Vec::new();
             for question in range.sum.questions() {
-                opened.push(self.verify(question, &next(&mut answered)?, totals)?);
+                opened.push(self.verify(question, &next(&mut answered)?)?);
             }
             self.add(&range.sum, &opened, totals)?;
-            totals.owner_time += began.elapsed();
+            self.spent.owner += began.elapsed();
         }
         Ok(())
     }
 
     /// Verifies one sum and decrypts it.
-    fn verify(
-        &self,
-        question: &Question,
-        said: &SumResponse,
-        totals: &mut Totals,
-    ) -> Result<DecryptedSum, Failure> {
-        let server_time = Duration::from_micros(said.microseconds);
-        totals.server_time = totals.server_time.saturating_add(server_time);
-        totals.bytes += said.answer.len() as u64;
+    fn verify(&mut self, question: &Question, said: &SumResponse) -> Result<DecryptedSum, Failure> {
+        let server = Duration::from_micros(said.microseconds);
+        self.spent.server = self.spent.server.saturating_add(server);
+        self.spent.bytes += said.answer.len() as u64;
         let verified = self.state.owner.verify(question, &said.answer).map_err(rejected)?;
         Ok(self.state.owner.decrypt(&verified))
     }
@@ -301,9 +301,6 @@ impl<'a> QueryRunner<'a> {
             row.insert(item.alias.clone(), value);
         }
         row.insert("verified".into(), true.into());
-        row.insert("server_ms".into(), json!(totals.server_time.as_secs_f64() * 1000.0));
-        row.insert("owner_ms".into(), json!(totals.owner_time.as_secs_f64() * 1000.0));
-        row.insert("bytes".into(), totals.bytes.into());
         row
     }
 

@@ -9,6 +9,7 @@ use alpheus_input::tables::print_tables;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
+use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_node::settings::Settings;
 use alpheus_policy::show::Table;
@@ -57,12 +58,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if queries.iter().any(|query| !query.explain) {
         settle(&mut state, &remote)?;
     }
-    let mut answers = Vec::new();
+    let (mut answers, mut runner) = (Vec::new(), QueryRunner::new(&state, &remote));
     for query in &queries {
-        answers.push(QueryRunner::new(&state, &remote).answer(query)?);
+        answers.push(runner.answer(query)?);
     }
     let format = globals.format.unwrap_or_default();
-    printed(print(&answers, format, &mut io::stdout().lock())).map(drop)
+    let open = printed(print(&answers, format, &mut io::stdout().lock()))?.is_continue();
+    if open && runner.spent().bytes > 0 {
+        note!("{}", runner.spent());
+    }
+    Ok(())
 }
 
 fn read(

@@ -74,9 +74,9 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
     let summary = append(&mut state, &remote, &args.input, false)?;
     note!("{summary}");
-    let mut rows = Vec::new();
+    let (mut rows, mut runner) = (Vec::new(), QueryRunner::new(&state, &remote));
     for (number, query) in queries.iter().enumerate() {
-        for row in QueryRunner::new(&state, &remote).answer(query)? {
+        for row in runner.answer(query)? {
             let mut numbered = AnswerRow::new();
             numbered.insert("query".into(), Value::from(number + 1));
             numbered.extend(row);
@@ -88,6 +88,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         None => drop(printed(print_json(&rows, &mut std::io::stdout().lock()))?),
     }
     note!("{} queries, {} rows, every answer verified", queries.len(), rows.len());
+    note!("{}", runner.spent());
     Ok(())
 }
 

@@ -13,8 +13,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 
 /// Names that answers use themselves, so that groups and aliases cannot have them.
-pub const RESERVED: [&str; 7] =
-    ["query", "window_start", "day", "verified", "server_ms", "owner_ms", "bytes"];
+pub const RESERVED: [&str; 4] = ["query", "window_start", "day", "verified"];
 
 /// A schema as in its file.
 #[derive(Clone, Debug, Deserialize)]

@@ -10,7 +10,7 @@ use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_policy::budget::{Epsilon, Standing};
-use alpheus_policy::columns::label;
+use alpheus_policy::columns::{Column, label};
 use alpheus_policy::ids::{ConsumerId, IdError, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
@@ -240,10 +240,13 @@ impl Log {
         json!({ "kind": kind, "who": reader, "what": readable(&self.schema), "days": days })
     }
 
-    /// What a plan's windows reveal, if the controller still has the plan.
-    fn reveals(&self, plan: &PlanId) -> Option<Vec<&str>> {
-        let plan = self.plans.get(plan)?;
-        Some(plan.columns.iter().map(|column| column.what.as_str()).collect())
+    /// What a plan's windows reveal, with units, if the controller still has the plan.
+    fn reveals(&self, plan: &PlanId) -> Option<Vec<String>> {
+        let says = |column: &Column| match column.unit.as_str() {
+            "" => column.what.clone(),
+            unit => format!("{} in {unit}", column.what),
+        };
+        Some(self.plans.get(plan)?.columns.iter().map(says).collect())
     }
 
     fn label(&self, position: u16) -> String {

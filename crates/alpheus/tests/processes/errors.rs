@@ -31,17 +31,29 @@ fn fails(args: &[&str]) -> (i32, String) {
 
 const SCHEMA: &str = "examples/fitness/schema.yaml";
 
+/// The mean heart rate in windows of a length, over so many people.
+fn asked(size: &str, crowd: &str, rest: &str) -> String {
+    format!(
+        "SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE {size}) FROM FitnessTracker BETWEEN {crowd} {rest}"
+    )
+}
+
 #[test]
 fn failures_print_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("schema.yaml"), "name: 5\n").unwrap();
     fs::write(path("latin"), b"name: caf\xe9").unwrap();
+    let (window, most, whom) = (
+        asked("7 SECONDS", "10 AND 100", ""),
+        asked("10 SECONDS", "1 AND 5", ""),
+        asked("10 SECONDS", "10 AND 100", "WHERE region = 'Atlantis'"),
+    );
     let query = |sql| ["query", "--schema", SCHEMA, "--policies", POLICIES, "--query", sql];
     const POLICIES: &str = "examples/fitness/policies.yaml";
     let forbidden = "examples/fitness/queries/forbidden.sql";
     let (missing, broken, latin) = (path("none.yaml"), path("schema.yaml"), path("latin"));
-    let cases: [(&[&str], i32, &str); 10] = [
+    all_fail(&[
         (&["query", "--wrong"], 2, "command-line"),
         (&["server"], 2, "setting-missing"),
         (&["query", "--schema", &missing, "--query", "SHOW SCHEMAS"], 5, "file-missing"),
@@ -56,10 +68,69 @@ fn failures_print_their_ids() {
             "file-missing",
         ),
         (&["errors", "no-such-id"], 2, "command-line"),
-    ];
+        (&["controller", "run"], 2, "setting-missing"),
+        (&["table", "serve"], 2, "setting-missing"),
+        (
+            &["query", "--config", &broken, "--schema", SCHEMA, "--query", "SHOW SCHEMAS"],
+            4,
+            "setting-wrong",
+        ),
+        (&["check", &broken], 4, "file-invalid"),
+        (
+            &["query", "--schema", SCHEMA, "--policies", &broken, "--query", "SHOW SCHEMAS"],
+            4,
+            "policies-invalid",
+        ),
+        (&query(&window), 4, "query-window"),
+        (&query(&most), 3, "policy-forbids-maximum"),
+        (&query(&whom), 4, "query-no-streams"),
+    ]);
+}
+
+/// Each of these commands ends so.
+fn all_fail(cases: &[(&[&str], i32, &str)]) {
     for (args, code, id) in cases {
-        assert_eq!(fails(args), (code, id.to_owned()), "{args:?}");
+        assert_eq!(fails(args), (*code, (*id).to_owned()), "{args:?}");
     }
+}
+
+#[test]
+fn failures_over_files_of_readings_print_their_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut steps = "person,time,steps\n".to_owned();
+    for n in 0..48 {
+        steps += &format!("p{},2024-03-04 {:02}:00,{}\n", n % 12, n / 12, n * 7 % 31);
+    }
+    let open = "shop,day,orders\nnorth,03/04/2024,10\nsouth,03/04/2024,20\n";
+    for (name, text) in [("steps.csv", &*steps), ("open.csv", open), ("empty", ""), ("x", "x\n")] {
+        fs::write(path(name), text).unwrap();
+    }
+    let (steps, open, empty, x) = (path("steps.csv"), path("open.csv"), path("empty"), path("x"));
+    let (out, none, here) = (path("out"), path("none"), path(""));
+    let done = alpheus(["init", &steps, "--yes", "--output", &out]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let own = |name: &str| format!("{out}/{name}");
+    let (schema, source) = (own("schema.yaml"), own("source.yaml"));
+    let (policies, query) = (own("policies.yaml"), own("query.sql"));
+    let replay = |source, input| {
+        let files = ["replay", "--schema", &schema, "--policies", &policies, "--query", &query];
+        [&files[..], &["--source", source, "--input", input, "--output", "-"]].concat()
+    };
+    all_fail(&[
+        (&["init", &empty, "--yes", "--output", &none], 4, "file-invalid"),
+        (&["init", &here, "--yes", "--output", &none], 4, "file-invalid"),
+        (&["init", &none, "--yes"], 5, "file-missing"),
+        (&["init", &open, "--yes", "--output", &path("open")], 6, "must-guess"),
+        (&["init", &open, "--yes", "--zone", "Nowhere/Land"], 2, "command-line"),
+        (&["init", &steps, "--yes", "--output", &out], 5, "file-exists"),
+        (&["init", &steps, "--yes", "--error", "1 %", "--output", &none], 3, "request-refused"),
+        (&replay(&query, &steps), 4, "source-invalid"),
+        (&replay(&source, &x), 4, "recording-invalid"),
+        (&["suggest", &none], 5, "file-missing"),
+        (&["up", &none], 5, "file-missing"),
+        (&["table", "query", "SELECT COUNT(*)", "--state", &none], 5, "file-missing"),
+    ]);
 }
 
 /// The text of all files of Rust below a folder, with their paths.

@@ -270,7 +270,8 @@ fn another_statement(running: &Running, commands: [&String; 2]) {
     let note = std::fs::read_to_string(&noted).unwrap();
     let changed = note.replace("SUM(reading)", "VAR(reading) AS sum_reading");
     assert_ne!(changed, note);
-    let meaning = "in the next rows sum_reading is the total reading, count_reading is the number";
+    let meaning =
+        "in the next rows sum_reading is the total reading in kWh, count_reading is the number";
     for command in commands {
         std::fs::write(&noted, &changed).unwrap();
         let refused = run(running, command);

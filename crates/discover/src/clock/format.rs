@@ -63,6 +63,11 @@ pub enum FormatError {
     /// A date that stands for all times.
     #[error("{0:?} is no date such as 2024-03-01")]
     BadDate(String),
+    /// A date that stands for all times beside one of each.
+    #[error(
+        "`{0}` reads a date of each time, and `date` gives one to all; remove `date`, or leave only the time of day in the format, such as `%H:%M`"
+    )]
+    TwoDates(String),
 }
 
 /// A format, ready to read with.
@@ -123,7 +128,11 @@ impl Format {
     pub fn on_date(text: &str, date: &str) -> Result<Format, FormatError> {
         let day = Format::new("%Y-%m-%d")?.read(date).filter(|day| day.day_number().is_some());
         let date = day.ok_or_else(|| FormatError::BadDate(date.to_owned()))?;
-        Ok(Format { date, ..Format::part(text)? })
+        let format = Format::part(text)?;
+        if format.has_date() {
+            return Err(FormatError::TwoDates(text.to_owned()));
+        }
+        Ok(Format { date, ..format })
     }
 
     /// Reads a format.
@@ -143,6 +152,15 @@ impl Format {
             _ => None,
         });
         runs.any(|run| fields.iter().all(|field| run.contains(field)))
+    }
+
+    /// Whether it reads a part of a date; the name of a weekday is passed over.
+    fn has_date(&self) -> bool {
+        let clock = [Field::Hour, Field::Hour12, Field::Minute, Field::Second];
+        self.parts.iter().any(|part| match part {
+            Part::Digits(run) => run.iter().any(|field| !clock.contains(field)),
+            part => *part == Part::MonthName,
+        })
     }
 
     /// Its text.
@@ -224,12 +242,7 @@ impl Part {
             }
             Part::Noon => {
                 let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
-                let word: String = word.chars().filter(|c| *c != '.').collect();
-                moment.noon = Some(match word.to_ascii_lowercase().as_str() {
-                    "am" | "a" => false,
-                    "pm" | "p" => true,
-                    _ => return None,
-                });
+                moment.noon = Some(words::after_noon(word)?);
                 Some(rest)
             }
             Part::MonthName => {

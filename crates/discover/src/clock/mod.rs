@@ -55,3 +55,28 @@ impl Clock {
         formats.iter().find_map(|format| format.read(text))?.ends_day()
     }
 }
+
+/// Reads the times of many rows. Rows below one another often have the same.
+pub(crate) struct Reading<'c> {
+    clock: &'c Clock,
+    text: String,
+    /// What `text` says; none before the first.
+    last: Option<Option<(i64, Local)>>,
+}
+
+impl<'c> Reading<'c> {
+    pub(crate) fn of(clock: &'c Clock) -> Reading<'c> {
+        Reading { clock, text: String::new(), last: None }
+    }
+
+    /// Reads a text as [`Clock::read`] does.
+    pub(crate) fn read(&mut self, text: &str) -> Option<(i64, Local)> {
+        match self.last {
+            Some(last) if self.text == text => last,
+            _ => {
+                text.clone_into(&mut self.text);
+                *self.last.insert(self.clock.read(text))
+            }
+        }
+    }
+}

@@ -120,6 +120,20 @@ pub fn offset_text(seconds: i32) -> String {
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
+/// Whether `AM` or `PM` says that it is after noon; `a.m.` and `p` say it too. Cells of whole files
+/// go through here, so nothing is allocated.
+pub(crate) fn after_noon(word: &str) -> Option<bool> {
+    let mut letters =
+        word.bytes().filter(|byte| *byte != b'.').map(|byte| byte.to_ascii_lowercase());
+    let after = match letters.next()? {
+        b'a' => false,
+        b'p' => true,
+        _ => return None,
+    };
+    let ends = letters.next().is_none_or(|letter| letter == b'm') && letters.next().is_none();
+    ends.then_some(after)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,5 +165,15 @@ mod tests {
         assert_eq!(offset("+25:00").or(offset("1")).or(offset("local")), None);
         assert_eq!(offset_text(-12_600), "-03:30");
         assert!(is_weekday("Wednesday") && is_weekday("Mo") && !is_weekday("Model"));
+    }
+
+    #[test]
+    fn halves_of_a_day_are_read_with_dots_and_short() {
+        for (word, after) in [("AM", false), ("a.m.", false), ("p", true), ("P.M.", true)] {
+            assert_eq!(after_noon(word), Some(after), "{word}");
+        }
+        for word in ["", ".", "m", "amm", "ax", "pmp", "noon"] {
+            assert_eq!(after_noon(word), None, "{word}");
+        }
     }
 }

@@ -85,6 +85,19 @@ fn days(text: &str) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::FormatError;
+
+    /// A date of all times and one of each would contradict each other.
+    #[test]
+    fn a_format_with_a_date_is_refused_beside_a_date() {
+        for text in ["%Y-%m-%d %H:%M", "%d %H:%M", "%b %H:%M", "%H:%M %j", "%H:%M%d"] {
+            let refused = Format::on_date(text, "2024-03-01");
+            assert_eq!(refused, Err(FormatError::TwoDates(text.to_owned())));
+        }
+        for text in ["%H:%M", "%a %I:%M:%S.%f %p %z", "%H%M"] {
+            assert!(Format::on_date(text, "2024-03-01").is_ok(), "{text}");
+        }
+    }
 
     #[test]
     fn the_only_date_above_a_table_is_found() {

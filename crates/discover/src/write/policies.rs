@@ -5,6 +5,7 @@ use crate::Attribute;
 use crate::tally::Values;
 use crate::windows::{WINDOWS, Window};
 use std::fmt::Write as _;
+use std::iter;
 
 /// What the default means for the owners, in plain words.
 pub(super) fn says(draft: &Draft<'_>) -> String {
@@ -102,6 +103,28 @@ fn says_noise() -> String {
     )
 }
 
+/// What a line that is shortened means, and what decides it.
+pub(super) fn says_open(draft: &Draft<'_>) -> String {
+    let longest = WINDOWS.iter().rev().find(|own| own.is_multiple_of(draft.shortest));
+    let clients = match clients(draft).last() {
+        Some(most) if *most > draft.least => {
+            format!(", and without `clients` at least {most} owners")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "A line without `window` means windows of at least {}{clients}: the largest value that schema.yaml offers applies.",
+        longest.map_or(draft.shortest.name, |own| own.name)
+    )
+}
+
+/// How many owners a result may need to cover at least, for owners to choose from.
+pub(super) fn clients(draft: &Draft<'_>) -> Vec<u64> {
+    const MORE: u64 = 100;
+    let more = (draft.least >= 10).then_some(MORE);
+    iter::once(draft.least).chain(more).collect()
+}
+
 /// A text as comment lines.
 fn wrapped(text: &str, mark: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
@@ -136,9 +159,10 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
         Some(_) => ("noisy", "crowd", "Exact totals: use this line instead.".to_owned()),
     };
     format!(
-        "# What is released for owners of {} who have not chosen themselves.\n{}schema: {}\ndefault:\n{}{}#{}",
+        "# What is released for owners of {} who have not chosen themselves.\n{}{}schema: {}\ndefault:\n{}{}#{}",
         comment(draft.file),
         wrapped(&says(draft), "#"),
+        wrapped(&says_open(draft), "#"),
         draft.name,
         choice(chosen) + &sparse,
         wrapped(&instead, "#"),

@@ -1,5 +1,6 @@
 //! `schema.yaml`: what can be measured, within which bounds, and what owners may choose.
 
+use super::policies::clients;
 use super::{Draft, comment, noise, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
@@ -25,7 +26,8 @@ pub(super) fn schema(draft: &Draft<'_>) -> String {
     let windows: Vec<&str> =
         WINDOWS.iter().filter(|other| other.is_multiple_of(tick)).map(|other| other.name).collect();
     let windows = windows.join(", ");
-    let clients = format!("{least}{}", if least < 10 { "" } else { ", 100" });
+    let clients: Vec<String> = clients(draft).iter().map(u64::to_string).collect();
+    let clients = clients.join(", ");
     // With so few owners, none of them may be missing, and none is expected to collude.
     let few = match least {
         ..10 => {

@@ -113,3 +113,14 @@ fn codes_that_lines_above_explain_are_not_measured() {
     assert_eq!(measured, ["T"]);
     assert!(found.questions.is_empty(), "{:?}", found.questions);
 }
+
+/// Not every word that ends with `code` says it.
+#[test]
+fn a_word_above_that_ends_like_a_code_makes_no_codes() {
+    let mut text = "level: Barcode\nT: Temperature\n\ntime,T,level\n".to_owned();
+    for n in 0..400_i32 {
+        let time = format!("2024-03-{:02} {:02}:00", n / 24 + 1, n % 24);
+        text += &format!("{time},{}.5,{}\n", n * 7 % 31, n * 37 % 90);
+    }
+    assert!(is_measured(&look(text), "level"));
+}

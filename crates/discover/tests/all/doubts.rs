@@ -126,6 +126,23 @@ fn few_owners_are_warned_plainly() {
     );
     let written = files(&two, "a.csv", None);
     assert!(written.policies.contains("clients: 2") && written.query.contains("BETWEEN 2 AND"));
+    let open = unwrapped(&written.policies);
+    assert!(open.contains("A line without `window` means windows of at least 364d: the"), "{open}");
+}
+
+/// The comments of a file, without the ends of their lines.
+fn unwrapped(text: &str) -> String {
+    text.lines().map(|line| line.trim_start_matches('#').trim()).collect::<Vec<_>>().join(" ")
+}
+
+/// A line of the policies may leave something open.
+#[test]
+fn policies_say_what_a_shorter_line_means() {
+    let row = |n: u32| format!("u{},2024-01-01 {:02}:00,{}\n", n % 12, n / 12, n % 7);
+    let found = look(format!("user,time,v\n{}", (0..60).map(row).collect::<String>()));
+    let policies = unwrapped(&files(&found, "a.csv", None).policies);
+    let says = "A line without `window` means windows of at least 364d, and without `clients` at least 100 owners: the largest value that schema.yaml offers applies.";
+    assert!(policies.contains(says), "{policies}");
 }
 
 fn with(text: &str, hints: &Hints) -> Result<alpheus_discover::Understanding, DiscoverError> {

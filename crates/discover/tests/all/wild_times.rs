@@ -383,3 +383,37 @@ fn times_of_day_have_the_date_of_a_line_above_or_one_that_is_said() {
     let twice = format!("Report of 2024-03-04\nTime,level\n{rows}{rows}");
     assert!(!look(twice).questions.is_empty());
 }
+
+/// Times of day that pass midnight are not of one day.
+#[test]
+fn times_that_pass_midnight_are_asked_about_under_one_date() {
+    let said = Hints { date: Some("2024-03-04".to_owned()), ..Hints::default() };
+    let asked = |text: &str, hints: &Hints| {
+        let found = understand(text.as_bytes(), hints).unwrap_or_else(|error| panic!("{error}"));
+        found.questions.iter().any(|question| question.contains("midnight"))
+    };
+    let clock = |n: u32| format!("{:02}:{:02}", n / 2 % 24, n % 2 * 30);
+    // A night from eight in the evening, of one owner or of two in turn.
+    let night: String = (40..64).map(|n| format!("{},{}.5\n", clock(n), n * 7 % 31)).collect();
+    let night = format!("Time,level\n{night}");
+    let two = |n: u32| format!("a,{},{}.5\nb,{},{n}.5\n", clock(n), n * 7 % 31, clock(n + 3));
+    let nights: String = (40..64).map(two).collect();
+    let nights = format!("sensor,Time,level\n{nights}");
+    // The newest row may come first.
+    let (head, rows) = night.split_once('\n').unwrap_or_default();
+    let back: Vec<&str> = rows.lines().rev().collect();
+    let back = format!("{head}\n{}\n", back.join("\n"));
+    for text in [&night, &nights, &back] {
+        assert!(asked(text, &said), "{text}");
+        assert!(asked(&format!("Report of 2024-03-04\n\n{text}"), &Hints::default()), "{text}");
+    }
+    // Each owner's day stands below another's, with a long pause at noon; or rows are dated.
+    let day = |owner: &str| -> String {
+        let hours = (0..6).chain(19..24);
+        hours.map(|n| format!("{owner},{n:02}:00,{}.5\n", n * 7 % 31)).collect()
+    };
+    assert!(!asked(&format!("sensor,Time,level\n{}{}", day("a"), day("b")), &said));
+    let dated = |n: u32| format!("2024-03-0{} {},{}.5\n", 4 + n / 48, clock(n), n * 7 % 31);
+    let dated: String = (40..64).map(dated).collect();
+    assert!(!asked(&format!("Time,level\n{dated}"), &said));
+}

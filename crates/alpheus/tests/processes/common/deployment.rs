@@ -17,7 +17,7 @@ version: 1
 tick: 1s
 capacity: { population: 100, events: 100 }
 streamAttributes:
-  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+  - { name: reading, type: integer, unit: kWh, min: 0, max: 1000, aggregations: [mean] }
   - { name: alarms, type: [integer, optional], min: 0, max: 1, aggregations: [sum] }
   - { name: litres, type: [integer, optional], min: 0, max: 10, aggregations: [sum] }
 streamPolicyOptions:

@@ -14,7 +14,7 @@ pub(super) async fn sees_and_decides(browser: &Browser, running: &Running, addre
     browser.client.goto(address).await.unwrap();
     browser.says("#who", "owner-a at https://").await;
     browser.says("article h2", "meter-a").await;
-    let story = "the total reading and the number of readings of 3 people, you among them";
+    let story = "the total reading in kWh and the number of readings of 3 people, you among them";
     let lines = browser.says(".timeline", story).await;
     assert!(lines.contains("analyst learned") && lines.contains("analyst asked for"), "{lines}");
     let noisy = browser.says(".timeline", "the total alarms").await;
