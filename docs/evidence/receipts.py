@@ -54,7 +54,9 @@ class Reader(io.BytesIO):
         byte = self.take(1)[0]
         rest = self.integer() if byte >= 128 else None
         need(rest != 0, "bytes are more than a number needs")
-        return byte if rest is None else byte - 128 + 128 * rest
+        number = byte if rest is None else byte - 128 + 128 * rest
+        need(number < WORD, "a number has more than 64 bits")
+        return number
 
     def value(self, of):
         if of in TYPES:
@@ -65,7 +67,9 @@ class Reader(io.BytesIO):
         if of[0] == "*":
             return [self.value(of[1:]) for _ in range(self.integer())]
         if of[0] == "?":
-            return self.value(of[1:]) if self.integer() else None
+            there = self.take(1)[0]
+            need(there <= 1, "an option is neither there nor not")
+            return self.value(of[1:]) if there else None
         if of.isdigit():
             return self.take(int(of)).hex()
         number = self.take(1)[0] if of == "byte" else self.integer()
@@ -151,8 +155,6 @@ def listed(receipt, authority, service):
             entries += bytes.fromhex("".join(held))
             streams += [(stream, one["owner"], at) for stream in held]
     need(len({one[0] for one in streams}) == len(streams), "a stream is in two entries")
-    owners = {(owner, at) for _, owner, at in streams}
-    need(len({owner for owner, _ in owners}) == len(owners), "an owner is in two entries")
     digest = labelled("alpheus/epoch/entries/v1", terms_id, window["start"].to_bytes(8, "big"),
                       own["windows"].to_bytes(4, "big"), entries)
     masks = [after(listing["list"]["bytes"], [*TYPES["LIST"].values()][:many]) for many in (3, 4)]
@@ -189,17 +191,21 @@ def checked(body, certificates, authority):
     keys, n = [one["key"] for one in certificates], len(signers)
     need(len(set(keys)) == n, "a controller is in the roster twice")
     need(signers == sorted(signers), "the roster is not in order")
+    owners = {(one["owner"], one["controller"]) for one in members}
+    need(len({owner for owner, _ in owners}) == len(owners), "an owner is at two controllers")
     share = max(n * alpha["numerator"] // alpha["denominator"], plan["colluders"], 1)
     return {
         **plan, "keys": keys, "members": members, "controllers": n,
-        "streams": len(members), "owners": len({one["owner"] for one in members}),
+        "streams": len(members), "owners": len(owners),
         "tolerated": min(share, n - 1) if alpha["numerator"] and n > 1 else 0,
         "epochs": False, "sealed": bool(plan["to"]), "population": [*plan["population"].values()],
         "group": [[*pair.values()] for pair in plan["group"]]}
 
 
 def among(bits):
-    return [at for at in range(bits["roster"]) if bits["bytes"][at // 8] >> at % 8 & 1]
+    size, data = bits["roster"], int.from_bytes(bits["bytes"], "little")
+    need(len(bits["bytes"]) == -(-size // 8) and not data >> size, "bits are of no controller")
+    return [at for at in range(size) if data >> at & 1]
 
 
 def bound(signed, of, label, key, **to):

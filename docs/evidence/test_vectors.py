@@ -8,7 +8,7 @@ from pathlib import Path
 from check import EPSILON, RHO, Pack, first, fits, log_of, share_of
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from further import Further, check_noise, skellam
-from receipts import TYPES, Reader, WrongError, announced, labelled, listed, signed_by, whole
+from receipts import TYPES, Reader, WrongError, among, announced, labelled, listed, signed_by, whole
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -148,6 +148,23 @@ class Vectors(unittest.TestCase):
         with self.assertRaisesRegex(WrongError, "^the number of shares is 5"):
             opened({**case, "receipt": postcard(receipt, "RECEIPT").hex()})
 
+    def test_another_form_of_the_same_content_is_refused(self):
+        for of, data, why in [
+            ("?u", "0205", "an option is neither there nor not"),
+            ("?u", "810005", "an option is neither there nor not"),
+            ("u", "8500", "bytes are more than a number needs"),
+            ("u", "80808080808080808002", "a number has more than 64 bits"),
+            ("u", "ff" * 9 + "02", "a number has more than 64 bits"),
+        ]:
+            with self.assertRaisesRegex(WrongError, why):
+                whole(bytes.fromhex(data), of)
+        self.assertEqual(whole(bytes.fromhex("ff" * 9 + "01"), "u"), 2**64 - 1)
+        # A bit of no controller, a byte too many, and one too few.
+        self.assertEqual(among({"roster": 9, "bytes": b"\1\1"}), [0, 8])
+        for bits in (b"\1\3", b"\1\1\0", b"\1"):
+            with self.assertRaisesRegex(WrongError, "bits are of no controller"):
+                among({"roster": 9, "bytes": bits})
+
     def test_a_presence_in_another_place_is_refused(self):
         case = next(own for own in known("receipts/v2/receipts.json") if own["excluded"])
         receipt = whole(bytes.fromhex(case["receipt"]), "RECEIPT")
@@ -167,7 +184,7 @@ class Vectors(unittest.TestCase):
             signature = key.sign(labelled(f"alpheus/{label}", body)).hex()
             return {"bytes": body, "signature": signature}
 
-        def announce(certificates, by=public, order=sorted):
+        def announce(certificates, by=public, order=sorted, plan=plan):
             own = [sign(postcard(one, "CERTIFICATE"), "certificate/v2") for one in certificates]
             own = order(own, key=lambda one: labelled("alpheus/certificate/v2", one["bytes"]))
             ids = b"".join(labelled("alpheus/certificate/v2", one["bytes"]) for one in own)
@@ -187,6 +204,11 @@ class Vectors(unittest.TestCase):
                 announce(twice)
         with self.assertRaisesRegex(WrongError, "a controller is in the roster twice"):
             announce([*certificates[:3], {**certificates[3], "key": certificates[0]["key"]}])
+        members = Reader(plan).value("PLAN")["terms"]["streams"]
+        first, other = (next(own["owner"] for own in members if own["controller"] == at) for at in (0, 1))
+        twice = plan.replace(bytes.fromhex(other), bytes.fromhex(first))
+        with self.assertRaisesRegex(WrongError, "an owner is at two controllers"):
+            announce(certificates, plan=twice)
         with self.assertRaisesRegex(WrongError, "the roster is not in order"):
             announce(certificates, order=lambda own, key: sorted(own, key=key)[::-1])
 

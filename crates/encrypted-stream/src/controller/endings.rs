@@ -2,11 +2,11 @@
 //! settled windows are deleted.
 
 use alpheus_crypto::signed::Verified;
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::Timestamp;
 
 use super::Controller;
-use super::plan_state::WindowState;
+use super::plan_state::{PlanState, WindowState};
 use crate::error::WindowRefusalError;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, window_keys};
 use crate::messages::{Closing, ControllerMessage, Retirement};
@@ -24,10 +24,9 @@ impl Controller {
         let by_service = closing.signer() == self.deployment.service();
         self.window_of(now, &closing.plan, closing.window, by_service)?;
         let mut changes = self.settle_budget(now, &closing.plan, closing.window);
+        changes.extend(self.put_unasked(&closing.plan, closing.window.end, now));
         let joined = self.plans.get_mut(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
-        let streams = &self.streams;
-        let shares = |id: &StreamId| streams.get(id).is_some_and(|own| own.revoked.is_none());
-        let ended = joined.ended_verified(closing, now, shares);
+        let digests = joined.digests(closing.plan, closing.window);
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
         self.wipe_settled_keys(now);
         let joined = self.plans.get(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
@@ -36,9 +35,7 @@ impl Controller {
             .flat_map(|spent| spent.accepted)
             .filter_map(|position| Some(joined.own(position)?.stream))
             .collect();
-        changes.extend(self.keep_digests(now, ended.digests));
-        changes.extend(ended.line.map(|line| self.put(now, line)));
-        changes.extend(ended.gone.map(|line| Change::remove(line.key(self.id()))));
+        changes.extend(self.keep_digests(now, digests));
         changes.extend(self.forget(now, &closing.plan));
         if !streams.is_empty() {
             let (plan, window, outcome) = (closing.plan, closing.window, closing.outcome.clone());
@@ -94,6 +91,8 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
+        let asked = self.plans.get(&plan).and_then(PlanState::asked_until);
+        let unasked = asked.map_or_else(Vec::new, |until| self.put_unasked(&plan, until, now));
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
@@ -118,6 +117,7 @@ impl Controller {
         let mut changes =
             vec![self.put(now, Record::Mark { plan, settled: until, ended: Some(end) })];
         changes.extend(settled);
+        changes.extend(unasked);
         changes.extend(self.settle_totals(now, plan));
         changes.extend(gone);
         changes.extend(self.drop_ended_plans(now));

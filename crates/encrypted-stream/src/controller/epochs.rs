@@ -307,6 +307,7 @@ impl Controller {
         let kept = [record, line].into_iter().chain(shrunk);
         let kept = kept.map(|record| self.put(now, record));
         let mut changes: Vec<Change> = kept.collect();
+        changes.extend(self.put_unasked_before(&announced.id(), plan, now));
         changes.push(self.epochs_record(now));
         changes.extend(self.drop_past_epochs(announced.id(), now));
         changes

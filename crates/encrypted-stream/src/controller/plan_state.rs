@@ -16,6 +16,7 @@ use super::budgets::Charges;
 use super::policies::Verdicts;
 use super::segments::KeySpan;
 use super::totals::Totals;
+use super::verified::Asked;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
@@ -69,12 +70,8 @@ pub(super) struct PlanState {
     pub(super) totals: Option<Totals>,
     /// In a verified plan: which blocks of sessions' sums it needs, once it has looked.
     pub(super) needed: Option<Arc<NeededBlocks>>,
-    /// In a verified plan: the end of the last window that the service asked about since the
-    /// start.
-    pub(super) summoned_until: Option<Timestamp>,
-    /// In a verified plan: the last line about streams that nobody asked about while windows opened, and the windows in
-    /// it, since the start.
-    pub(super) unasked: Option<(Window, LogLine)>,
+    /// In a verified plan: what the service has asked about its windows.
+    pub(super) asked: Asked,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
     /// In a bounded plan: what owners' logs say of windows that were out of bounds, by their start.
@@ -162,8 +159,7 @@ impl PlanState {
             is_barred: false,
             totals: None,
             needed: None,
-            summoned_until: None,
-            unasked: None,
+            asked: Asked::default(),
             cost_logged: BTreeSet::new(),
             out_of_bounds: BTreeMap::new(),
         }

@@ -51,6 +51,9 @@ impl Controller {
         let joined = joined.ok_or(PlanRefusalError::Ended)?;
         // A repeated announcement writes the same line again, so the service cannot fill
         // the log.
+        if joined.accepted_at.is_none() {
+            joined.begin_asked();
+        }
         let (controller, accepted) =
             (joined.position, *joined.accepted_at.get_or_insert(now.max(self.clock)));
         joined.begin_noise();

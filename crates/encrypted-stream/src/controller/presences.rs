@@ -91,6 +91,18 @@ impl Controller {
         summons: &Verified<Summons>,
         now: Timestamp,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let answer = self.answer_summons(summons, now);
+        if answer.is_err() {
+            self.note_refused(summons, now);
+        }
+        answer
+    }
+
+    fn answer_summons(
+        &mut self,
+        summons: &Verified<Summons>,
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let by_service = summons.signer() == self.deployment.service();
         let joined = self.window_of(now, &summons.plan, summons.window, by_service)?;
         if summons.controller != joined.position {
@@ -124,7 +136,9 @@ impl Controller {
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
         let mut examined = self.examination(summons, now);
-        examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
+        let unasked = self.note_summons(summons, now);
+        examined.fresh.extend(unasked.new);
+        examined.forgotten.extend(unasked.gone);
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);

@@ -128,7 +128,7 @@ impl Controller {
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
         controller.take_spans(&records);
-        controller.take_plans(&records, host)?;
+        controller.take_plans(&records, host, now)?;
         let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
         let ended: Vec<_> = records.iter().filter_map(ended_window).collect();
         let is_latest = controller.meet_fence(&records, fence);
@@ -260,6 +260,7 @@ impl Controller {
         &mut self,
         records: &[StampedRecord],
         host: &HostRecords,
+        now: Timestamp,
     ) -> Result<(), RestoreError> {
         let mut marks = HashMap::new();
         for record in records {
@@ -284,6 +285,7 @@ impl Controller {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
             joined.begin_noise();
+            joined.begin_asked_again(now);
             let ended = joined.ended.is_some();
             // An ended plan needs no tables.
             if !ended {

@@ -86,3 +86,51 @@ pub(super) fn excluding(round: &Round, fixing: &FixedRound) -> Vec<ExcludingPres
     };
     round.reports.iter().filter_map(one).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_policy::ids::PlanId;
+    use alpheus_time::{Timestamp, Window};
+
+    use super::*;
+
+    const PLAN: PlanId = PlanId([1; 32]);
+    const WINDOW: Window = Window { start: Timestamp(0), end: Timestamp(10) };
+
+    fn key() -> SigningKey {
+        SigningKey::from_seed(&Secret::from_bytes([7; 32]))
+    }
+
+    fn token(word: u64) -> Signed<Token> {
+        let (membership, words) = (Digest([2; 32]), vec![word]);
+        Signed::new(&Token { plan: PLAN, window: WINDOW, controller: 0, membership, words }, &key())
+    }
+
+    fn opening(token: Option<Digest>) -> Opening {
+        let (opening_set, words) = (Digest([3; 32]), vec![5]);
+        Opening { plan: PLAN, window: WINDOW, controller: 0, opening_set, token, words }
+    }
+
+    /// Whichever of them comes first.
+    #[test]
+    fn a_token_and_an_opening_belong_together() {
+        let (own, other) = (token(1), token(2));
+        let opens = |shares: &mut Shares, opening: &Opening| {
+            shares.take_opening(opening, Some(&Signed::new(opening, &key())))
+        };
+        let of_own = opening(Some(own.digest()));
+        let mut shares = Shares::default();
+        assert!(shares.take_token(0, Some(&own)));
+        assert!(!opens(&mut shares, &opening(Some(other.digest()))));
+        assert!(!opens(&mut shares, &opening(None)));
+        assert!(opens(&mut shares, &of_own));
+        let mut shares = Shares::default();
+        assert!(opens(&mut shares, &of_own));
+        assert!(!shares.take_token(0, Some(&other)));
+        assert!(shares.take_token(0, Some(&own)));
+        // In a plan that is not verified, an opening names no token.
+        assert!(!Shares::default().take_opening(&of_own, None));
+    }
+}

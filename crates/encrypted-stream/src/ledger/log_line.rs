@@ -118,9 +118,8 @@ pub enum LogEvent {
         /// Which days.
         days: Days,
     },
-    /// In a verified plan: the service has asked this controller nothing about these streams in this time,
-    /// though it said that a window of it opened, or asked for a later one. So they are in no row of
-    /// it.
+    /// In a verified plan: the service has asked this controller nothing about these streams in this time.
+    /// So they are in no row of it, if there is one.
     NotSummoned {
         /// The plan, or the terms that it follows from.
         plan: PlanId,

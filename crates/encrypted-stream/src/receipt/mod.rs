@@ -117,15 +117,15 @@ impl Receipt {
     /// [`ReceiptFormatError`] if the bytes are not the one form of a receipt.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReceiptFormatError> {
         let (version, content) = version_of(bytes)?;
-        let (receipt, rest) = match version {
-            VERSION => postcard::take_from_bytes(content),
-            LISTED_VERSION => postcard::take_from_bytes::<(Self, Listing)>(content)
-                .map(|((receipt, listing), rest)| (receipt.with(listing), rest)),
+        let receipt: Self = match version {
+            VERSION => postcard::from_bytes(content),
+            LISTED_VERSION => postcard::from_bytes::<(Self, Listing)>(content)
+                .map(|(receipt, listing)| receipt.with(listing)),
             other => return Err(ReceiptFormatError::Version(other)),
         }
         .map_err(|_| ReceiptFormatError::Malformed)?;
-        let canonical = rest.is_empty() && receipt.to_bytes() == bytes;
-        if canonical { Ok(receipt) } else { Err(ReceiptFormatError::Malformed) }
+        // Bytes that follow are no part of that form either.
+        if receipt.to_bytes() == bytes { Ok(receipt) } else { Err(ReceiptFormatError::Malformed) }
     }
 
     fn with(self, listing: Listing) -> Self {

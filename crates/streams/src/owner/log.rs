@@ -129,7 +129,7 @@ fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String 
 /// What an owner reads of windows that the service did not ask their controller about, or not about them.
 fn unasked(name: &str, windows: &str) -> String {
     format!(
-        "the service did not ask about you in {windows} for `{name}`: either your devices were off, or your controller was, or it left you out"
+        "the service did not ask about you in {windows} for `{name}`: either there is no row, or your devices or your controller were off, or it left you out"
     )
 }
 

@@ -18,7 +18,8 @@ fn an_owner_reads_of_windows_that_their_controller_was_not_asked_about() {
     };
     let why = || format!("no such line: {}", running.owner(2, "log"));
     let said = until_or(why, || line(2));
-    let reasons = "either your devices were off, or your controller was, or it left you out";
+    let reasons =
+        "either there is no row, or your devices or your controller were off, or it left you out";
     assert!(said.contains("for `Readings`: ") && said.ends_with(reasons), "{said}");
     drop(devices);
 }

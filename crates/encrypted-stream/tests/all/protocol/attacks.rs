@@ -193,6 +193,11 @@ fn a_membership_must_contain_the_signed_presence() {
     // Nor does another member's position in the tree work.
     let message = evil.membership(&draft, 1);
     assert_eq!(evil.token_for(0, &message), Err(WindowRefusalError::PresenceMisstated));
+    // Nor does its own presence in another member's position.
+    let mut swapped = draft.clone();
+    (swapped.members[0].1, swapped.members[1].1) = (draft.members[1].1, draft.members[0].1);
+    let message = evil.membership(&swapped, 1);
+    assert_eq!(evil.token_for(0, &message), Err(WindowRefusalError::PresenceMisstated));
 }
 
 #[test]

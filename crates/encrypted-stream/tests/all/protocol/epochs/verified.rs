@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, StampedRecord};
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::messages::{ListedOwner, MaskKey, Membership, OpeningSet};
+use alpheus_encrypted_stream::messages::{
+    Closing, ListedOwner, MaskKey, Membership, OpeningSet, WindowOutcome,
+};
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError, SharePart};
+use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Fraction, NotVerifiableError};
+use alpheus_time::Window;
 
 use super::*;
 use crate::protocol::evil::{Draft, Evil};
@@ -270,6 +274,17 @@ fn an_erasure_wipes_the_keys_of_a_query_that_was_forgotten_between_its_windows()
     assert_eq!(evil.ask(0, after(1), &message).map(drop), Err(WindowRefusalError::KeysGone));
 }
 
+/// What the owner at controller 2 reads.
+fn events(epochs: &Epochs) -> Vec<LogEvent> {
+    let values = epochs.store.values(Scope::Controller(epochs.all.roster[2]));
+    let read = values.into_iter().map(|value| StampedRecord::read(value).unwrap());
+    let events = read.filter_map(|stamped| match stamped.record {
+        Record::Log(line) => Some(line.event),
+        _ => None,
+    });
+    events.collect()
+}
+
 /// The owners' log says that rows are signed, and of which windows nobody asked their controller.
 #[test]
 fn owners_read_of_verified_epochs_and_of_windows_that_they_were_not_asked_about() {
@@ -277,25 +292,45 @@ fn owners_read_of_verified_epochs_and_of_windows_that_they_were_not_asked_about(
     opened(&mut epochs, 0, ALL);
     opened(&mut epochs, 1, &|at| at != 2);
     opened(&mut epochs, 2, ALL);
-    let id = epochs.all.roster[2];
-    let values = epochs.store.values(Scope::Controller(id));
-    let read = values.into_iter().map(|value| StampedRecord::read(value).unwrap());
-    let events: Vec<LogEvent> = read
-        .filter_map(|stamped| match stamped.record {
-            Record::Log(line) => Some(line.event),
-            _ => None,
-        })
-        .collect();
+    let events = events(&epochs);
     let accepted = |event: &LogEvent| {
         matches!(event, LogEvent::PlanAccepted { plan, verified, .. }
             if *plan == epochs.terms.id() && *verified)
     };
     assert_eq!(events.iter().filter(|event| accepted(event)).count(), 1, "{events:?}");
+    assert_eq!(unasked(&events), [(epochs.terms.id(), window(1))]);
+}
+
+fn unasked(events: &[LogEvent]) -> Vec<(PlanId, Window)> {
     let missed = events.iter().filter_map(|event| match event {
         LogEvent::NotSummoned { plan, windows, .. } => Some((*plan, *windows)),
         _ => None,
     });
-    assert_eq!(missed.collect::<Vec<_>>(), [(epochs.terms.id(), window(1))]);
+    missed.collect()
+}
+
+/// They are on its list, and the window passes without a summons: the service says that it failed, or
+/// nothing until the next list.
+#[test]
+fn owners_read_of_a_window_whose_list_they_are_on_and_that_they_were_not_asked_about() {
+    for is_ended in [true, false] {
+        let mut epochs = Epochs::new(setup(5));
+        opened(&mut epochs, 0, ALL);
+        let announced = epochs.gather(1, ALL).unwrap();
+        epochs.say(2, after(1), &announced.message());
+        if is_ended {
+            let outcome = WindowOutcome::Failed(ReleaseError::OpeningLost);
+            let closing = Closing { plan: announced.id(), window: window(1), outcome };
+            let closing = Signed::new(&closing, &epochs.world.service);
+            let heard = epochs.inbox.open(&ServiceMessage::Closing(closing)).unwrap();
+            let step = epochs.controllers[2].handle(&heard, after(1));
+            step.commit(&mut epochs.store).unwrap();
+            assert_eq!(unasked(&events(&epochs)), [(epochs.terms.id(), window(1))]);
+        }
+        let announced = epochs.gather(2, ALL).unwrap();
+        epochs.say(2, after(2), &announced.message());
+        assert_eq!(unasked(&events(&epochs)), [(epochs.terms.id(), window(1))]);
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
-use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, WindowRefusalError};
+use alpheus_encrypted_stream::error::{
+    ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError,
+};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{
     Closing, ControllerMessage, Retirement, ServiceMessage, WindowOutcome,
@@ -168,7 +170,15 @@ fn lines(evil: &Evil) -> Vec<Window> {
 
 /// The service says to controller 0 that a window opened.
 fn says_opened(evil: &mut Evil, window: Window, now: Timestamp) {
-    let outcome = WindowOutcome::Opened { population: 2 };
+    says(evil, window, now, WindowOutcome::Opened { population: 2 });
+}
+
+/// The same, that it did not open.
+fn says_failed(evil: &mut Evil, window: Window, now: Timestamp) {
+    says(evil, window, now, WindowOutcome::Failed(ReleaseError::OpeningLost));
+}
+
+fn says(evil: &mut Evil, window: Window, now: Timestamp, outcome: WindowOutcome) {
     let closing = Closing { plan: evil.world.id(), window, outcome };
     let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
     evil.say(0, now, &closing);
@@ -245,8 +255,145 @@ fn owners_read_of_windows_that_nobody_asked_about() {
         evil.world.report(number);
     }
     evil.gather_at(4);
-    let left_out = Window { start: window(2).start, end: window(3).end };
-    assert_eq!(lines(&evil), [window(1), left_out]);
+    let left_out = Window { start: window(1).start, end: window(3).end };
+    assert_eq!(lines(&evil), [left_out]);
+}
+
+/// What the service says of a window that is over, if it says anything.
+type Ends = fn(&mut Evil, Window, Timestamp);
+
+const ENDS: [Ends; 3] = [|_, _, _| (), says_failed, says_opened];
+
+/// One window after the other: the service asks about these of controller 0's streams, by place, and
+/// ends it. Returns their starts, and the end of the last.
+fn asks(evil: &mut Evil, about: &[&[usize]], end: Ends) -> Vec<Timestamp> {
+    let mut starts = Vec::new();
+    for places in about {
+        let (at, window) = (now(evil), evil.report.window);
+        let streams = evil.streams(0);
+        evil.presence_at(0, places.iter().map(|at| streams[*at].clone()).collect(), at);
+        end(evil, window, at);
+        advance(evil);
+        starts.push(window.start);
+    }
+    starts.push(evil.report.window.start);
+    starts
+}
+
+fn line(starts: &[Timestamp], from: usize, to: usize, stream: u32) -> (Window, Vec<StreamId>) {
+    (Window { start: starts[from], end: starts[to] }, vec![stream_id(stream)])
+}
+
+/// No question about the owner has to come for that: else a service could leave them out for good.
+#[test]
+fn an_empty_summons_asks_nobody_whatever_the_service_says_of_the_window() {
+    for end in ENDS {
+        let mut evil = longer(6, 3, 1, 1);
+        let starts = asks(&mut evil, &[&[0], &[], &[], &[]], end);
+        // Unless it says how it ended, the last one may still be asked about.
+        let told = if std::ptr::fn_addr_eq(end, ENDS[0]) { 3 } else { 4 };
+        assert_eq!(unasked(&evil), [line(&starts, 1, told, 0)]);
+        asks(&mut evil, &[&[0]], end);
+        assert_eq!(unasked(&evil), [line(&starts, 1, 4, 0)]);
+    }
+}
+
+#[test]
+fn one_stream_of_several_is_not_left_out_in_silence_by_a_false_end() {
+    for end in ENDS {
+        let mut evil = longer(5, 3, 3, 1);
+        let starts = asks(&mut evil, &[&[0, 1, 2], &[1, 2], &[1, 2], &[0, 1, 2]], end);
+        assert_eq!(unasked(&evil), [line(&starts, 1, 3, 0)]);
+    }
+}
+
+/// The end of a window about which nobody was asked, whatever it says, and nothing at all.
+#[test]
+fn an_end_without_a_summons_is_no_question() {
+    for end in [says_failed as Ends, says_opened] {
+        let mut evil = longer(5, 3, 1, 1);
+        let mut starts = asks(&mut evil, &[&[0]], end);
+        let (at, without) = (now(&evil), evil.report.window);
+        end(&mut evil, without, at);
+        starts.push(without.end);
+        assert_eq!(unasked(&evil), [line(&starts, 1, 2, 0)]);
+    }
+    // The plan ends, and nothing was said of its last window.
+    let mut evil = longer(5, 3, 2, 1);
+    let starts = asks(&mut evil, &[&[0, 1], &[1]], ENDS[0]);
+    let retirement = Signed::new(&Retirement { plan: evil.world.id() }, &evil.world.service);
+    let at = now(&evil);
+    evil.say(0, at, &ServiceMessage::Retirement(retirement));
+    assert_eq!(unasked(&evil), [line(&starts, 1, 2, 0)]);
+}
+
+/// Of windows that did not open, and of those whose end is never heard.
+#[test]
+fn who_was_asked_about_reads_nothing_however_windows_end() {
+    for end in ENDS {
+        let mut evil = longer(5, 3, 2, 1);
+        asks(&mut evil, &[&[0, 1], &[0, 1]], end);
+        // A controller that was asked before its restart does not know what.
+        let mut ends = Vec::new();
+        for _ in 0..2 {
+            let (at, window) = (now(&evil), evil.report.window);
+            let streams = evil.streams(0);
+            evil.presence_at(0, streams, at);
+            ends.push((window, at));
+            advance(&mut evil);
+        }
+        evil.start_again(ends[1].1);
+        ends.into_iter().for_each(|(window, at)| end(&mut evil, window, at));
+        asks(&mut evil, &[&[0, 1]], end);
+        assert_eq!(unasked(&evil), []);
+    }
+}
+
+/// A host whose clock is behind refuses the summons, and yet it was asked.
+#[test]
+fn a_summons_that_is_refused_has_asked() {
+    let mut evil = longer(5, 3, 1, 1);
+    asks(&mut evil, &[&[0]], ENDS[0]);
+    let (window, streams) = (evil.report.window, evil.streams(0));
+    let refused = evil.ask(0, window.end, &evil.summons(0, streams)).map(drop);
+    assert_eq!(refused, Err(WindowRefusalError::NotEnded));
+    advance(&mut evil);
+    asks(&mut evil, &[&[0]], ENDS[0]);
+    assert_eq!(unasked(&evil), []);
+}
+
+/// A summons that was lost comes once more, after that of a later window.
+#[test]
+fn a_late_summons_takes_back_what_owners_have_read() {
+    for about in [[0].as_slice(), &[0, 1]] {
+        let mut evil = longer(6, 3, 2, 1);
+        let mut late = None;
+        let mut starts = Vec::new();
+        for number in 0..5 {
+            let (at, window, streams) = (now(&evil), evil.report.window, evil.streams(0));
+            starts.push(window.start);
+            match number {
+                2 => {
+                    let named = about.iter().map(|at| streams[*at].clone()).collect();
+                    late = Some((evil.summons(0, named), at));
+                }
+                1 | 3 => drop(evil.presence_at(0, Vec::new(), at)),
+                _ => drop(evil.presence_at(0, streams, at)),
+            }
+            advance(&mut evil);
+        }
+        let both = vec![stream_id(0), stream_id(1)];
+        let windows = |from: usize, to: usize| Window { start: starts[from], end: starts[to] };
+        assert_eq!(unasked(&evil), [(windows(1, 4), both.clone())]);
+        let (late, at) = late.unwrap();
+        evil.ask(0, at, &late).unwrap();
+        let mut expected = vec![(windows(1, 2), both.clone()), (windows(3, 4), both)];
+        expected.extend((about.len() == 1).then(|| (windows(2, 3), vec![stream_id(1)])));
+        let mut found = unasked(&evil);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
 }
 
 /// A controller checks the query's conditions against its own streams.

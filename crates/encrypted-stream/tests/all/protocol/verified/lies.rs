@@ -62,6 +62,21 @@ fn ticks_that_are_cut_off_at_the_end_exclude_the_stream() {
     assert_eq!(cut, ExclusionError::NotTiled);
 }
 
+/// The device ended its session within the window and went on in another, which the service does not
+/// show.
+#[test]
+fn a_session_that_ended_early_is_not_the_whole_window() {
+    let end_early = |stream: &mut SummonedStream| {
+        let Segments::OfTicks { claims, .. } = &mut stream.segments else { panic!("ticks") };
+        let world = World::new(Setup { streams_each: 2, ..Setup::new(2) }.verified());
+        let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), world.schema.id());
+        let mut end = keys.open_claim(&claims[0].pop().unwrap()).unwrap();
+        (end.kind, end.from, end.to) = (ClaimKind::ClosingTick, window(6).start, window(6).end);
+        claims[0].push(keys.claim(&end));
+    };
+    assert_eq!(tampered(end_early), ExclusionError::NotTiled);
+}
+
 /// Sessions change within the window, and the policy tolerates missing ticks. The service leaves out
 /// the last tick of the first session, as if the device had died there.
 #[test]

@@ -4,6 +4,7 @@ mod exclusions;
 mod honest;
 mod keys;
 mod lies;
+mod masks;
 mod noise;
 mod receipts;
 mod simulation;

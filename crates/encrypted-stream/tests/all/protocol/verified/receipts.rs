@@ -287,6 +287,32 @@ fn a_receipt_has_one_form() {
     assert_eq!(bad(&longer), ReceiptFormatError::Malformed);
 }
 
+/// Signatures of many members are checked in several batches. Wherever a forged one is, it is found, and named.
+#[test]
+fn a_forged_share_is_found_in_each_batch() {
+    let (evil, honest) = honest();
+    let row = honest.verify(&evil.world.announced, whole()).unwrap();
+    for together in 1..6 {
+        let verify =
+            |receipt: &Receipt| receipt.verify_in_batches(&evil.world.announced, whole(), together);
+        assert_eq!(verify(&honest).as_ref(), Ok(&row));
+        for controller in 0..4 {
+            let mut forged = honest.clone();
+            let share = &mut forged.shares[controller as usize];
+            let own = share.token.dangerous_unverified().unwrap();
+            share.token = Signed::new(&own, &crate::protocol::world::key(9));
+            let part = SharePart::Token;
+            assert_eq!(verify(&forged), Err(ReceiptError::Signature { controller, part }));
+            let mut forged = honest.clone();
+            let share = &mut forged.shares[controller as usize];
+            let own = share.opening.as_ref().unwrap().dangerous_unverified().unwrap();
+            share.opening = Some(Signed::new(&own, &crate::protocol::world::key(9)));
+            let part = SharePart::Opening;
+            assert_eq!(verify(&forged), Err(ReceiptError::Signature { controller, part }));
+        }
+    }
+}
+
 /// Members' later signatures, for another set, are useless: they sign one.
 #[test]
 fn a_member_opens_once() {
