@@ -350,6 +350,8 @@ fn is_position(column: &Column) -> bool {
     // `lat_ms` is a delay.
     let mut words = words(&column.name);
     words.pop_if(|word| matches!(word.as_str(), "deg" | "degree" | "degrees" | "wgs84"));
+    // `Longitude (x)`.
+    words.pop_if(|word| matches!(word.as_str(), "x" | "y"));
     let is_last = words.last().is_some_and(|word| DEGREES.contains(&word.as_str()));
     is_last && column.whole_range().is_some_and(within)
 }

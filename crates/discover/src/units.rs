@@ -126,7 +126,14 @@ pub(crate) fn of_cell(cell: &str) -> Option<String> {
     let cell = cell.trim().trim_start_matches(['[', '(', '#']).trim_end_matches([']', ')']).trim();
     let text =
         cell.chars().any(char::is_alphabetic) || cell.chars().any(|c| matches!(c, '%' | '°'));
+    let text = text && !is_width(cell);
     (text && cell.len() <= 24 && cell != "-").then(|| cell.to_owned())
+}
+
+/// Whether a cell below a name gives a width and a kind, as in the tables of water authorities: `15s`, `20d`, `14n`.
+fn is_width(cell: &str) -> bool {
+    let digits = cell.strip_suffix(['s', 'd', 'n']);
+    digits.is_some_and(|own| !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The unit that a line above the table gives to a column: `T = Temperature (in 0.1 degC)`, or
@@ -260,6 +267,8 @@ mod tests {
         assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("m+NAP"));
         assert_eq!(of_cell("[degC]").as_deref(), Some("degC"));
         assert_eq!(of_cell("-"), None);
+        // A width and a kind, not 14 newtons.
+        assert_eq!((of_cell("14n"), of_cell("5s"), of_cell("ns")), (None, None, Some("ns".into())));
     }
 
     #[test]

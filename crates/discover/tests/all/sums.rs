@@ -218,6 +218,8 @@ fn numbers_of_something_that_may_be_counted_are_asked_about() {
     // A delay is no latitude.
     let found = look(text("km", "lat_ms"));
     assert!(found.attributes.iter().any(|own| own.column == "lat_ms"), "{:?}", found.left_out);
+    let found = look(text("km", "Longitude (x)"));
+    assert!(found.attributes.iter().all(|own| own.column == "km"), "{:?}", found.attributes);
 }
 
 #[test]
