@@ -16,7 +16,7 @@ use super::budgets::Charges;
 use super::policies::Verdicts;
 use super::segments::KeySpan;
 use super::totals::Totals;
-use super::verified::Asked;
+use super::verified::SummonsHistory;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
@@ -71,7 +71,7 @@ pub(super) struct PlanState {
     /// In a verified plan: which blocks of sessions' sums it needs, once it has looked.
     pub(super) needed: Option<Arc<NeededBlocks>>,
     /// In a verified plan: what the service has asked about its windows.
-    pub(super) asked: Asked,
+    pub(super) asked: SummonsHistory,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
     /// In a bounded plan: what owners' logs say of windows that were out of bounds, by their start.
@@ -159,7 +159,7 @@ impl PlanState {
             is_barred: false,
             totals: None,
             needed: None,
-            asked: Asked::default(),
+            asked: SummonsHistory::default(),
             cost_logged: BTreeSet::new(),
             out_of_bounds: BTreeMap::new(),
         }

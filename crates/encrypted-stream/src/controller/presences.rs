@@ -14,6 +14,7 @@ use super::plan_state::{AnsweredSummons, PlanState};
 use super::segments::{Examined, KeySpan};
 use super::sessions::Session;
 use super::stream_state::StreamState;
+use super::verified::UnaskedLines;
 use super::{Controller, policies};
 use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
@@ -52,6 +53,12 @@ pub(super) struct Examination {
 }
 
 impl Examination {
+    /// Lines of owners' logs about windows before it that nobody asked about.
+    fn note_unasked(&mut self, lines: UnaskedLines) {
+        self.fresh.extend(lines.new);
+        self.forgotten.extend(lines.gone);
+    }
+
     /// If the service shows that the stream's device has a copy: the stream waits for its owner,
     /// whose log says so.
     fn note_copy(
@@ -136,9 +143,7 @@ impl Controller {
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
         let mut examined = self.examination(summons, now);
-        let unasked = self.note_summons(summons, now);
-        examined.fresh.extend(unasked.new);
-        examined.forgotten.extend(unasked.gone);
+        examined.note_unasked(self.note_summons(summons, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);

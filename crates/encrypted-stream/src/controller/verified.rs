@@ -19,7 +19,7 @@ const ASKED: usize = 1024;
 
 /// What the service has asked about the windows of a verified plan, since the start.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct SummonsHistory {
     /// Windows that end by then are in the owners' log, if streams are missing in them.
     until: Option<Timestamp>,
     /// Of later windows, by their start: the streams that the last summons named, by position.
@@ -168,7 +168,7 @@ impl PlanState {
         }
     }
 
-    /// The controller starts again. What was asked before is not known any more.
+    /// The controller starts again: nobody knows any more which summonses came before.
     pub(super) fn begin_asked_again(&mut self, now: Timestamp) {
         let over = Timestamp(now.0.saturating_sub(self.plan().grace.0));
         self.asked.until = Some(over.floor(self.plan().window).max(self.plan().from));

@@ -291,8 +291,8 @@ fn an_empty_summons_asks_nobody_whatever_the_service_says_of_the_window() {
         let mut evil = longer(6, 3, 1, 1);
         let starts = asks(&mut evil, &[&[0], &[], &[], &[]], end);
         // Unless it says how it ended, the last one may still be asked about.
-        let told = if std::ptr::fn_addr_eq(end, ENDS[0]) { 3 } else { 4 };
-        assert_eq!(unasked(&evil), [line(&starts, 1, told, 0)]);
+        let lines = if std::ptr::fn_addr_eq(end, ENDS[0]) { 3 } else { 4 };
+        assert_eq!(unasked(&evil), [line(&starts, 1, lines, 0)]);
         asks(&mut evil, &[&[0]], end);
         assert_eq!(unasked(&evil), [line(&starts, 1, 4, 0)]);
     }
