@@ -285,7 +285,10 @@ impl Controller {
 }
 
 /// Only this controller's streams, each once, in order.
-fn check_order(joined: &PlanState, streams: &[SummonedStream]) -> Result<(), WindowRefusalError> {
+pub(super) fn check_order(
+    joined: &PlanState,
+    streams: &[SummonedStream],
+) -> Result<(), WindowRefusalError> {
     let ascends = streams.windows(2).all(|p| matches!(p, [a, b] if a.position < b.position));
     let own = streams.iter().all(|stream| joined.own(stream.position).is_some());
     if ascends && own { Ok(()) } else { Err(WindowRefusalError::MalformedSummons) }

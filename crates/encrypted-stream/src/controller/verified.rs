@@ -10,6 +10,7 @@ use alpheus_time::{Span, Timestamp, Window};
 
 use super::Controller;
 use super::plan_state::PlanState;
+use super::presences::check_order;
 use crate::ledger::{Change, LogEvent, LogLine, Record, opened_key};
 use crate::messages::Summons;
 
@@ -67,7 +68,8 @@ impl Controller {
         lines
     }
 
-    /// Notes a summons that is refused. It asked, too.
+    /// Notes a summons that is refused. It asked, too, if it is well-formed: of a window that is over, and
+    /// about own streams alone, so that it takes little memory.
     pub(super) fn note_refused(&mut self, summons: &Verified<Summons>, now: Timestamp) {
         let by_service = summons.signer() == self.deployment.service();
         let joined = self.plans.get_mut(&summons.plan).filter(|own| own.is_verified());
@@ -75,9 +77,11 @@ impl Controller {
         else {
             return;
         };
-        let is_over = joined.plan().window_at(summons.window.start) == summons.window
-            && summons.window.end <= now;
-        if is_over && joined.asked.windows.len() < ASKED {
+        let (plan, window) = (joined.plan(), summons.window);
+        let is_over = plan.window_at(window.start) == window && window.end <= now;
+        let is_one = window.start.floor(plan.window) == window.start && window.start >= plan.from;
+        let fits = is_over && is_one && check_order(joined, &summons.streams).is_ok();
+        if fits && joined.asked.windows.len() < ASKED {
             let named = || summons.streams.iter().map(|stream| stream.position).collect();
             joined.asked.windows.entry(summons.window.start).or_insert_with(named);
         }
