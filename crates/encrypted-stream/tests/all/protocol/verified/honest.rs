@@ -362,6 +362,21 @@ fn a_summons_that_is_refused_has_asked() {
     assert_eq!(unasked(&evil), []);
 }
 
+/// One that names a stream twice is about no stream: it costs no memory, and silences no log.
+#[test]
+fn a_summons_that_is_not_well_formed_has_not_asked() {
+    let mut evil = longer(5, 3, 1, 1);
+    let mut starts = asks(&mut evil, &[&[0]], ENDS[0]);
+    let (at, mut streams) = (now(&evil), evil.streams(0));
+    streams.push(streams[0].clone());
+    let refused = evil.ask(0, at, &evil.summons(0, streams)).map(drop);
+    assert_eq!(refused, Err(WindowRefusalError::MalformedSummons));
+    advance(&mut evil);
+    starts.push(evil.report.window.start);
+    asks(&mut evil, &[&[0]], ENDS[0]);
+    assert_eq!(unasked(&evil), [line(&starts, 1, 2, 0)]);
+}
+
 /// A summons that was lost comes once more, after that of a later window.
 #[test]
 fn a_late_summons_takes_back_what_owners_have_read() {
