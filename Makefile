@@ -121,7 +121,7 @@ step-installs:
 step-rules:
 	$(call step,rules)
 # Tests of whole processes wait more than they compute, so they run while all other tests are built.
-step-build: step-rules
+step-build:
 	$(call step,build-processes)
 step-broker: step-installs
 	$(call step,broker)
@@ -144,10 +144,10 @@ step-lean: step-build-others
 # what computes gives way to them.
 step-js: step-processes step-installs
 	$(call step,js)
-step-python: step-processes step-build-others step-js
-	$(call step,python)
-step-c: step-processes step-build-others step-js
-	$(call step,c)
+step-python: step-processes step-build-others
+	$(call step,python,$(YIELDING))
+step-c: step-processes step-build-others
+	$(call step,c,$(YIELDING))
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
