@@ -6,7 +6,7 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::Timestamp;
 
 use super::Controller;
-use super::plan_state::{PlanState, WindowState};
+use super::plan_state::WindowState;
 use crate::error::WindowRefusalError;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, window_keys};
 use crate::messages::{Closing, ControllerMessage, Retirement};
@@ -91,7 +91,7 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
-        let asked = self.plans.get(&plan).and_then(PlanState::asked_until);
+        let asked = self.plans.get(&plan).and_then(|own| own.asked_until(now));
         let unasked = asked.map_or_else(Vec::new, |until| self.put_unasked(&plan, until, now));
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let first = joined.ended.is_none();

@@ -174,14 +174,21 @@ impl PlanState {
 
     /// The controller starts again: nobody knows any more which summonses came before.
     pub(super) fn begin_asked_again(&mut self, now: Timestamp) {
-        let over = Timestamp(now.0.saturating_sub(self.plan().grace.0));
-        self.asked.until = Some(over.floor(self.plan().window).max(self.plan().from));
+        self.asked.until = Some(self.over_until(now));
     }
 
-    /// The window of a summons that was asked about last, if any.
-    pub(super) fn asked_until(&self) -> Option<Timestamp> {
-        let (start, _) = self.asked.windows.last_key_value()?;
-        Some(self.plan().window_at(*start).end)
+    /// When the service ends the plan: until when owners read of windows that it did not ask about. The last
+    /// that it asked about or, of a listed plan, the last that is over.
+    pub(super) fn asked_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let last = self.asked.windows.last_key_value();
+        let asked = last.map(|(start, _)| self.plan().window_at(*start).end);
+        asked.max(self.plan().epoch_end().map(|end| end.min(self.over_until(now))))
+    }
+
+    /// The end of the last window that is over, with its grace period.
+    fn over_until(&self, now: Timestamp) -> Timestamp {
+        let over = Timestamp(now.0.saturating_sub(self.plan().grace.0));
+        over.floor(self.plan().window).max(self.plan().from)
     }
 
     fn note_asked(&mut self, summons: &Summons, lines: &mut UnaskedLines) {

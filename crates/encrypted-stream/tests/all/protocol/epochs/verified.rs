@@ -6,7 +6,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, StampedRecord};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Closing, ListedOwner, MaskKey, Membership, OpeningSet, WindowOutcome,
+    Closing, ListedOwner, MaskKey, Membership, OpeningSet, Retirement, WindowOutcome,
 };
 use alpheus_encrypted_stream::receipt::{Receipt, ReceiptError, ReceiptFormatError, SharePart};
 use alpheus_policy::ids::PlanId;
@@ -330,6 +330,33 @@ fn owners_read_of_a_window_whose_list_they_are_on_and_that_they_were_not_asked_a
         let announced = epochs.gather(2, ALL).unwrap();
         epochs.say(2, after(2), &announced.message());
         assert_eq!(unasked(&events(&epochs)), [(epochs.terms.id(), window(1))]);
+    }
+}
+
+/// A list of another query comes next, and the plan is dropped. If the service has ended the plan before its
+/// window was over, nobody was to be asked.
+#[test]
+fn owners_read_of_it_before_its_plan_is_dropped_for_a_list_of_another_query() {
+    let line = |epochs: &Epochs| vec![(epochs.terms.id(), window(1))];
+    for (ended, is_missed) in [(None, true), (Some(after(1)), true), (Some(window(1).end), false)] {
+        let mut epochs = Epochs::new(setup(5));
+        let announced = epochs.gather(1, ALL).unwrap();
+        epochs.say(2, window(1).end, &announced.message());
+        let expected = if is_missed { line(&epochs) } else { vec![] };
+        if let Some(now) = ended {
+            let retirement = Retirement { plan: announced.id() };
+            let retirement = Signed::new(&retirement, &epochs.world.service);
+            let heard = epochs.inbox.open(&ServiceMessage::Retirement(retirement)).unwrap();
+            let step = epochs.controllers[2].handle(&heard, now);
+            step.commit(&mut epochs.store).unwrap();
+        }
+        let days = 3 * Span::DAY.0 / (window(0).end.0 - window(0).start.0);
+        epochs.terms.nonce = [77; 16];
+        epochs.caller = new_caller(&epochs.world, &epochs.terms);
+        let next = epochs.gather(days, ALL).unwrap();
+        epochs.say(2, after(days), &next.message());
+        assert_eq!(epochs.controllers[2].known_plans().collect::<Vec<_>>(), [&next.id()]);
+        assert_eq!(unasked(&events(&epochs)), expected, "{ended:?}");
     }
 }
 
