@@ -32,6 +32,8 @@ fn a_client_connects_through_its_proxy_alone() {
     let fetch = ["pass", "client", "fetch", "--pass", &pass("ada"), "--key-file", &key("ada")];
     assert!(!town.run(&fetch).status.success(), "it looked the name up itself");
     assert!(socks.seen().is_empty());
+    town.done(&["doctor", "--card", "deployment/card.json", "--proxy", &proxy]);
+    assert_eq!(socks.seen().len(), 2, "the doctor asks issuer and gateway through it");
     town.done(&[&fetch[..], &["--proxy", &proxy]].concat());
     let mut ada = town.client("ada", &["--no-fetch", "--proxy", &proxy, "--epochs", "2"]);
     ada.process.wait_for_prefix("connected");
