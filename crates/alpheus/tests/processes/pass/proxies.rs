@@ -32,8 +32,6 @@ fn a_client_connects_through_its_proxy_alone() {
     let fetch = ["pass", "client", "fetch", "--pass", &pass("ada"), "--key-file", &key("ada")];
     assert!(!town.run(&fetch).status.success(), "it looked the name up itself");
     assert!(socks.seen().is_empty());
-    town.done(&["doctor", "--card", "deployment/card.json", "--proxy", &proxy]);
-    assert_eq!(socks.seen().len(), 2, "the doctor asks issuer and gateway through it");
     town.done(&[&fetch[..], &["--proxy", &proxy]].concat());
     let mut ada = town.client("ada", &["--no-fetch", "--proxy", &proxy, "--epochs", "2"]);
     ada.process.wait_for_prefix("connected");
@@ -48,6 +46,20 @@ fn a_client_connects_through_its_proxy_alone() {
     assert_eq!(servers.into_iter().collect::<Vec<_>>(), [&gateway, &issuer]);
     // A name is for one server, and each session has its own.
     assert!(seen.iter().all(|(name, to)| name.len() == 32 && to.len() == 1), "{seen:?}");
+}
+
+#[test]
+fn the_doctor_connects_through_its_proxy_alone() {
+    let town = town();
+    let _service = town.all();
+    let socks = Socks::start();
+    let proxy = format!("socks5h://{}", socks.address);
+    town.done(&["doctor", "--card", "deployment/card.json", "--proxy", &proxy]);
+    let seen = socks.seen();
+    let asked: BTreeSet<&str> =
+        seen.values().flatten().filter_map(|to| to.split(':').next()).collect();
+    assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["gateway.test", "issuer.test"]);
+    assert_eq!(seen.len(), 2, "each has a name of its own: {seen:?}");
 }
 
 #[test]
