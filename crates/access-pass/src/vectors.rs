@@ -13,17 +13,12 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::MacKey;
 use alpheus_crypto::secret::Secret;
-use data_encoding::{BASE64URL, HEXLOWER};
+use alpheus_test_support::vectors::{self, array as bytes, hex};
+use data_encoding::BASE64URL;
 use serde_json::Value;
 
-fn cases(text: &str) -> Vec<Value> {
-    let cases: Vec<Value> = serde_json::from_str(text).unwrap();
-    assert!(!cases.is_empty());
-    cases
-}
-
-fn bytes<const N: usize>(case: &Value, field: &str) -> [u8; N] {
-    HEXLOWER.decode(case[field].as_str().unwrap().as_bytes()).unwrap().try_into().unwrap()
+fn cases(name: &str) -> Vec<Value> {
+    vectors::cases(&format!("access-pass/v1/{name}.json"))
 }
 
 fn session(case: &Value) -> SessionId {
@@ -32,7 +27,7 @@ fn session(case: &Value) -> SessionId {
 
 #[test]
 fn both_sides_of_a_connection_get_the_same_key() {
-    for case in cases(include_str!("../../../vectors/access-pass/v1/connection.json")) {
+    for case in cases("connection") {
         let key = |field| AgreementKey::from_seed(&Secret::from_bytes(bytes(&case, field)));
         let (gateway, client) = (key("gateway_seed"), key("client_seed"));
         assert_eq!(gateway.public().0, bytes(&case, "gateway_public"));
@@ -56,7 +51,7 @@ fn both_sides_of_a_connection_get_the_same_key() {
 
 #[test]
 fn stamps_match_the_vectors() {
-    for case in cases(include_str!("../../../vectors/access-pass/v1/request.json")) {
+    for case in cases("request") {
         let text = |field: &str| case[field].as_str().unwrap().to_owned();
         let (method, authority, path) = (text("method"), text("authority"), text("path"));
         let target = Target { method: &method, authority: &authority, path: &path };
@@ -73,7 +68,7 @@ fn stamps_match_the_vectors() {
 
 #[test]
 fn malformed_stamps_are_rejected() {
-    for case in cases(include_str!("../../../vectors/access-pass/v1/request_bad_stamp.json")) {
+    for case in cases("request_bad_stamp") {
         let refused = case["stamp"].as_str().unwrap().parse::<Stamp>();
         assert_eq!(refused, Err(GatewayError::Malformed), "{}", case["why"]);
         assert_eq!(case["error"], "Malformed");
@@ -82,21 +77,21 @@ fn malformed_stamps_are_rejected() {
 
 #[test]
 fn challenges_of_privacy_pass_match_the_vectors() {
-    for case in cases(include_str!("../../../vectors/access-pass/v1/challenge.json")) {
+    for case in cases("challenge") {
         let text = |field: &str| case[field].as_str().unwrap().to_owned();
         let (fingerprint, epoch) = (Digest(bytes(&case, "fingerprint")), case["epoch"].as_u64());
         let key = BASE64URL.encode(&bytes::<96>(&case, "key"));
         let (issuer, origin) = (text("issuer"), text("origin"));
         let epoch = Epoch(epoch.unwrap());
         let challenge = TokenChallenge::of(&fingerprint, epoch, &issuer, &origin, key);
-        assert_eq!(HEXLOWER.encode(&challenge.to_bytes()), text("challenge"));
+        assert_eq!(hex(&challenge.to_bytes()), text("challenge"));
         assert_eq!(challenge.header(), text("header"));
     }
 }
 
 #[test]
 fn bindings_of_codes_match_the_vectors() {
-    for case in cases(include_str!("../../../vectors/access-pass/v1/binding.json")) {
+    for case in cases("binding") {
         let binding = match case["step"].as_u64() {
             Some(step) => Binding::Step(step),
             None => Binding::Gate(bytes(&case, "nonce")),

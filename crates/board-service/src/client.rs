@@ -25,6 +25,7 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{Attempts, RetryPolicy};
 use alpheus_time::Timestamp;
 use axum::http::Method;
 use complaints::Complaints;
@@ -37,10 +38,13 @@ use tokio::sync::Mutex;
 
 /// The rule of a refusal that is retried with the same write.
 pub(crate) const BEGINNING: &str = "beginning";
-/// The number of attempts to send a write, and to find an epoch that all databases have begun.
-const TRIES: u32 = 40;
-/// The pause before a retry.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How a write is sent again, and how an epoch that all databases have begun is looked for. The pauses
+/// are short and do not grow: what is waited for is seconds away.
+const BEGINNINGS: RetryPolicy =
+    RetryPolicy::every(Duration::from_millis(250)).within(Duration::from_secs(20));
+/// The least and the most time between two looks at an epoch that is not over. Looks are no retries: they
+/// go on until a time of the schedule, however many there are.
+const LOOK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 /// How long a client keeps asking for an unpublished epoch after its burn time, in microseconds:
 /// clocks differ.
 const CLOCK_TOLERANCE: u64 = 10_000_000;
@@ -275,13 +279,15 @@ impl Client {
     /// # Errors
     /// [`BoardError`].
     pub async fn view(&self) -> Result<View, BoardError> {
-        for _ in 0..TRIES {
+        let mut attempts = Attempts::new(BEGINNINGS);
+        loop {
             if let Some(view) = self.view_of(self.now()?).await? {
                 return Ok(view);
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            if !attempts.again().await {
+                return Err(WriteError::NotBegun.into());
+            }
         }
-        Err(WriteError::NotBegun.into())
     }
 
     /// The same for one epoch, without waiting. None if not all have begun and know that.
@@ -410,7 +416,7 @@ impl Client {
             }
             let left = clock::until(self.board.schedule.end(epoch));
             // Nothing happens before the epoch ends, unless it closes early.
-            tokio::time::sleep((left / 50).clamp(RETRY_PAUSE, RETRY_PAUSE * 4)).await;
+            tokio::time::sleep((left / 50).clamp(LOOK.0, LOOK.1)).await;
         }
     }
 

@@ -8,9 +8,8 @@
 //! | `GET /v1/passes` | the fingerprint of the passes' configuration |
 //! | `POST /v1/admissions` | accepts a login and returns a signed [`Permit`]; a repeated login gets the same permit |
 
-use crate::card::{self, MismatchError, VerifiedCard, same_epochs};
-use crate::keys;
-use crate::settings::BoardSettings;
+use crate::card::{MismatchError, VerifiedCard, same_epochs};
+use crate::role::{RoleArgs, RoleContext};
 use alpheus_anonymous_board::admission::{Admission, Doorkeeper, Permit};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::VerifierError;
@@ -27,12 +26,10 @@ use alpheus_node::ledger::ShardIndex;
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::network::answer::encode;
 use alpheus_node::network::door::in_time;
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State as Ready;
 use alpheus_node::settings::TlsFiles;
-use alpheus_node::settings::{Flags, Settings, path_flag};
+use alpheus_node::settings::{Settings, path_flag};
 use alpheus_pass_service::refusal::Refusal;
 use alpheus_pass_service::settings::PassSettings;
 use alpheus_pass_service::verifier::engine::Call;
@@ -43,7 +40,6 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::{get, post};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -62,28 +58,11 @@ const MAX_BODY: usize = 16 << 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder with the TLS identity
-    #[arg(long, value_name = "FOLDER")]
-    identity: Option<PathBuf>,
-    /// The board's card
-    #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
-    /// The doorkeeper's signing key
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    own: RoleArgs,
     /// The deployment folder created by `alpheus pass init`
     #[arg(long, value_name = "FOLDER")]
     deployment: Option<PathBuf>,
-    /// The folder for its state: the passes presented so far
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out
-    /// of backups; it must be outside of the state folder
-    #[arg(long, value_name = "FILE")]
-    fence: Option<PathBuf>,
-    /// The address it listens on for writers
-    #[arg(long, value_name = "ADDRESS")]
-    api: Option<SocketAddr>,
 }
 
 /// The state that requests share.
@@ -99,12 +78,10 @@ struct Door {
 /// # Errors
 /// A setting is missing or wrong, or the store or the address is unavailable.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(flags(args))?;
-    let (board, pass) = (settings.part::<BoardSettings>()?, settings.part::<PassSettings>()?);
-    let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Board)?;
-    let card = card::open(&Settings::needed(&board.card, "board.card")?)?;
-    let key = keys::load(&Settings::needed(&board.key, "board.key")?)?;
+    let own = vec![("pass.deployment", path_flag(args.deployment.as_ref()))];
+    let RoleContext { settings, board, identity, card, key, address } =
+        args.own.open(own, globals)?;
+    let pass = settings.part::<PassSettings>()?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
     let passes = passes::Card::load(&deployment.join(passes::CARD))?.1.pinned;
     let ours = Doorkeeper::new(key.verifying_key(), passes.fingerprint(), card.board.board);
@@ -114,7 +91,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if !same_epochs(&card.board.schedule, &passes.schedule) {
         return Err(MismatchError::Epochs).blame(Category::Input);
     }
-    let address = Settings::needed(&settings.api, "api")?;
     let store = globals.open_store(&settings)?;
     let fence = board.fence(&settings.state)?;
     let place = ShardIndex { index: 0, count: 1 };
@@ -153,16 +129,4 @@ async fn admit(State(door): State<Arc<Door>>, body: Bytes) -> Result<Vec<u8>, Re
         door.card.board.schedule.epoch_at(Timestamp(starts.0)).ok_or(VerifierError::Epoch)?;
     let admitted = Permit { board: door.card.board.board, epoch, writer: standing.holder };
     Ok(encode(&Signed::new(&admitted, &door.key))?)
-}
-
-fn flags(args: &Args) -> Flags {
-    vec![
-        ("identity", path_flag(args.identity.as_ref())),
-        ("state", path_flag(args.state.as_ref())),
-        ("api", args.api.map(|api| api.to_string())),
-        ("board.card", path_flag(args.card.as_ref())),
-        ("board.key", path_flag(args.key.as_ref())),
-        ("board.fence", path_flag(args.fence.as_ref())),
-        ("pass.deployment", path_flag(args.deployment.as_ref())),
-    ]
 }

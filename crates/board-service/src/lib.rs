@@ -4,6 +4,7 @@
 //!
 //! - [`keys`], [`init`], [`card`]: keys and the public card of a board,
 //! - [`serve`]: a database, the auditor or an equal server as a process,
+//! - [`role`]: the setup that they and the doorkeeper share,
 //! - [`door`], [`entry`]: the doorkeeper that checks passes, and how writers are admitted,
 //! - [`client`], [`links`], `complaints`: connections to the servers, for writers, readers and other parts,
 //! - [`post`], [`content`], [`read`]: the writer and the reader,
@@ -28,6 +29,7 @@ pub mod queue;
 pub mod read;
 mod refusal;
 pub mod replay;
+pub mod role;
 pub mod serve;
 pub mod settings;
 pub mod stage;

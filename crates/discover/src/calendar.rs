@@ -193,12 +193,6 @@ fn bulk(days: &[(i64, u64)]) -> Option<(i64, i64)> {
     best
 }
 
-/// A day since 1970 as `2024-03-01`.
-pub(crate) fn day_text(day: i64) -> String {
-    OffsetDateTime::from_unix_timestamp(day.saturating_mul(86_400))
-        .map_or_else(|_| day.to_string(), |time| time.date().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +215,5 @@ mod tests {
         assert_eq!(with(&[(0, 14), (45_000, 1)]), Some(both));
         assert_eq!(with(&[(0, 300)]), None, "two times that both are frequent");
         assert_eq!(with(&[(19_100, 5)]), None, "near");
-        assert_eq!(day_text(19_000), "2022-01-08");
     }
 }

@@ -1,7 +1,6 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
 use crate::attribute::Attribute;
-use crate::calendar::day_text;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
 use crate::counted::{counted, verb};
@@ -14,6 +13,7 @@ use crate::times::TimePlan;
 use crate::units;
 use crate::windows::{DAY, SECOND};
 use crate::words::{CHANGES, CLOCKS, ENDS, TIMES, has, worded};
+use alpheus_time::calendar::day_text;
 use std::collections::BTreeMap;
 
 /// The questions of a file.

@@ -1,12 +1,12 @@
 //! The part of a file that a first answer covers, if all of it would take long.
 
-use crate::calendar::day_text;
 use crate::cells::BrokenQuotes;
 use crate::clock::Reading;
 use crate::hash::Map;
 use crate::times::join;
 use crate::understanding::Understanding;
 use crate::windows::{DAY, SECOND};
+use alpheus_time::calendar::day_text;
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -1,7 +1,8 @@
 //! Calendar dates and times in text: `2026-11-21` and `2026-11-21T06:00`, UTC.
 
-use alpheus_discover::clock::calendar;
 use alpheus_time::Timestamp;
+use alpheus_time::calendar;
+pub use alpheus_time::calendar::day_text;
 use std::fmt;
 use std::str::FromStr;
 use time::{Date, Month};
@@ -39,12 +40,6 @@ pub fn day_number(text: &str) -> Result<i64, &'static str> {
     let month = Month::try_from(month).map_err(|_| "there is no such month")?;
     let date = Date::from_calendar_date(year, month, day).map_err(|_| "there is no such day")?;
     Ok(calendar::day_number(date))
-}
-
-/// A day, counted from 1970, as it is written: `2026-11-21`.
-#[must_use]
-pub fn day_text(day: i64) -> String {
-    calendar::date_of(day).map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
 /// Reads a time in UTC, or in Unix milliseconds.

@@ -41,6 +41,9 @@ pub const PUBLIC: Duration = Duration::from_secs(20);
 pub const GRACE: Duration = Duration::from_millis(500);
 /// The pause before a retry.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The pause between looks at what may have changed. No retry: nothing has failed, and no number of
+/// looks ends it.
+pub const LOOK: Duration = Duration::from_millis(100);
 
 /// A connection to one party.
 #[derive(Clone)]

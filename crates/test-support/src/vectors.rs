@@ -6,6 +6,7 @@ use rand_core::{TryCryptoRng, TryRng};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::convert::Infallible;
+use std::fmt::Debug;
 use std::path::Path;
 
 /// The cases of a file, given by its path below `vectors`. There is at least one.
@@ -41,10 +42,56 @@ pub fn from_hex(text: &str) -> Vec<u8> {
     digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
+/// Bytes of a known length that hexadecimal digits stand for.
+///
+/// # Panics
+/// If the text is not hexadecimal, or has not so many bytes.
+#[must_use]
+pub fn array_from_hex<const N: usize>(text: &str) -> [u8; N] {
+    from_hex(text).try_into().unwrap()
+}
+
+/// The word that 16 hexadecimal digits stand for.
+///
+/// # Panics
+/// If the text is not hexadecimal.
+#[must_use]
+pub fn word(digits: &str) -> u64 {
+    u64::from_str_radix(digits, 16).unwrap()
+}
+
 /// Bytes as hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of a value.
+///
+/// # Panics
+/// If it is not hexadecimal text.
+#[must_use]
+pub fn bytes_of(value: &Value) -> Vec<u8> {
+    from_hex(value.as_str().unwrap_or_else(|| panic!("no text: {value}")))
+}
+
+/// The bytes of a value, of a known length.
+///
+/// # Panics
+/// If it is not hexadecimal text, or has not so many bytes.
+#[must_use]
+pub fn array_of<const N: usize>(value: &Value) -> [u8; N] {
+    bytes_of(value).try_into().unwrap()
+}
+
+/// The number of a value, in any type of numbers that it fits.
+///
+/// # Panics
+/// If it is no number, or too large.
+#[must_use]
+pub fn number_of<T: TryFrom<u64, Error: Debug>>(value: &Value) -> T {
+    let number = value.as_u64().unwrap_or_else(|| panic!("no number: {value}"));
+    number.try_into().unwrap()
 }
 
 /// A case's text.
@@ -89,8 +136,20 @@ pub fn array<const N: usize>(case: &Value, field: &str) -> [u8; N] {
 /// If the case has no such list.
 #[must_use]
 pub fn hex_list(case: &Value, field: &str) -> Vec<Vec<u8>> {
-    let items = case[field].as_array().unwrap_or_else(|| panic!("no list `{field}` in {case}"));
-    items.iter().map(|item| from_hex(item.as_str().unwrap())).collect()
+    list(case, field).iter().map(bytes_of).collect()
+}
+
+/// A case's list of words, each of 16 hexadecimal digits.
+///
+/// # Panics
+/// If the case has no such list.
+#[must_use]
+pub fn words(case: &Value, field: &str) -> Vec<u64> {
+    list(case, field).iter().map(|item| word(item.as_str().unwrap())).collect()
+}
+
+fn list<'a>(case: &'a Value, field: &str) -> &'a [Value] {
+    case[field].as_array().unwrap_or_else(|| panic!("no list `{field}` in {case}"))
 }
 
 /// A script's randomness: this byte, the next, and so on.
@@ -140,3 +199,44 @@ impl TryRng for ScriptedRng {
 }
 
 impl TryCryptoRng for ScriptedRng {}
+
+/// A script's randomness, and then other bytes: for values that the script does not make.
+pub struct OpenScriptRng {
+    script: ScriptedRng,
+    rest: CountingRng,
+}
+
+impl OpenScriptRng {
+    /// After the script's bytes come 0, 1, 2 and so on.
+    #[must_use]
+    pub fn new(script: Vec<u8>) -> Self {
+        Self { script: ScriptedRng(script), rest: CountingRng(0) }
+    }
+
+    /// Whether all of the script's bytes were drawn.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.script.0.is_empty()
+    }
+}
+
+impl TryRng for OpenScriptRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.rest.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.rest.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        match self.is_used_up() {
+            true => self.rest.try_fill_bytes(out),
+            false => self.script.try_fill_bytes(out),
+        }
+    }
+}
+
+impl TryCryptoRng for OpenScriptRng {}

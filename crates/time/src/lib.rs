@@ -1,6 +1,8 @@
 //! Points in time and time spans in microseconds, as used by all protocols. Nothing here reads a
 //! clock.
 
+pub mod calendar;
+
 use serde::{Deserialize, Serialize};
 
 /// A point in time: microseconds since 1970-01-01T00:00:00Z. Event times are below 2^52.

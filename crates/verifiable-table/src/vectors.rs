@@ -4,13 +4,13 @@ use crate::arithmetic::lanes::Backend;
 use crate::arithmetic::ntt::Ntt;
 use crate::sampling::Stream;
 use alpheus_crypto::prf::Prf;
+use alpheus_test_support::vectors::{self, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 #[test]
 fn transforms_match_the_vectors() {
-    let text = include_str!("../../../vectors/verifiable-table/v1/ntt.json");
-    let cases: Vec<Value> = serde_json::from_str(text).unwrap();
+    let cases: Vec<Value> = vectors::cases("verifiable-table/v1/ntt.json");
     assert_eq!(cases.len(), 5);
     for case in cases {
         let (n, p) = (case["n"].as_u64().unwrap(), case["p"].as_u64().unwrap());
@@ -24,8 +24,7 @@ fn transforms_match_the_vectors() {
                 case["first"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
             assert_eq!(words[..4], first, "n = {n}, p = {p}");
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let digest: String =
-                Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hex(&Sha256::digest(&bytes));
             assert_eq!(case["values"], digest, "n = {n}, p = {p}, {}", backend.name());
             ntt.inverse(&mut words);
             assert_eq!(words, coefficients);

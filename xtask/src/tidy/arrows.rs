@@ -9,7 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-test-support", &[]),
     ("alpheus-time", &[]),
     ("alpheus-crypto", &["alpheus-test-support"]),
-    ("alpheus-policy", &["alpheus-time"]),
+    ("alpheus-policy", &["alpheus-test-support", "alpheus-time"]),
     ("alpheus-range-proof", &["alpheus-crypto"]),
     (
         "alpheus-bounded-influence",
@@ -30,7 +30,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("alpheus-anonymous-credential", &["alpheus-time", "alpheus-crypto", "alpheus-test-support"]),
-    ("alpheus-access-pass", &["alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"]),
+    (
+        "alpheus-access-pass",
+        &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"],
+    ),
     (
         "alpheus-accountable-statistics",
         &[

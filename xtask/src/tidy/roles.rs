@@ -4,9 +4,14 @@
 use super::{Finding, rust};
 use crate::tree::Tree;
 
-/// What connects to another process.
-const CONNECTORS: &[&str] =
-    &["HttpClient::anonymous(", "HttpClient::identified(", "BlockingClient::new("];
+/// What connects to another process. A `Probe` is made by a client alone, for the same role.
+const CONNECTORS: &[&str] = &[
+    "HttpClient::anonymous(",
+    "HttpClient::identified(",
+    "BlockingClient::new(",
+    "ClientConfig::builder",
+    "TlsConnector::from(",
+];
 /// The test in which every caller meets every other role.
 const TEST: &str = "crates/alpheus/tests/processes/roles.rs";
 
@@ -88,6 +93,17 @@ mod tests {
             "crates/pass-service/src/verifier.rs:{line}: `HttpClient::anonymous` connects: do it in the crate's links.rs"
         );
         assert_eq!(messages(&connections_stand_in_links(&tree)), [expected]);
+    }
+
+    #[test]
+    fn refuses_tls_that_is_set_up_by_hand() {
+        let code = "fn f() {\n    ClientConfig::builder_with_provider(p);\n    TlsConnector::from(c);\n}\n";
+        let tree = Tree::from([
+            MANIFEST,
+            ("crates/pass-service/src/gate.rs", code),
+            ("crates/node/src/network/connector.rs", code),
+        ]);
+        assert_eq!(connections_stand_in_links(&tree).len(), 2);
     }
 
     #[test]

@@ -1,13 +1,22 @@
 //! Facts from the caller's own files.
 
+use super::remote::{CardProcess, card_endpoint};
+#[cfg(feature = "board")]
+use alpheus_board_service::links as board;
 use alpheus_doctor::facts::{CardFacts, FolderFacts, IdentityFacts, SchemaFacts};
 use alpheus_node::failure::Failure;
+#[cfg(feature = "board")]
+use alpheus_node::network::base::Base;
 use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder, KEY};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::expiry::seconds_left;
 use alpheus_node::service::heartbeat::free_bytes;
 use alpheus_node::settings::Settings;
+#[cfg(feature = "pass")]
+use alpheus_pass_service::links as pass;
 use alpheus_policy::schema::Schema;
+#[cfg(feature = "stats")]
+use alpheus_stats_service::links as stats;
 use alpheus_streams::deployment::{DEVICE_SEED, OWNER_SEED};
 use alpheus_streams::ingest_keys::DeviceIdentity;
 use alpheus_streams::owner::identity::OwnerIdentity;
@@ -69,15 +78,15 @@ pub(super) fn card(path: &Path, expected: Option<&str>) -> CardFacts {
         (Some(expected), Some(own)) => Some(expected.trim().eq_ignore_ascii_case(own)),
         _ => None,
     };
-    let ask = |address: &String| super::remote::anonymous(address, read.authority.as_deref());
-    let endpoints = read.addresses.iter().filter_map(ask).collect();
+    let ask = |process: &CardProcess| card_endpoint(process, read.authority.as_deref());
+    let endpoints = read.processes.iter().filter_map(ask).collect();
     CardFacts { file, fault: None, is_expected, endpoints }
 }
 
 /// What a card of any kind says.
 struct ReadCard {
     fingerprint: Option<String>,
-    addresses: Vec<String>,
+    processes: Vec<CardProcess>,
     authority: Option<String>,
 }
 
@@ -89,18 +98,27 @@ fn read_card(path: &Path) -> Option<ReadCard> {
     #[cfg(feature = "pass")]
     if let Ok((_, card)) = alpheus_pass_service::card::Card::load(path) {
         let fingerprint = Some(card.fingerprint.to_string());
-        let (addresses, authority) = (vec![card.issuer, card.gateway], card.authority);
-        return Some(ReadCard { fingerprint, addresses, authority });
+        let processes: [CardProcess; 2] = [
+            (card.issuer, Role::Issuer, pass::issuer),
+            (card.gateway, Role::Gateway, pass::gateway),
+        ];
+        let processes = processes.into();
+        return Some(ReadCard { fingerprint, processes, authority: card.authority });
     }
     #[cfg(feature = "stats")]
     if let Ok((_, card)) = alpheus_stats_service::card::Card::load(path) {
-        let addresses = vec![card.registrar.origin(), card.aggregator.origin()];
-        return Some(ReadCard { fingerprint: None, addresses, authority: card.authority });
+        let processes: [CardProcess; 2] = [
+            (card.registrar.origin(), Role::Registrar, stats::registrar),
+            (card.aggregator.origin(), Role::Aggregator, stats::aggregator),
+        ];
+        let processes = processes.into();
+        return Some(ReadCard { fingerprint: None, processes, authority: card.authority });
     }
     #[cfg(feature = "board")]
     if let Ok((_, card)) = alpheus_board_service::card::Card::load(path) {
-        let addresses = card.at.iter().map(|base| base.origin()).collect();
-        return Some(ReadCard { fingerprint: None, addresses, authority: card.authority });
+        let server = |base: &Base| -> CardProcess { (base.origin(), Role::Board, board::server) };
+        let processes = card.at.iter().map(server).collect();
+        return Some(ReadCard { fingerprint: None, processes, authority: card.authority });
     }
     None
 }

@@ -3,8 +3,9 @@
 use super::local::schema_facts;
 use alpheus_doctor::facts::{Answer, Endpoint, Reach, RefusalFacts, Rejection, ServiceFacts};
 use alpheus_node::clock;
-use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::failure::Failure;
 use alpheus_node::network::base::Base;
+use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::{Problem, RequestError};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::probe::{Probe, ProbeAnswer, ProbeError};
@@ -36,7 +37,7 @@ struct Health {
 impl Caller<'_> {
     /// The service, with all that the caller's role may see of it.
     pub(super) fn service(&self, address: &str) -> Result<ServiceFacts, Failure> {
-        let probe = self.probe(address, Role::Server)?;
+        let probe = links::service(address, self.folder)?.http().probe();
         let endpoint = endpoint(address, &probe, Role::Server);
         let nothing = (None, None, Vec::new(), Vec::new(), Vec::new());
         let (schema, counts, silent_hosts, queries, found) = nothing;
@@ -72,7 +73,7 @@ impl Caller<'_> {
 
     /// A host of controllers.
     pub(super) fn controller(&self, address: &str) -> Result<Endpoint, Failure> {
-        let probe = self.probe(address, Role::Controller)?;
+        let probe = links::controller(address, None, self.folder)?.http().probe();
         Ok(endpoint(address, &probe, Role::Controller))
     }
 
@@ -92,25 +93,18 @@ impl Caller<'_> {
             _ => None,
         }
     }
-
-    fn probe(&self, address: &str, role: Role) -> Result<Probe, Failure> {
-        let base = Base::parse(address).blame(Category::Usage);
-        let base = base.map_err(|failure| failure.at(address))?;
-        Probe::identified(base, role, self.folder)
-    }
 }
 
-/// A process that needs no certificate, by the authority of a card; none without TLS.
-pub(super) fn anonymous(address: &str, authority: Option<&str>) -> Option<Endpoint> {
-    let base = Base::anywhere(address).ok()?;
-    let probe = Probe::anonymous(base, authority?).ok()?;
-    let reach = match probe.get("/healthz") {
-        Ok(answer) => Reach::Answered(answered(&answer)),
-        // It wants a certificate, so it is not one of those on a card; who it is stays open.
-        Err(ProbeError::Rejected) => Reach::RejectedUs(Rejection::Other),
-        Err(error) => reach_of(error, Role::Gateway),
-    };
-    Some(Endpoint { address: address.to_owned(), reach })
+/// A process of a card: its address, the role that it must have, and how clients connect to it.
+pub(super) type CardProcess = (String, Role, Connect);
+/// A function of a `links.rs` that connects without a certificate.
+pub(super) type Connect = fn(Base, Option<&str>) -> Result<HttpClient, Failure>;
+
+/// Who answers at an address of a card, by the card's authority; none if clients cannot ask.
+pub(super) fn card_endpoint(process: &CardProcess, authority: Option<&str>) -> Option<Endpoint> {
+    let (address, expected, connect) = process;
+    let client = connect(Base::anywhere(address).ok()?, authority).ok()?;
+    Some(endpoint(address, &client.probe(), *expected))
 }
 
 fn endpoint(address: &str, probe: &Probe, expected: Role) -> Endpoint {

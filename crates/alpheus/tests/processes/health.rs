@@ -5,10 +5,10 @@
 
 use crate::common::deployment::{Site, free, until};
 use crate::common::{Process, free_address, get, in_some_attempt};
-use alpheus_node::network::base::Base;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::probe::{Probe, ProbeAnswer, ProbeError};
+use alpheus_node::network::probe::{ProbeAnswer, ProbeError};
 use alpheus_node::network::role::Role;
+use alpheus_streams::links;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
@@ -85,8 +85,8 @@ fn a_disk_that_hangs_or_is_full_shows_and_the_process_stays_alive() {
 /// A probe waits for a few seconds only: nothing if there is no answer in that time.
 fn asked(place: &Site, api: &str, folder: &str, role: Role, path: &str) -> Option<ProbeAnswer> {
     let identity = IdentityFolder::open(&place.path(folder), role).unwrap();
-    let base = Base::parse(&format!("https://{api}")).unwrap();
-    match Probe::identified(base, Role::Server, &identity).unwrap().get(path) {
+    let service = links::service(&format!("https://{api}"), &identity).unwrap();
+    match service.http().probe().get(path) {
         Err(ProbeError::Silent) => None,
         answer => Some(answer.unwrap()),
     }

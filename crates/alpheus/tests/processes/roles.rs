@@ -1,5 +1,6 @@
 //! On every connection between processes the caller demands the role at the other end:
-//! a certificate of the same authority for the same host with another role is refused.
+//! a certificate of the same authority for the same host with another role is refused, by a client
+//! and by the probe with which `alpheus doctor` asks.
 //! `crates/node/README.md` has the table of these pairs for people.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
@@ -9,6 +10,7 @@ use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder};
+use alpheus_node::network::probe::ProbeError;
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
@@ -157,10 +159,17 @@ fn every_caller_refuses_another_role_at_the_other_end() {
                 let caller = Caller { pki: &pki, role: caller, revoked: None };
                 let client = connect(&caller, base.clone()).unwrap();
                 let asked = client.exchange(Method::GET, "/", &[], Vec::new(), Limits::SHORT).await;
+                let probed = tokio::task::spawn_blocking(move || client.probe().get("/"));
+                let probed = probed.await.unwrap();
                 if listens == expected {
                     assert_eq!(asked.unwrap(), b"taken", "{pair}");
+                    assert_eq!(probed.unwrap().body, b"taken", "{pair}");
                     continue;
                 }
+                let Err(ProbeError::OtherPeer(is)) = probed else {
+                    unreachable!("{pair}: a {listens} has answered a probe: {probed:?}")
+                };
+                assert_eq!(is.role, listens, "{pair}");
                 let RequestError::Unreachable { reason, .. } = asked.unwrap_err() else {
                     unreachable!("{pair}: a {listens} has answered")
                 };

@@ -21,16 +21,11 @@ use alpheus_stream_runtime::embedded::{Controllers, Stores};
 use alpheus_stream_runtime::results::{Row, Sealed};
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};
+use alpheus_test_support::vectors::bytes_of as bytes;
 use alpheus_transport::local;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-
-fn bytes(digits: &Value) -> Vec<u8> {
-    let digits = digits.as_str().unwrap();
-    let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    (0..digits.len()).step_by(2).map(pair).collect()
-}
 
 fn folder(running: &Running, name: &str) -> IdentityFolder {
     IdentityFolder::open(&running.place.path(&format!("pki/{name}")), Role::Consumer).unwrap()

@@ -1,6 +1,6 @@
 //! Sends writes and knocks, and looks at the crowd that a write can expect.
 
-use super::{BEGINNING, BoardError, Client, Posted, RETRY_PAUSE, TRIES};
+use super::{BEGINNING, BEGINNINGS, BoardError, Client, Posted};
 use crate::entry::Entry;
 use crate::moments::{wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
@@ -8,7 +8,7 @@ use alpheus_anonymous_board::messages::{Receipt, Submission, knock_name};
 use alpheus_anonymous_board::transcript::Crowd;
 use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, View};
 use alpheus_crypto::signed::Signed;
-use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_node::retry::retry;
 use alpheus_time::Span;
 use rand_core::CryptoRng;
 
@@ -153,7 +153,6 @@ impl Client {
         submission: &Submission,
     ) -> Result<Signed<Receipt>, BoardError> {
         let begins = |error: &BoardError| matches!(error, BoardError::Server(_, error) if error.rule() == Some(BEGINNING));
-        let policy = RetryPolicy::every(RETRY_PAUSE).within(RETRY_PAUSE * TRIES);
-        retry(policy, begins, || self.send(to, "/v1/submissions", submission)).await
+        retry(BEGINNINGS, begins, || self.send(to, "/v1/submissions", submission)).await
     }
 }

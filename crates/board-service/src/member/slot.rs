@@ -15,11 +15,13 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{RetryPolicy, retry};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The pause before a database is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// The pause before a database is asked again. It does not grow: the time for a write is short, and the
+/// schedule's clock ends it.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What the writes of all epochs share.
 pub(super) struct Slots {
@@ -126,7 +128,7 @@ impl Slot<'_> {
                     knocked = knocked || self.knock(epoch).await;
                 }
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            tokio::time::sleep(PAUSE).await;
         }
         None
     }
@@ -180,19 +182,23 @@ impl Slot<'_> {
 
 /// Sends a write to one database until it confirms it, refuses it for good, or the epoch is over.
 async fn send_to(client: &Client, to: Party, submission: &Submission) -> Option<Signed<Receipt>> {
-    while clock::now() < client.board().schedule.end(submission.epoch) {
-        match client.submit_to(to, submission).await {
-            Ok(receipt) => return Some(receipt),
-            Err(BoardError::Server(_, RequestError::Refused(problem)))
-                if problem.status < 500
-                    && ![BEGINNING, "epoch"].contains(&problem.rule.as_str()) =>
-            {
-                tracing::warn!(%problem, %to, "the write is refused");
-                return None;
-            }
-            Err(error) => tracing::debug!(%error, "cannot send the write; will retry"),
-        }
-        tokio::time::sleep(RETRY_PAUSE).await;
+    let is_over = || clock::now() >= client.board().schedule.end(submission.epoch);
+    if is_over() {
+        return None;
     }
-    None
+    let may_pass = |error: &BoardError| !is_over() && !is_refused_for_good(error);
+    let send = || client.submit_to(to, submission);
+    match retry(RetryPolicy::every(PAUSE), may_pass, send).await {
+        Ok(receipt) => Some(receipt),
+        Err(error) => {
+            tracing::warn!(%error, %to, "the write is not confirmed");
+            None
+        }
+    }
+}
+
+/// Whether the same write can never be accepted.
+fn is_refused_for_good(error: &BoardError) -> bool {
+    matches!(error, BoardError::Server(_, RequestError::Refused(problem))
+        if problem.status < 500 && ![BEGINNING, "epoch"].contains(&problem.rule.as_str()))
 }

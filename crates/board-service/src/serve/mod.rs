@@ -12,10 +12,10 @@ pub mod erasing;
 pub mod outbox;
 pub mod peer_sync;
 
-use crate::card::{self, MismatchError, VerifiedCard};
+use crate::card::{MismatchError, VerifiedCard};
 use crate::client::Client;
 use crate::keys;
-use crate::settings::BoardSettings;
+use crate::role::{RoleArgs, RoleContext};
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::Auditor;
 use alpheus_anonymous_board::configuration::Party;
@@ -28,19 +28,16 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::listeners::{Listener, serve};
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State;
 use alpheus_node::settings::TlsFiles;
-use alpheus_node::settings::{Flags, Settings, path_flag};
+use alpheus_node::settings::{Settings, path_flag};
 use alpheus_node::slots::SlotFile;
 use alpheus_time::Timestamp;
 use api::Api;
 use engine::{Admitter, Engine, Server};
 use erasing::ErasingLedger;
 use outbox::Outbox;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -79,30 +76,11 @@ pub struct Args {
     /// The role of this server
     #[arg(long, value_enum)]
     role: ServerRole,
-    /// The folder with the TLS identity
-    #[arg(long, value_name = "FOLDER")]
-    identity: Option<PathBuf>,
-    /// The board's card
-    #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
-    /// This server's signing key
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    own: RoleArgs,
     /// The list of members, if the board has members; not for the auditor
     #[arg(long, value_name = "FILE")]
     members: Option<PathBuf>,
-    /// The folder for its state
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and
-    /// out of backups; it must be outside of the state folder. Beside it is a file with the same
-    /// name and `.slots`, without which an epoch's secrets cannot be read; it is overwritten in
-    /// place
-    #[arg(long, value_name = "FILE")]
-    fence: Option<PathBuf>,
-    /// The address it listens on
-    #[arg(long, value_name = "ADDRESS")]
-    api: Option<SocketAddr>,
 }
 
 /// Runs the command until a shutdown signal.
@@ -110,18 +88,14 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, or the store or the address is unavailable.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(flags(args))?;
-    let board = settings.part::<BoardSettings>()?;
-    let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Board)?;
-    let card = card::open(&Settings::needed(&board.card, "board.card")?)?;
-    let key = keys::load(&Settings::needed(&board.key, "board.key")?)?;
+    let own = vec![("board.members", path_flag(args.members.as_ref()))];
+    let RoleContext { settings, board, identity, card, key, address } =
+        args.own.open(own, globals)?;
     let party = party(args.role, &card, &key)?;
     let admission = match party {
         Party::Auditor => None,
         Party::Database(_) | Party::Server(_) => Some(admission(&card, board.members.as_ref())?),
     };
-    let address = Settings::needed(&settings.api, "api")?;
     let store = globals.open_store(&settings)?;
     let fence = board.fence(&settings.state)?;
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
@@ -214,16 +188,4 @@ fn restore(
     let rng = alpheus_node::entropy::rng()?;
     let (outbox, knocks) = (outbox.clone(), Vec::new());
     Ok(Engine { server, ledger, outbox, board, rng, own, knocks })
-}
-
-fn flags(args: &Args) -> Flags {
-    vec![
-        ("identity", path_flag(args.identity.as_ref())),
-        ("state", path_flag(args.state.as_ref())),
-        ("api", args.api.map(|api| api.to_string())),
-        ("board.card", path_flag(args.card.as_ref())),
-        ("board.key", path_flag(args.key.as_ref())),
-        ("board.members", path_flag(args.members.as_ref())),
-        ("board.fence", path_flag(args.fence.as_ref())),
-    ]
 }

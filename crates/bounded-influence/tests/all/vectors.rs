@@ -15,7 +15,7 @@ use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
-use alpheus_test_support::vectors::{cases, from_hex};
+use alpheus_test_support::vectors::{array_from_hex as array, cases, from_hex};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -55,10 +55,6 @@ struct Case {
     inputs: Option<Vec<(String, Vec<String>)>>,
     sums: Option<[Vec<String>; 2]>,
     error: Option<String>,
-}
-
-fn array<const N: usize>(text: &str) -> [u8; N] {
-    from_hex(text).try_into().unwrap()
 }
 
 fn integers(values: &[String]) -> Vec<i128> {

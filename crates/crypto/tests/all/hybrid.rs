@@ -7,17 +7,13 @@ use alpheus_crypto::hybrid::{
 };
 use alpheus_crypto::seal::{SealingKeyError, UnsealError};
 use alpheus_crypto::secret::Secret;
-use alpheus_test_support::vectors::{self, ScriptedRng};
+use alpheus_test_support::vectors::{self, ScriptedRng, bytes};
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
 use serde_json::Value;
 
 fn cases(name: &str) -> Vec<Value> {
     vectors::cases(&format!("crypto/v1/{name}.json"))
-}
-
-fn bytes(case: &Value, name: &str) -> Vec<u8> {
-    vectors::from_hex(case[name].as_str().unwrap())
 }
 
 fn key(case: &Value) -> HybridKey {

@@ -11,7 +11,7 @@ use alpheus_crypto::prf::{PadDigest, Prf};
 use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
-use alpheus_test_support::vectors::{array, bytes, hex_list, text};
+use alpheus_test_support::vectors::{array, bytes, hex_list, text, word, words};
 use serde_json::Value;
 
 /// All cases of a file.
@@ -25,14 +25,6 @@ fn parts(case: &Value) -> Vec<Vec<u8>> {
 
 fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
     parts.iter().map(Vec::as_slice).collect()
-}
-
-fn word(text: &str) -> u64 {
-    u64::from_str_radix(text, 16).unwrap()
-}
-
-fn words(case: &Value) -> Vec<u64> {
-    case["words"].as_array().unwrap().iter().map(|w| word(w.as_str().unwrap())).collect()
 }
 
 /// The name by which bad vectors expect an error.
@@ -76,14 +68,15 @@ fn derived_keys_match_the_known_answers() {
 fn keystreams_and_pads_match_the_known_answers() {
     for case in cases("keystream.json") {
         let prf = Prf::new(&Secret::from_bytes(array(&case, "key")));
-        let expected = words(&case);
+        let expected = words(&case, "words");
         let mut out = vec![1; expected.len()];
         prf.keystream(u128::from_be_bytes(array(&case, "first")), &mut out);
         assert_eq!(out, expected);
     }
     for case in cases("mask_pad.json") {
         let prf = Prf::new(&Secret::from_bytes(array(&case, "key")));
-        let (digest, expected) = (PadDigest::from_bytes(&array(&case, "digest")), words(&case));
+        let (digest, expected) =
+            (PadDigest::from_bytes(&array(&case, "digest")), words(&case, "words"));
         let mut out = vec![0; expected.len()];
         prf.add_pad(&digest, &mut out);
         assert_eq!(out, expected);

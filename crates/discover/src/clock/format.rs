@@ -1,8 +1,8 @@
 //! One format: read from its text, and applied to cells.
 
-use super::calendar;
 use super::region::{Local, Region};
 use super::words;
+use alpheus_time::calendar;
 use thiserror::Error;
 use time::{Date, Month, Weekday};
 

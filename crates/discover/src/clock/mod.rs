@@ -6,7 +6,6 @@
 //! space stands for any number of spaces, and hour 24 is the midnight at the end of the day.
 //! A field that stands twice has its last value.
 
-pub mod calendar;
 mod format;
 mod region;
 pub mod shape;

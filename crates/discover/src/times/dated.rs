@@ -1,10 +1,11 @@
 //! Rows that have only the time of day: a line above the table has the date, or a person says it.
 
 use super::{Candidate, parts};
-use crate::clock::{Format, calendar, shape};
+use crate::clock::{Format, shape};
 use crate::hints::Hints;
 use crate::profile::Profile;
 use crate::table::Table;
+use alpheus_time::calendar;
 use std::collections::BTreeSet;
 
 /// Words that a date in a line has at most, such as `1 March 2024`.

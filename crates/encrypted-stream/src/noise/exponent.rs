@@ -91,6 +91,8 @@ impl Exponent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_test_support::vectors;
+    use std::collections::BTreeMap;
 
     fn share(threshold: u128) -> f64 {
         threshold as f64 / 2f64.powi(128)
@@ -109,10 +111,7 @@ mod tests {
     /// Every bit, against an independent script.
     #[test]
     fn chances_match_the_vectors() {
-        let text = include_str!("../../../../vectors/noise/v1/chances.json");
-        let cases: Vec<std::collections::BTreeMap<String, String>> =
-            serde_json::from_str(text).unwrap_or_default();
-        assert!(!cases.is_empty());
+        let cases: Vec<BTreeMap<String, String>> = vectors::cases("noise/v1/chances.json");
         for case in cases {
             let number = |name: &str| case[name].parse::<BigUint>().unwrap_or_default();
             let x = Exponent::new(number("above"), number("below"));

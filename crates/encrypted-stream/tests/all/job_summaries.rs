@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-use crate::job_vectors::{same, word};
-use crate::known_answers::{array, bytes, cases};
+use crate::job_vectors::same;
+use crate::known_answers::{array, bytes, cases, word};
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::job::{
     JobMessage, JobMessageError, JobReport, Summary, TickSegments, TickSummary,

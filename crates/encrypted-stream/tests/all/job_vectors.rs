@@ -20,10 +20,6 @@ fn digest(words: &[String]) -> SetDigest {
     SetDigest(crate::known_answers::words(words).try_into().unwrap())
 }
 
-pub(super) fn word(digits: &str) -> u64 {
-    u64::from_str_radix(digits, 16).unwrap()
-}
-
 /// Checks both directions.
 pub(super) fn same<M: JobMessage + PartialEq + Debug>(message: &M, encoded: &str) {
     assert_eq!(message.to_bytes(), bytes(encoded));

@@ -10,7 +10,6 @@ mod error_codes;
 mod frames;
 mod job_summaries;
 mod job_vectors;
-#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod known_answers;
 mod list_vectors;
 mod mask_vectors;

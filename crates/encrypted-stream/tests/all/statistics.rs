@@ -18,11 +18,8 @@ use alpheus_policy::select::{
 use proptest::prelude::*;
 use serde_json::Value;
 
-macro_rules! vectors {
-    ($name:literal) => {{
-        let text = include_str!(concat!("../../../../vectors/statistics/v1/", $name, ".json"));
-        serde_json::from_str::<Vec<Value>>(text).unwrap()
-    }};
+fn cases(name: &str) -> Vec<Value> {
+    alpheus_test_support::vectors::cases(&format!("statistics/v1/{name}.json"))
 }
 
 /// A plan whose cells are limbs, so that its rows can hold any sums.
@@ -55,7 +52,7 @@ fn float(case: &Value, name: &str) -> Output {
 
 #[test]
 fn moments_are_rounded_once() {
-    for case in vectors!("moments") {
+    for case in cases("moments") {
         let cells = ["count", "sum", "squares"].map(|name| integer(&case, name));
         let moments = |output| Statistic::Moments {
             output,
@@ -76,7 +73,7 @@ fn moments_are_rounded_once() {
 
 #[test]
 fn rationals_round_to_nearest_even() {
-    for case in vectors!("moments") {
+    for case in cases("moments") {
         let [count, sum] = ["count", "sum"].map(|name| integer(&case, name));
         let scale = i32::from(scale(&case, "scale"));
         let mean = Rational::new(sum, count).map(|mean| mean.times_ten_to(-scale).to_f64());
@@ -110,7 +107,7 @@ proptest! {
 
 #[test]
 fn regression_is_in_natural_units() {
-    for case in vectors!("pairs") {
+    for case in cases("pairs") {
         let cells = ["count", "x", "y", "xx", "xy", "yy"].map(|name| integer(&case, name));
         let pair = |output| Statistic::Regression {
             output,
@@ -138,7 +135,7 @@ fn regression_is_in_natural_units() {
 
 #[test]
 fn digits_and_limbs_are_read_as_written() {
-    for case in vectors!("packing") {
+    for case in cases("packing") {
         let (bits, word) = (scale(&case, "bits"), case["word"].as_u64().unwrap());
         let expected: Vec<i64> = serde_json::from_value(case["digits"].clone()).unwrap();
         assert_eq!(signed_digits(word, bits).collect::<Vec<_>>(), expected, "{case}");
@@ -148,7 +145,7 @@ fn digits_and_limbs_are_read_as_written() {
         let cells = alpheus_encrypted_stream::decode::cells(&plan, &[word, 0]).unwrap();
         assert_eq!(cells, expected.into_iter().map(i128::from).collect::<Vec<_>>());
     }
-    for case in vectors!("limbs") {
+    for case in cases("limbs") {
         let limbs = ["low", "high"].map(|name| case[name].as_u64().unwrap());
         let plan =
             ReleasePlan { cells: vec![SumLocation::Limbs { low: 0, high: 1 }], items: vec![] };
@@ -186,7 +183,7 @@ proptest! {
 
 #[test]
 fn invalid_rows_and_plans_are_rejected_with_a_specific_error() {
-    for case in vectors!("decode_bad_rows") {
+    for case in cases("decode_bad_rows") {
         let plan: ReleasePlan = serde_json::from_value(case["plan"].clone()).unwrap();
         let rows: Vec<u64> = serde_json::from_value(case["rows"].clone()).unwrap();
         let error = decode(&plan, &rows).unwrap_err();
@@ -208,7 +205,7 @@ fn read(output: HistogramOutput, bins: &Bins, counts: &[i128]) -> Output {
 
 #[test]
 fn quantiles_name_the_bin_of_the_value() {
-    for case in vectors!("quantiles") {
+    for case in cases("quantiles") {
         let counts: Vec<i128> = serde_json::from_value(case["counts"].clone()).unwrap();
         let edges: Vec<i64> = (0..counts.len()).map(|i| 10 * i as i64).collect();
         let [numerator, denominator] =

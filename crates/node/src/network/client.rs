@@ -7,6 +7,7 @@ use super::connector::Connector;
 use super::error::{Problem, RequestError, causes};
 use super::identity::IdentityFolder;
 use super::peer::{self, ExpectedPeer, LastPeer};
+use super::probe::Probe;
 use super::revoked::Revoked;
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
@@ -144,6 +145,13 @@ impl HttpClient {
     #[must_use]
     pub fn base(&self) -> &Base {
         &self.base
+    }
+
+    /// Asks the same server for diagnosis, over connections of its own: a server that this client
+    /// would refuse is refused there too.
+    #[must_use]
+    pub fn probe(&self) -> Probe {
+        Probe::new(self.connector.unlinked(), self.last.clone())
     }
 
     /// Who was at the other end, once a request was answered.

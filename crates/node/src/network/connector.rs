@@ -62,18 +62,38 @@ impl Connector {
         retry(HANDSHAKES, was_cut, || self.connect_once()).await
     }
 
+    /// The server's address.
+    pub(super) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// The TLS of new connections; none without TLS.
+    pub(super) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.as_ref().map(|tls| tls.current())
+    }
+
+    /// How long a connection may take to open.
+    pub(super) fn limit(&self) -> Duration {
+        if self.route.is_some() { CONNECT_BY_PROXY } else { CONNECT }
+    }
+
+    /// A connection to the server through the proxy; none if the process has no proxy.
+    pub(super) async fn through_proxy(&self) -> Option<io::Result<TcpStream>> {
+        let route = self.route.as_ref()?;
+        Some(route.connect(self.base.host(), self.base.port()).await)
+    }
+
     async fn connect_once(&self) -> io::Result<TokioIo<Stream>> {
-        let (host, port) = (self.base.host(), self.base.port());
-        let stream = match &self.route {
-            Some(route) => route.connect(host, port).await?,
-            None => TcpStream::connect((host, port)).await?,
+        let stream = match self.through_proxy().await {
+            Some(opened) => opened?,
+            None => TcpStream::connect((self.base.host(), self.base.port())).await?,
         };
         stream.set_nodelay(true)?;
-        let Some(tls) = &self.tls else {
+        let Some(tls) = self.tls() else {
             return Ok(TokioIo::new(Stream::Plain(stream)));
         };
         let name = ServerName::try_from(self.base.host().to_owned()).map_err(io::Error::other)?;
-        let stream = TlsConnector::from(tls.current()).connect(name, stream).await?;
+        let stream = TlsConnector::from(tls).connect(name, stream).await?;
         Ok(TokioIo::new(Stream::Tls(Box::new(stream), self.revoked.clone())))
     }
 }
@@ -88,7 +108,7 @@ impl tower_service::Service<axum::http::Uri> for Connector {
     }
 
     fn call(&mut self, _: axum::http::Uri) -> Self::Future {
-        let limit = if self.route.is_some() { CONNECT_BY_PROXY } else { CONNECT };
+        let limit = self.limit();
         let connect = self.clone().connect();
         Box::pin(async move {
             match tokio::time::timeout(limit, connect).await {

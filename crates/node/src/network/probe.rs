@@ -1,21 +1,18 @@
 //! Asks a process once, and tells apart why there is no answer. For diagnosis: other callers use
 //! [`HttpClient`](super::client::HttpClient), which tries again.
 
-use super::base::Base;
-use super::identity::IdentityFolder;
-use super::peer::{self, ExpectedPeer, LastPeer, WrongPeerError};
-use super::role::{Name, Role};
-use crate::failure::Failure;
+use super::connector::Connector;
+use super::peer::{LastPeer, WrongPeerError};
+use super::role::Name;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, CertificateError, ClientConfig};
+use rustls::{AlertDescription, CertificateError};
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -23,7 +20,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// How long each step may take: the connection, the handshake, the answer.
+/// How long a handshake and an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The largest answer.
 const MAX_ANSWER: usize = 16 << 20;
@@ -90,32 +87,17 @@ pub enum ProbeError {
     Rejected,
 }
 
-/// A process to ask, and what the caller shows and trusts.
+/// Asks the server of a client, and demands the same role of it. A client makes it
+/// ([`HttpClient::probe`](super::client::HttpClient::probe)).
 pub struct Probe {
-    base: Base,
-    tls: Arc<ClientConfig>,
+    connector: Connector,
     last: LastPeer,
 }
 
 impl Probe {
-    /// One that shows the certificate of an identity.
-    ///
-    /// # Errors
-    /// If a file of the identity cannot be used.
-    pub fn identified(base: Base, role: Role, identity: &IdentityFolder) -> Result<Probe, Failure> {
-        let last = LastPeer::default();
-        let tls = peer::identified(ExpectedPeer::from(role), identity, last.clone())?.current();
-        Ok(Probe { base, tls, last })
-    }
-
-    /// One that shows no certificate, and trusts an authority in PEM form.
-    ///
-    /// # Errors
-    /// If the authority cannot be used.
-    pub fn anonymous(base: Base, authority: &str) -> Result<Probe, Failure> {
-        let last = LastPeer::default();
-        let tls = peer::anonymous(ExpectedPeer::External, authority, last.clone())?;
-        Ok(Probe { base, tls: Arc::new(tls), last })
+    /// One that connects as a client does, and notes who was at the other end.
+    pub(super) fn new(connector: Connector, last: LastPeer) -> Probe {
+        Probe { connector, last }
     }
 
     /// GET of a path, over a connection of its own. Not inside an asynchronous task.
@@ -128,10 +110,12 @@ impl Probe {
     }
 
     async fn ask(&self, path: &str) -> Result<ProbeAnswer, ProbeError> {
+        // Without TLS no role is checked.
+        let tls = self.connector.tls().ok_or(ProbeError::NotTls)?;
         let stream = self.connect().await?;
-        let host = self.base.host().to_owned();
+        let host = self.connector.base().host().to_owned();
         let name = ServerName::try_from(host.clone()).map_err(|_| ProbeError::NoSuchHost)?;
-        let shaken = TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream);
+        let shaken = TlsConnector::from(tls).connect(name, stream);
         let stream = timeout(PATIENCE, shaken).await.map_err(|_| ProbeError::Silent)?;
         let stream = stream.map_err(|error| self.reason(&error, ProbeError::Silent))?;
         let answer = timeout(PATIENCE, self.exchange(TokioIo::new(stream), path, &host));
@@ -141,10 +125,19 @@ impl Probe {
     }
 
     async fn connect(&self) -> Result<TcpStream, ProbeError> {
-        let known = lookup_host((self.base.host(), self.base.port())).await;
+        let opened = timeout(self.connector.limit(), self.open()).await;
+        opened.map_err(|_| ProbeError::Silent)?
+    }
+
+    async fn open(&self) -> Result<TcpStream, ProbeError> {
+        // A proxy looks the name up, and says only that there is no connection.
+        if let Some(opened) = self.connector.through_proxy().await {
+            return opened.map_err(|_| ProbeError::Silent);
+        }
+        let base = self.connector.base();
+        let known = lookup_host((base.host(), base.port())).await;
         let addresses: Vec<_> = known.map_err(|_| ProbeError::NoSuchHost)?.collect();
-        let stream = timeout(PATIENCE, TcpStream::connect(&addresses[..])).await;
-        stream.map_err(|_| ProbeError::Silent)?.map_err(|error| match error.kind() {
+        TcpStream::connect(&addresses[..]).await.map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => ProbeError::Refused,
             _ => ProbeError::Silent,
         })
@@ -240,7 +233,10 @@ fn date_of(headers: &HeaderMap) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::identity::AUTHORITY;
+    use crate::network::base::Base;
+    use crate::network::client::HttpClient;
+    use crate::network::identity::{AUTHORITY, IdentityFolder};
+    use crate::network::role::Role;
     use crate::pki;
     use crate::service::http::Server;
     use crate::service::shutdown::Trigger;
@@ -279,6 +275,10 @@ mod tests {
         Base::parse(&format!("https://{host}:{port}")).unwrap()
     }
 
+    fn probe(base: Base, role: Role, identity: &IdentityFolder) -> Probe {
+        HttpClient::identified(base, role, identity).unwrap().probe()
+    }
+
     #[test]
     fn each_reason_has_its_error() {
         let folder = tempfile::tempdir().unwrap();
@@ -292,7 +292,7 @@ mod tests {
         let reader =
             |pki: &Path| IdentityFolder::open(&pki.join("reader"), Role::Consumer).unwrap();
         let asked = |host: &str, port: u16, role: Role, pki: &Path| {
-            Probe::identified(base(host, port), role, &reader(pki)).unwrap().get("/")
+            probe(base(host, port), role, &reader(pki)).get("/")
         };
         let answer = asked("localhost", port, Role::Server, &own).unwrap();
         assert_eq!((answer.status, &answer.body[..]), (200, &b"here"[..]));
@@ -332,7 +332,7 @@ mod tests {
                 let _ = std::io::copy(&mut stream, &mut std::io::sink());
             }
         });
-        let probe = Probe::identified(base("localhost", port), Role::Server, &reader).unwrap();
+        let probe = probe(base("localhost", port), Role::Server, &reader);
         assert_eq!(probe.get("/").unwrap_err(), ProbeError::NotTls);
     }
 }

@@ -3,7 +3,7 @@
 use super::{AttributePolicy, Policies, ResolvedOption, ResolvedPolicy};
 use crate::fraction::Fraction;
 use crate::schema::{OptionKind, Schema};
-use alpheus_time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp, calendar};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
@@ -73,10 +73,10 @@ impl Policies {
             writeln!(out, "service: {}", quoted(&self.service))?;
         }
         if self.valid_from > Timestamp(0) {
-            writeln!(out, "validFrom: {}", Day(self.valid_from))?;
+            writeln!(out, "validFrom: {}", day(self.valid_from))?;
         }
         if self.valid_to < Timestamp::LIMIT {
-            writeln!(out, "validTo: {}", Day(self.valid_to))?;
+            writeln!(out, "validTo: {}", day(self.valid_to))?;
         }
         writeln!(out, "default:")?;
         let private = ResolvedPolicy::private(schema);
@@ -132,7 +132,7 @@ fn choice(chosen: &ResolvedOption, schema: &Schema) -> String {
         text.push_str(&format!(", clients: {}", chosen.min_population));
     }
     if offered.is_some_and(|option| option.windows.len() > 1) {
-        text.push_str(&format!(", window: {}", Short(chosen.window)));
+        text.push_str(&format!(", window: {}", chosen.window));
     }
     if chosen.kind == OptionKind::Private { String::new() } else { text + " }" }
 }
@@ -142,41 +142,9 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// A span in the largest unit that divides it.
-pub(crate) struct Short(pub(crate) Span);
-
-impl fmt::Display for Short {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [
-            ("d", 86_400_000_000),
-            ("h", 3_600_000_000),
-            ("min", 60_000_000),
-            ("s", 1_000_000),
-            ("ms", 1_000),
-        ];
-        let whole = |(_, size): &(&str, u64)| self.0.0.is_multiple_of(*size);
-        let (unit, size) = units.into_iter().find(whole).unwrap_or(("us", 1));
-        write!(f, "{}{unit}", self.0.0 / size)
-    }
-}
-
-/// A day such as `2026-04-20`, by Hinnant's algorithm (eras of 400 years from a March on).
-struct Day(Timestamp);
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let days = self.0.0 / Span::DAY.0 + 719_468;
-        let (era, day) = (days / 146_097, days % 146_097);
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-        let day = day - (365 * year + year / 4 - year / 100);
-        let month = (5 * day + 2) / 153;
-        let of_month = day - (153 * month + 2) / 5 + 1;
-        let (year, month) = match month {
-            0..=9 => (era * 400 + year, month + 3),
-            _ => (era * 400 + year + 1, month - 9),
-        };
-        write!(f, "{year:04}-{month:02}-{of_month:02}")
-    }
+/// The day of a time, such as `2026-04-20`.
+fn day(time: Timestamp) -> String {
+    calendar::day_text(i64::try_from(time.0 / Span::DAY.0).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -225,7 +193,7 @@ owners:
             let file = format!("validTo: 2111-12-31\nvalidFrom: {text}");
             let schema = Schema::from_yaml(SCHEMA).unwrap();
             let policies = Policies::from_yaml(&file, &schema).unwrap();
-            assert_eq!(Day(policies.valid_from).to_string(), text);
+            assert_eq!(day(policies.valid_from), text);
         }
     }
 

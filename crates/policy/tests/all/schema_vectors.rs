@@ -14,10 +14,7 @@ fn root() -> PathBuf {
 }
 
 fn cases(name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(root().join("vectors/schema/v1").join(name)).unwrap();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
+    alpheus_test_support::vectors::cases(&format!("schema/v1/{name}"))
 }
 
 fn read(case: &Value) -> Result<Schema, SchemaError> {

@@ -10,7 +10,7 @@ use crate::card::VerifiedCard;
 use crate::client_ledger::ClientLedger;
 use crate::contributor_state::{self, SharedState, Upload};
 use crate::names::hex;
-use crate::parties::{Fetched, Parties, RETRY_PAUSE, StatsError, fetch_definitions};
+use crate::parties::{Fetched, LOOK, Parties, StatsError, fetch_definitions};
 use crate::plan::Plan;
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
@@ -132,7 +132,7 @@ impl Contributor {
                 self.summary.dropped = input.dropped;
                 return Ok(self.summary);
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

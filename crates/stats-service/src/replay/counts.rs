@@ -7,7 +7,7 @@ use super::samples::Samples;
 use super::stage::Stage;
 use crate::contributor_state::{self, Account, SharedState};
 use crate::names::hex;
-use crate::parties::{Parties, RETRY_PAUSE, StatsError, retry_unreachable};
+use crate::parties::{LOOK, Parties, StatsError, retry_unreachable};
 use crate::plan::count::CountPlan;
 use crate::published::ResultsReader;
 use crate::row::{OPEN, Row};
@@ -151,7 +151,7 @@ impl CountDriver<'_> {
             if rows.iter().any(|row| row.name == name && row.state != OPEN) {
                 return Ok(());
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -7,7 +7,7 @@ use super::stage::Stage;
 use crate::contributor_state::{self, Account, SharedState, Upload};
 use crate::define::define;
 use crate::names::hex;
-use crate::parties::{Parties, RETRY_PAUSE, StatsError, retry_unreachable};
+use crate::parties::{LOOK, Parties, StatsError, retry_unreachable};
 use crate::plan::Plan;
 use crate::published::ResultsReader;
 use crate::row::{OPEN, Row};
@@ -116,7 +116,7 @@ pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<ReplayR
 /// Restarts killed processes on their state, until one ends by itself.
 pub(super) async fn watch(children: &mut Children) -> Failure {
     loop {
-        tokio::time::sleep(RETRY_PAUSE).await;
+        tokio::time::sleep(LOOK).await;
         match children.revive() {
             Ok(Condition::Running) => {}
             Ok(Condition::Revived) => tracing::info!("restarted a killed process"),

@@ -12,6 +12,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::engine::Handle;
 use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{Backoff, RetryPolicy};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -19,8 +20,10 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_millis(50);
 /// The pause after a full page.
 const SOON: Duration = Duration::from_millis(5);
-/// The pause after a peer did not answer.
-const LATER: Duration = Duration::from_millis(500);
+/// The pauses after a peer did not answer. The longest is short: a release may wait for this peer.
+const LATER: RetryPolicy = RetryPolicy::doubling(ROUND, Duration::from_millis(500));
+/// The pause between looks at what is missing before a release.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The size of one smoother's signed entry or ready statement, at most.
 const SIGNATURE: usize = 512;
@@ -30,10 +33,11 @@ const MAX_PAGE: usize = PAGE_BYTES * 2;
 /// Polls one peer for as long as the engine runs.
 pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Call>) {
     let (mut boot, mut next) = (0, 0);
-    let party = party.up_to(MAX_PAGE);
+    let (party, mut failures) = (party.up_to(MAX_PAGE), Backoff::new(LATER));
     loop {
         match fetch_page(&party, boot, next).await {
             Ok(page) => {
+                failures.reset();
                 let full = page.messages.len() >= PAGE;
                 if !page.messages.is_empty() {
                     engine.tell(Call::Messages(by, page.messages)).await;
@@ -46,7 +50,7 @@ pub async fn run(by: SmootherId, party: PartyClient, engine: Handle<Call>) {
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot fetch messages of a smoother");
-                tokio::time::sleep(LATER).await;
+                tokio::time::sleep(failures.pause()).await;
             }
         }
     }
@@ -68,7 +72,7 @@ async fn fetch_page(
 pub async fn complete(party: PartyClient, smoothers: usize, engine: Handle<Call>) {
     let mut asked = BTreeSet::new();
     loop {
-        tokio::time::sleep(LATER).await;
+        tokio::time::sleep(LOOK).await;
         let needs = engine.ask(Call::Needs).await.unwrap_or_default();
         asked.retain(|name| needs.iter().any(|need| need.aggregate == *name));
         for need in needs {

@@ -55,7 +55,7 @@ fn keymaking_matches_the_scripts_messages() {
             assert_eq!(sent, expected.collect::<Vec<_>>(), "{now:?}");
             key = output.key;
         }
-        assert!(rng.0.is_empty(), "all of the randomness is used");
+        assert!(rng.is_used_up(), "all of the randomness is used");
         let key = key.unwrap();
         assert_eq!(key.transcript(), &Digest(array(&case["settled"]["transcript"])));
         assert_eq!(key.key().0.as_bytes(), &array::<32>(&case["settled"]["key"]));

@@ -1,8 +1,11 @@
 //! A deployment to make ill, and a doctor who does not know how.
 
+use super::cards::stand_in;
 use super::patients::{self, Round};
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, free, until};
 use crate::common::{Process, clock, without_variables};
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -135,6 +138,8 @@ pub(crate) struct Clinic {
     /// Uploads of a stranger so far.
     pub(crate) uploads: Cell<u64>,
     _devices: Vec<Process>,
+    /// What answers at the addresses of the card.
+    _card: [Trigger; 2],
 }
 
 impl Clinic {
@@ -154,13 +159,22 @@ impl Clinic {
             *line.lock().unwrap() = Some(own);
             address.to_string()
         });
-        let spare = patients::prepare(&running);
+        let [issuer, gateway] =
+            [Role::Issuer, Role::Gateway].map(|role| stand_in(&running.place, role));
+        let spare = patients::prepare(&running, &issuer.1, &gateway.1);
         let asked = running.place.ask(&running.server, QUERY);
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
         let devices = (0..HOUSES.len()).map(|house| running.live_meter(house)).collect();
         running.row(3);
         let line = line.into_inner().unwrap().unwrap();
-        Clinic { running, line, spare, uploads: Cell::new(0), _devices: devices }
+        Clinic {
+            running,
+            line,
+            spare,
+            uploads: Cell::new(0),
+            _devices: devices,
+            _card: [issuer.0, gateway.0],
+        }
     }
 
     /// What the doctor names.

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod cards;
 mod clinic;
 mod patients;
 

@@ -1,5 +1,6 @@
 //! The faults: how each is injected into real processes and files, and healed.
 
+use super::cards;
 use super::clinic::{Clinic, Local};
 use crate::common::clock;
 use crate::common::deployment::{QUERY, Running, until};
@@ -237,15 +238,12 @@ pub(crate) const BLINDING: &[(&str, Blinding)] = &[
 
 /// Files that faults of the caller need: cards of this deployment and of another one, and a program of an
 /// older version. Gives back the stream of a fourth owner, whose device does not run.
-pub(crate) fn prepare(running: &Running) -> String {
+pub(crate) fn prepare(running: &Running, issuer: &str, gateway: &str) -> String {
     let place = &running.place;
     assert!(clock::faketime().is_some(), "this needs faketime: apt-get install faketime");
     place.done(&["ca", "init", "other"]);
     for (folder, authority) in [("deployment", "pki/ca.pem"), ("foreign", "other/ca.pem")] {
-        let at = running.server.as_str();
-        let init =
-            ["pass", "init", folder, "--issuer", at, "--gateway", at, "--authority", authority];
-        place.done(&[&init[..], &["--epoch", "60"]].concat());
+        cards::pass(place, folder, issuer, gateway, authority);
     }
     let old = place.path("old-alpheus");
     let mut program = fs::read(env!("CARGO_BIN_EXE_alpheus")).unwrap();

@@ -49,6 +49,20 @@ fn a_client_connects_through_its_proxy_alone() {
 }
 
 #[test]
+fn the_doctor_connects_through_its_proxy_alone() {
+    let town = town();
+    let _service = town.all();
+    let socks = Socks::start();
+    let proxy = format!("socks5h://{}", socks.address);
+    town.done(&["doctor", "--card", "deployment/card.json", "--proxy", &proxy]);
+    let seen = socks.seen();
+    let asked: BTreeSet<&str> =
+        seen.values().flatten().filter_map(|to| to.split(':').next()).collect();
+    assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["gateway.test", "issuer.test"]);
+    assert_eq!(seen.len(), 2, "each has a name of its own: {seen:?}");
+}
+
+#[test]
 fn a_proxy_that_would_show_names_is_refused() {
     let town = Town::new("60", 1, &[]);
     let said = town.run(&["pass", "card", "deployment/card.json", "--proxy", "socks5://a:1"]);

@@ -6,15 +6,13 @@ use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::noise::{Coefficients, Shares, seed_generator};
 use alpheus_policy::budget::{RowNoise, RunningNoise};
 use alpheus_policy::ids::PlanId;
+use alpheus_test_support::vectors::array;
 use rand_core::Rng;
 use serde_json::Value;
 use std::num::NonZeroU32;
 
-macro_rules! vectors {
-    ($name:literal) => {{
-        let text = include_str!(concat!("../../../../../vectors/noise/v1/", $name, ".json"));
-        serde_json::from_str::<Vec<Value>>(text).unwrap()
-    }};
+fn cases(name: &str) -> Vec<Value> {
+    alpheus_test_support::vectors::cases(&format!("noise/v1/{name}.json"))
 }
 
 fn noise(case: &Value) -> RowNoise {
@@ -51,7 +49,7 @@ fn word(text: &Value) -> u64 {
 
 #[test]
 fn shares_match_the_script() {
-    for case in vectors!("shares") {
+    for case in cases("shares") {
         let shares = Shares::new(&[noise(&case)], honest(&case)).unwrap();
         let mut stream = Stream::new(text(&case, "seed"));
         for expected in case["draws"].as_array().unwrap() {
@@ -63,7 +61,7 @@ fn shares_match_the_script() {
 
 #[test]
 fn invalid_noise_is_rejected_with_the_error_of_the_script() {
-    for case in vectors!("shares_bad_noise") {
+    for case in cases("shares_bad_noise") {
         let refused = Shares::new(&[noise(&case)], honest(&case)).unwrap_err();
         assert_eq!(format!("{refused:?}"), case["error"].as_str().unwrap(), "{case}");
     }
@@ -72,7 +70,7 @@ fn invalid_noise_is_rejected_with_the_error_of_the_script() {
 #[test]
 fn coefficients_match_central_binomials() {
     let coefficients = Coefficients::new(1000);
-    for case in vectors!("coefficients") {
+    for case in cases("coefficients") {
         let k = usize::try_from(case["k"].as_u64().unwrap()).unwrap();
         let units = u128::from_str_radix(case["units"].as_str().unwrap(), 16).unwrap();
         assert_eq!(coefficients.as_units()[k], units, "{k}");
@@ -81,7 +79,7 @@ fn coefficients_match_central_binomials() {
 
 #[test]
 fn running_totals_match_the_script() {
-    for case in vectors!("running") {
+    for case in cases("running") {
         let small = |name: &str| u8::try_from(case[name].as_u64().unwrap()).unwrap();
         let noise = RunningNoise {
             seed_scale: text(&case, "seed_scale"),
@@ -105,13 +103,9 @@ fn running_totals_match_the_script() {
 /// From a controller's secret to its addend to a row.
 #[test]
 fn keyed_totals_match_the_script() {
-    for case in vectors!("keyed_totals") {
+    for case in cases("keyed_totals") {
         let number = |value: &Value| value.as_u64().map(|t| u32::try_from(t).unwrap());
-        let bytes = |name: &str| {
-            let digits = case[name].as_str().unwrap();
-            let pair = |at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap();
-            std::array::from_fn::<u8, 32, _>(pair)
-        };
+        let bytes = |name: &str| array::<32>(&case, name);
         let small = |name: &str| u8::try_from(case[name].as_u64().unwrap()).unwrap();
         let noise = RunningNoise {
             seed_scale: text(&case, "seed_scale"),

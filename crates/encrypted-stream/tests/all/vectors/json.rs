@@ -1,6 +1,6 @@
 //! Reads vectors. Bytes are hexadecimal, and words are 16 hexadecimal digits.
 
-pub(crate) use alpheus_test_support::vectors::{array, bytes, hex_list, number, text};
+pub(crate) use alpheus_test_support::vectors::{array, bytes, hex_list, number, text, words};
 use serde_json::Value;
 
 /// Every case of a file of this protocol.
@@ -8,13 +8,9 @@ pub(crate) fn cases(name: &str) -> Vec<Value> {
     alpheus_test_support::vectors::cases(&format!("encrypted-stream/v1/{name}"))
 }
 
+/// A case's word, of 16 hexadecimal digits.
 pub(crate) fn word(case: &Value, field: &str) -> u64 {
-    u64::from_str_radix(text(case, field), 16).unwrap()
-}
-
-pub(crate) fn words(case: &Value, field: &str) -> Vec<u64> {
-    let items = case[field].as_array().unwrap();
-    items.iter().map(|item| u64::from_str_radix(item.as_str().unwrap(), 16).unwrap()).collect()
+    alpheus_test_support::vectors::word(text(case, field))
 }
 
 /// The expected error of an invalid vector.

@@ -7,15 +7,13 @@ use alpheus_policy::budget::{
 use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::layout::FieldStatistic;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
+use alpheus_test_support::vectors::number_of as number;
 use alpheus_time::{Span, Timestamp, Window};
 use serde_json::Value;
 use std::num::NonZeroU32;
 
-macro_rules! vectors {
-    ($name:literal) => {{
-        let text = include_str!(concat!("../../../../../vectors/budget/v1/", $name, ".json"));
-        serde_json::from_str::<Vec<Value>>(text).unwrap()
-    }};
+fn cases(name: &str) -> Vec<Value> {
+    alpheus_test_support::vectors::cases(&format!("budget/v1/{name}.json"))
 }
 
 fn text<T: std::str::FromStr>(value: &Value) -> T
@@ -23,13 +21,6 @@ where
     T::Err: std::fmt::Debug,
 {
     value.as_str().unwrap().parse().unwrap()
-}
-
-fn number<T: TryFrom<u64>>(value: &Value) -> T
-where
-    T::Error: std::fmt::Debug,
-{
-    value.as_u64().unwrap().try_into().unwrap()
 }
 
 fn mechanism(case: &Value) -> Mechanism {
@@ -52,7 +43,7 @@ fn request(case: &Value) -> NoiseRequest {
 
 #[test]
 fn conversions_match_the_script() {
-    for case in vectors!("conversions") {
+    for case in cases("conversions") {
         let epsilon = Epsilon::from_micro(number(&case["micro_epsilon"]));
         let delta = text(&case["atto_delta"]);
         assert_eq!(ln_inverse_delta(delta).unwrap().to_string(), case["ln"].as_str().unwrap());
@@ -94,7 +85,7 @@ fn noise(value: &Value) -> RowNoise {
 
 #[test]
 fn noise_matches_the_script() {
-    for case in vectors!("noise") {
+    for case in cases("noise") {
         let (groups, outputs) = groups(&case);
         let calibrated = calibrate(&request(&case), &groups, outputs).unwrap();
         for (group, expected) in groups.iter().zip(case["noise"].as_array().unwrap()) {
@@ -114,7 +105,7 @@ fn noise_matches_the_script() {
 
 #[test]
 fn bad_requests_have_the_errors_of_the_script() {
-    for case in vectors!("noise_bad_asks") {
+    for case in cases("noise_bad_asks") {
         let l1: u128 = text(&case["l1"]);
         let event = Change { l1, l2_squared: l1.saturating_mul(l1) };
         let group = RowGroup { rows: vec![0], statistic: FieldStatistic::Sum(0), event };
@@ -125,7 +116,7 @@ fn bad_requests_have_the_errors_of_the_script() {
 
 #[test]
 fn running_totals_match_the_script() {
-    for case in vectors!("running") {
+    for case in cases("running") {
         let event = Change { l1: 500, l2_squared: 250_000 };
         let group = RowGroup { rows: vec![0], statistic: FieldStatistic::Sum(0), event };
         let honest = NonZeroU32::new(number(&case["honest"])).unwrap();
@@ -143,7 +134,7 @@ fn running_totals_match_the_script() {
 
 #[test]
 fn accounts_allow_what_the_script_allows() {
-    for case in vectors!("accounts") {
+    for case in cases("accounts") {
         let unit = match case["unit"].as_str().unwrap() {
             "event" => PrivacyUnit::Event,
             "person-per-window" => PrivacyUnit::PersonPerWindow,
