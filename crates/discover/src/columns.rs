@@ -6,7 +6,9 @@ use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
-use crate::owner_words::{NUMBERS, is_id, may_be_count, names_a_number, owner_score};
+use crate::owner_words::{
+    NUMBERS, is_id, may_be_count, may_count_people, names_a_number, owner_score,
+};
 use crate::profile::{Column, Profile};
 use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
@@ -371,6 +373,7 @@ fn is_codes(table: &Table, column: &Column) -> bool {
     let last = words(name).pop().unwrap_or_default();
     let names = owner_score(name) > 0 && names_a_number(name)
         || owner_score(&last) > 0 && column.distinct() <= 12;
+    let names = names && !may_count_people(name);
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
     let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
     let stated = column.is_integer() && units::are_codes(&table.above, name);

@@ -39,6 +39,7 @@ mod part;
 mod persons;
 mod profile;
 mod quantities;
+mod rivals;
 mod rounds;
 mod row_numbers;
 mod scan;

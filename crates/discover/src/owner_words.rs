@@ -308,6 +308,78 @@ const IDENTIFYING: &[&str] = &[
     "badge",
 ];
 
+/// Words for several people, some of them for one as well: numbers below them count.
+const MANY: &[&str] = &[
+    "abonnés",
+    "alumnos",
+    "anwesende",
+    "attendees",
+    "besucher",
+    "bewohner",
+    "children",
+    "clientes",
+    "clienti",
+    "clients",
+    "crew",
+    "customers",
+    "deelnemers",
+    "drivers",
+    "elevi",
+    "employees",
+    "employés",
+    "fahrer",
+    "fahrgäste",
+    "gäste",
+    "guests",
+    "headcount",
+    "households",
+    "hogares",
+    "inhabitants",
+    "kinder",
+    "klanten",
+    "kunden",
+    "medewerkers",
+    "members",
+    "mieter",
+    "mitarbeiter",
+    "mitglieder",
+    "nutzer",
+    "participants",
+    "passagiere",
+    "passengers",
+    "patienten",
+    "patients",
+    "people",
+    "personal",
+    "personas",
+    "personen",
+    "personnel",
+    "persons",
+    "players",
+    "probanden",
+    "residents",
+    "riders",
+    "schüler",
+    "staff",
+    "students",
+    "subscribers",
+    "teilnehmer",
+    "tenants",
+    "usagers",
+    "users",
+    "usuarios",
+    "utilisateurs",
+    "visiteurs",
+    "visitors",
+    "workers",
+    "zuschauer",
+];
+
+/// Whether numbers in a column of this name may count people.
+pub(crate) fn may_count_people(name: &str) -> bool {
+    words(name).last().is_some_and(|word| MANY.contains(&word.as_str()))
+}
+
 /// Ends of names that number what the word before says.
 const NUMBERED: &[&str] = &["no", "nr", "num", "number"];
 
@@ -372,6 +444,8 @@ mod tests {
         assert_eq!(owner_score("subject#"), 100);
         assert_eq!((owner_score("STN"), owner_score("stream")), (80, 80));
         assert_eq!(owner_score("Source Device ID"), 60);
+        assert!(may_count_people("Anzahl Kunden") && may_count_people("num_passengers"));
+        assert!(!may_count_people("staff_id") && !may_count_people("Kundennummer"));
         for other in
             ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]
         {

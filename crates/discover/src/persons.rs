@@ -133,6 +133,23 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     ))
 }
 
+/// Asks about a column of addresses that differ only since each has a port behind it, as logs of
+/// connections do.
+pub(crate) fn with_ports(profile: &Profile) -> Option<String> {
+    let address = |text: &String| {
+        let own = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        own.is_some_and(|(address, _)| address.parse::<std::net::Ipv4Addr>().is_ok())
+    };
+    let fits = |column: &&Column| {
+        let all = !column.texts.is_empty() && column.texts.keys().all(address);
+        all && column.distinct() > 1 && column.numbers == 0
+    };
+    let name = &profile.columns.iter().find(fits)?.name;
+    Some(format!(
+        "`{name}` has network addresses with ports, and an address may be the owner of a row while a port is not. Write the address in a column of its own and name that with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner."
+    ))
+}
+
 /// Whether a column has another text in most rows, and its name or its texts are those of people.
 fn names_each_row(column: &Column) -> bool {
     let texts = column.numbers * 2 < column.filled && column.times() * 2 < column.filled;

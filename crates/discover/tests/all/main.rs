@@ -12,6 +12,7 @@ mod generated;
 mod mistaken;
 mod moments;
 mod owners;
+mod people;
 mod persons;
 mod remedies;
 mod silent;
