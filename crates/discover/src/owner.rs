@@ -83,7 +83,18 @@ pub(crate) fn find(
             rivals::of((text, table), profile, time, (&candidates, best), hints);
         return plan(Some(best), notes, questions);
     }
-    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    let (column, notes, questions) = unnamed((text, table), profile, time, (&candidates, hints));
+    plan(column, notes, questions)
+}
+
+/// The column of the owner if no name says it, what is noticed, and what is open.
+fn unnamed(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    (candidates, hints): (&[usize], &Hints),
+) -> (Option<usize>, Vec<String>, Vec<String>) {
+    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
         questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
     }
@@ -100,7 +111,7 @@ pub(crate) fn find(
         (column, notes) = (Some(at), Vec::new());
         questions.push(asked);
     }
-    plan(column, notes, questions)
+    (column, notes, questions)
 }
 
 /// The column that follows from the rows, what is noticed, and what is open.

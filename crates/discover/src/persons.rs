@@ -138,7 +138,9 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
 pub(crate) fn with_ports(profile: &Profile) -> Option<String> {
     let address = |text: &String| {
         let own = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
-        own.is_some_and(|(address, _)| address.parse::<std::net::Ipv4Addr>().is_ok())
+        own.is_some_and(|(own, _)| {
+            own.split('.').filter(|part| part.parse::<u8>().is_ok()).count() == 4
+        })
     };
     let fits = |column: &&Column| {
         let all = !column.texts.is_empty() && column.texts.keys().all(address);
