@@ -131,6 +131,8 @@ impl Sorted {
             self.left_out.push(left("it may hold times"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
+        } else if column.holds_offsets() {
+            self.left_out.push(left("it holds offsets from UTC"));
         } else if column.is_number() && is_position(column) {
             let (name, word) = (&column.name, worded(&column.name));
             self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Say `--measure {word}` if it is to be."));

@@ -164,6 +164,15 @@ impl Column {
         self.is_integer() && (padded || self.written.plus == self.numbers)
     }
 
+    /// Whether a name says that numbers are offsets from UTC, in hours, minutes or seconds.
+    pub(crate) fn holds_offsets(&self) -> bool {
+        let most = Decimal { digits: 14 * 3600, places: 0 };
+        let within = |(lo, hi): (Decimal, Decimal)| lo >= most.times(-1) && hi <= most;
+        self.is_number()
+            && crate::words::is_offset(&self.name)
+            && self.whole_range().is_some_and(within)
+    }
+
     /// What part of a time its whole numbers are by its name and their range.
     pub(crate) fn part_of_time(&self) -> Option<&'static str> {
         const HOURS: &[&str] = &["hour", "hourofday", "stunde", "heure", "hora", "uur"];

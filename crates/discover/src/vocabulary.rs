@@ -296,6 +296,7 @@ pub(crate) const LENGTHS: &[&str] = &[
 
 /// See [`LENGTHS`].
 pub(crate) const CHANGES: &[&str] = &[
+    "create",
     "creation",
     "created",
     "updated",

@@ -21,6 +21,7 @@ mod unnamed;
 mod whose;
 mod wild;
 mod wild_times;
+mod zones;
 
 use alpheus_discover::{Hints, Understanding, understand};
 
