@@ -27,6 +27,7 @@ mod extremes;
 mod fates;
 pub mod form;
 mod hash;
+mod headings;
 mod hints;
 mod kinds;
 mod levels;

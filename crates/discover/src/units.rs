@@ -131,7 +131,7 @@ pub(crate) fn of_cell(cell: &str) -> Option<String> {
 }
 
 /// Whether a cell below a name gives a width and a kind, as in the tables of water authorities: `15s`, `20d`, `14n`.
-fn is_width(cell: &str) -> bool {
+pub(crate) fn is_width(cell: &str) -> bool {
     let digits = cell.strip_suffix(['s', 'd', 'n']);
     digits.is_some_and(|own| !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_digit()))
 }

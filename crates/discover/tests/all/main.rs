@@ -9,6 +9,7 @@ mod courses;
 mod doubts;
 mod files;
 mod generated;
+mod headings;
 mod mistaken;
 mod moments;
 mod owners;
