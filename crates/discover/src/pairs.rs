@@ -2,7 +2,8 @@
 
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
-use crate::owner_words::{is_id, owner_score};
+use crate::id_words::is_id;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::words::{has, worded, words};

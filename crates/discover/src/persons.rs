@@ -1,6 +1,7 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
-use crate::owner_words::{is_id, owner_score};
+use crate::id_words::is_id;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;

@@ -3,7 +3,8 @@
 use crate::form::Form;
 use crate::hash::{Hashes, Map};
 use crate::hints::Hints;
-use crate::owner_words::{is_id, may_count_people, owner_score};
+use crate::id_words::is_id;
+use crate::owner_words::{may_count_people, owner_score};
 use crate::pairs;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};

@@ -4,8 +4,9 @@
 
 use crate::form::Form;
 use crate::hints::Hints;
+use crate::id_words::is_id;
 use crate::kinds::SAMPLE;
-use crate::owner_words::{NUMBERS, is_id, may_count_people, owner_score};
+use crate::owner_words::{NUMBERS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
