@@ -214,7 +214,7 @@ impl Sorted {
                 self.left_out.push((name.clone(), "it differs in each row".to_owned()));
                 continue;
             }
-            if alone && !owner.parts.contains(at) {
+            if alone && !owner.parts.contains(at) && !is_id(name) {
                 self.attribute(*at, column, Values::Number);
                 self.notes.push(format!("The numbers of `{name}` look like codes. The file has nothing else to measure, so they are counted and added up, but only their count is meaningful."));
                 continue;
@@ -344,7 +344,19 @@ impl Sorted {
     }
 }
 
-/// Whether a column has degrees of latitude or longitude.
+/// Words of columns of positions in meters or feet.
+const COORDINATES: &[&str] = &[
+    "coordinate",
+    "coordinates",
+    "coord",
+    "koordinate",
+    "easting",
+    "northing",
+    "hochwert",
+    "rechtswert",
+];
+
+/// Whether a column has degrees of latitude or longitude, or other coordinates.
 fn is_position(column: &Column) -> bool {
     let within = |(least, most): (Decimal, Decimal)| {
         let of = |digits| Decimal { digits, places: 0 };
@@ -355,6 +367,9 @@ fn is_position(column: &Column) -> bool {
     words.pop_if(|word| matches!(word.as_str(), "deg" | "degree" | "degrees" | "wgs84"));
     // `Longitude (x)`.
     words.pop_if(|word| matches!(word.as_str(), "x" | "y"));
+    if words.iter().any(|word| COORDINATES.contains(&word.as_str())) {
+        return true;
+    }
     let is_last = words.last().is_some_and(|word| DEGREES.contains(&word.as_str()));
     is_last && column.whole_range().is_some_and(within)
 }

@@ -81,7 +81,7 @@ pub(crate) fn is_id(name: &str) -> bool {
     let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
     (last.ends_with("id") && owner_score(&last) > 0)
         || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
-        || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
+        || matches!(last.as_str(), "key" | "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
         || marked
         || IDENTIFYING.contains(&last.as_str())
         || before.is_some_and(|word| last == "code" || is_numbered(name, &word, &last))

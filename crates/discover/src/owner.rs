@@ -304,7 +304,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let name = &table.names[*at];
         // A person may have one row, and a place hardly so.
         let repeats = match owner_score(name) {
-            100 => column.distinct() > 1,
+            100 => true,
             80.. => column.distinct() * 10 <= column.filled * 9,
             _ => column.distinct() * 2 <= column.filled,
         } || (column.filled < 20 && column.distinct() < column.filled);

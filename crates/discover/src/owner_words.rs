@@ -43,6 +43,7 @@ const OWNERS: &[(u32, &[&str])] = &[
             "who",
             "wer",
             "caller",
+            "anrufer",
             "msisdn",
             "imsi",
             "subscriber",

@@ -37,7 +37,9 @@ pub(crate) fn ends(
 
 /// Whether two names differ in one word alone, which says the direction.
 fn are_ends(one: &str, other: &str) -> bool {
-    const ENDS: [(&str, &str); 18] = [
+    const ENDS: [(&str, &str); 20] = [
+        ("pu", "do"),
+        ("pulocation", "dolocation"),
         ("start", "end"),
         ("from", "to"),
         ("origin", "destination"),

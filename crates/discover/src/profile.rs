@@ -159,9 +159,13 @@ impl Column {
     pub(crate) fn is_long(&self) -> bool {
         const FEW: usize = 9;
         const MANY: usize = 15;
+        // Amounts have few digits and many.
+        const APART: usize = 2;
         let from_zero = self.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
         let several = self.distinct() > 1 && from_zero;
-        let long = self.digits.is_some_and(|(short, most)| short >= FEW && most <= MANY);
+        let long = self
+            .digits
+            .is_some_and(|(short, most)| short >= FEW && most <= MANY && most - short <= APART);
         long && several && !self.may_be_times() && !crate::words::has(&self.name, TIMES)
     }
 

@@ -120,6 +120,7 @@ pub(crate) fn of(
     let open = pairs::ends(rows, profile, best, &time.columns)
         .or_else(|| pairs::numbered_within(rows, profile, best))
         .or_else(|| cases(profile, best))
+        .or_else(|| of_events(profile, best))
         .or_else(|| other_person(rows, profile, best, &time.columns))
         .or_else(|| whose::within_area((text, table), profile, time, (hints, best)));
     if let Some(question) = open {
@@ -144,6 +145,45 @@ pub(crate) fn of(
         worded(own)
     );
     if is_vague(own) { (Vec::new(), vec![says]) } else { (vec![says], Vec::new()) }
+}
+
+/// Asks about numbers of what somebody does or buys: whoever that is may own several.
+fn of_events(profile: &Profile, best: usize) -> Option<String> {
+    const EVENTS: &[&str] = &[
+        "activity",
+        "appointment",
+        "article",
+        "batch",
+        "booking",
+        "buchung",
+        "claim",
+        "event",
+        "game",
+        "invoice",
+        "item",
+        "job",
+        "match",
+        "message",
+        "order",
+        "product",
+        "purchase",
+        "request",
+        "reservation",
+        "ride",
+        "session",
+        "song",
+        "task",
+        "ticket",
+        "track",
+        "transaction",
+        "workout",
+    ];
+    let (name, word) = (&profile.columns[best].name, worded(&profile.columns[best].name));
+    (is_vague(name) && has(name, EVENTS)).then(|| {
+        format!(
+            "`{name}` numbers what somebody does or buys, and no column says who does, so results may show individuals. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
+        )
+    })
 }
 
 /// Asks about two columns that name different people, such as a patient and a doctor: either may be

@@ -15,6 +15,7 @@ mod moments;
 mod owners;
 mod people;
 mod persons;
+mod portals;
 mod quantities;
 mod remedies;
 mod silent;
