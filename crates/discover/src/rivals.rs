@@ -147,7 +147,7 @@ pub(crate) fn of(
     if is_vague(own) { (Vec::new(), vec![says]) } else { (vec![says], Vec::new()) }
 }
 
-/// Asks about numbers of what somebody does or buys: whoever that is may own several.
+/// Asks about numbers of what somebody does or buys: one person may have several.
 fn of_events(profile: &Profile, best: usize) -> Option<String> {
     const EVENTS: &[&str] = &[
         "activity",
