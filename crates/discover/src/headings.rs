@@ -9,7 +9,12 @@ use crate::words::{TIMES, has};
 /// row names a time.
 pub(crate) fn has_units(row: &Row<'_>, above: &Row<'_>) -> bool {
     let bracketed = |cell: &str| cell.starts_with(['[', '(']) && cell.ends_with([']', ')']);
-    let unit = |cell: &str| units::is_unit(cell) || bracketed(cell) || units::is_width(cell);
+    let unit = |cell: &str| {
+        units::is_unit(cell)
+            || units::is_written_out(cell)
+            || bracketed(cell)
+            || units::is_width(cell)
+    };
     row.iter().any(|cell| unit(cell)) && (names_time(above) || !names_time(row))
 }
 

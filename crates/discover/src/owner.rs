@@ -203,11 +203,16 @@ fn in_some_rows(
     let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
     let column = &profile.columns[at];
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
+    // A few visitors of a site have names, and all have addresses.
+    let most = filled * 2 >= rows;
+    if !most && known >= 60 {
+        return None;
+    }
     let word = worded(name);
     let asked = format!(
         "`{name}` seems to name the owner of a row, but only in {filled} of {rows} rows. If a name also applies to the rows below it, write it in each of them; or say `--owner {word}` to refuse the others, or `--owner none` if all rows belong to one owner."
     );
-    Some((Some(at).filter(|_| filled * 2 >= rows), asked))
+    Some((Some(at).filter(|_| most), asked))
 }
 
 /// Whether a column holds names: texts, or whole numbers that count nobody.

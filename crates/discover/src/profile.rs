@@ -171,9 +171,11 @@ impl Column {
 
     /// Whether a name says that numbers are offsets from UTC, in hours, minutes or seconds.
     pub(crate) fn holds_offsets(&self) -> bool {
+        const MAX: u64 = 40;
         let most = Decimal { digits: 14 * 3600, places: 0 };
         let within = |(lo, hi): (Decimal, Decimal)| lo >= most.times(-1) && hi <= most;
-        self.is_number()
+        self.distinct() <= MAX
+            && self.is_number()
             && crate::words::is_offset(&self.name)
             && self.whole_range().is_some_and(within)
     }

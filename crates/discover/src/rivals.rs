@@ -19,7 +19,6 @@ const SAMPLE: u64 = 200_000;
 /// Those who deal with several others, such as a doctor with patients.
 const ROLES: &[&str] = &[
     "advisor",
-    "agent",
     "arzt",
     "ärztin",
     "assessor",
@@ -39,7 +38,6 @@ const ROLES: &[&str] = &[
     "driver",
     "employee",
     "fahrer",
-    "host",
     "infirmière",
     "instructor",
     "interviewer",
@@ -53,7 +51,6 @@ const ROLES: &[&str] = &[
     "pfleger",
     "physician",
     "professor",
-    "provider",
     "referee",
     "reviewer",
     "seller",
@@ -219,7 +216,10 @@ fn other_person(
 fn is_person(column: &Column) -> bool {
     let name = &column.name;
     let counts = column.is_number() && (column.decimals || may_count_people(name));
-    let names = owner_score(name) == 100 || has_role(column);
+    // `client_ip` is an address.
+    let last = words(name).pop().unwrap_or_default();
+    let ends = IDS.contains(&last.as_str()) || owner_score(&last) == 100;
+    let names = (owner_score(name) == 100 && ends) || has_role(column);
     let values = column.distinct() > 1 && column.times() == 0 && !column.is_truth();
     names && values && !counts && !has(name, GROUPS)
 }

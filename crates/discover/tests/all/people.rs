@@ -70,6 +70,32 @@ fn a_person_with_gaps_owns_rows_rather_than_a_country() {
 }
 
 #[test]
+fn few_visitors_have_names_and_all_have_addresses() {
+    for address in ["ip", "client_ip"] {
+        let row = |n: u32| {
+            let user = ["anna", "ben", "-", "-", "-"][n as usize % 5];
+            format!(
+                "10.0.0.{},{user},Web {},2024-01-29T10:{:02}:{:02}Z,{}",
+                n % 9,
+                n % 4,
+                n / 60,
+                n % 60,
+                n * 7 % 90
+            )
+        };
+        let found = look(format!("{address},user,agent,time,bytes\n{}", lines(240, row)));
+        let expected = (Some(address), [""; 0].as_slice());
+        assert_eq!(
+            (
+                found.owner.as_deref(),
+                found.questions.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+            ),
+            expected
+        );
+    }
+}
+
+#[test]
 fn two_columns_that_name_different_people_are_asked_about() {
     for (one, other) in [
         ("patient", "doctor"),

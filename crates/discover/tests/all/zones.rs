@@ -81,6 +81,13 @@ fn offsets_beside_local_times_are_used_or_asked_about() {
         assert_eq!(asked.count(), 1, "{:?}", found.questions);
         assert!(found.attributes.iter().all(|own| own.column == "steps"));
     }
+    // Many seconds are no offsets.
+    let row = |n: u32, own: &str| format!("2024-01-29 {own},{},{n}", n * 7);
+    let found = look(format!("time,time_offset,v\n{}", rows(row)));
+    assert!(
+        found.questions.is_empty()
+            && found.attributes.iter().any(|own| own.column == "time_offset")
+    );
     // Nothing is open where the zone of times is known.
     let found = look(text("time_utc", ["-5", "-4"]));
     assert_eq!((found.questions.len(), found.attributes.len()), (0, 1));
