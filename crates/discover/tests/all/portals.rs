@@ -9,7 +9,8 @@ fn asks(found: &Understanding, part: &str) -> bool {
 }
 
 fn fate(found: &Understanding, column: &str) -> String {
-    found.fates().into_iter().find(|(name, _)| name == column).unwrap().1
+    let fate = found.fates().into_iter().find(|(name, _)| name == column);
+    fate.map(|(_, fate)| fate).unwrap_or_default()
 }
 
 #[test]
