@@ -1,12 +1,14 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
 use crate::attribute::Attribute;
+use crate::codes::MAX_SURE_CODES;
 use crate::counted::{counted, verb};
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, Outlying};
+use crate::id_words::{is_id, may_be_count};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
-use crate::owner_words::{NUMBERS, is_id, may_be_count, names_a_number, owner_score};
+use crate::owner_words::{NUMBERS, owner_score};
 use crate::profile::{Column, Profile};
 use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
@@ -18,17 +20,11 @@ use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::wide::Look;
 use crate::words::{CODES, LENGTHS, TIMES, has, schema_name, worded, words};
-use crate::{kinds, sentinels, units, wide};
+use crate::{codes, kinds, lengths, sentinels, units, wide};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a degree of latitude or longitude is not measured.
 const POSITION: &str = "it is a position";
-
-/// Most different numbers of a column that is taken for codes.
-const MAX_CODES: u64 = 50;
-
-/// The same where nothing is asked.
-const MAX_SURE_CODES: u64 = 12;
 
 /// Columns, sorted by what they are.
 #[derive(Default)]
@@ -63,7 +59,7 @@ impl Sorted {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
-            } else if !is_row_number(at, column) && is_codes(table, column)
+            } else if !is_row_number(at, column) && codes::are(table, column)
                 || owner.parts.contains(&at)
                 || (owner.constant.contains(&at) && !is_amount((table, at), column))
             {
@@ -129,6 +125,8 @@ impl Sorted {
             self.left_out.push(left("it may hold times"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
+        } else if column.holds_offsets() {
+            self.left_out.push(left("it holds offsets from UTC"));
         } else if column.is_number() && is_position(column) {
             let (name, word) = (&column.name, worded(&column.name));
             self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Say `--measure {word}` if it is to be."));
@@ -137,6 +135,9 @@ impl Sorted {
             self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
             self.attribute(at, column, Values::Number);
+        } else if let Some(says) = lengths::left_out(column) {
+            self.notes.push(says);
+            self.left_out.push(left(lengths::WHY));
         } else if column.times() * 2 > column.filled {
             self.left_out.push(left("it holds times"));
         } else {
@@ -208,17 +209,19 @@ impl Sorted {
             let column = &profile.columns[*at];
             let (name, word) = (&column.name, worded(&column.name));
             if column.distinct() == column.filled {
+                let open = column.is_long() && !is_id(name);
+                self.questions.extend(open.then(|| look_like_codes(name)));
                 self.left_out.push((name.clone(), "it differs in each row".to_owned()));
                 continue;
             }
-            if alone && !owner.parts.contains(at) {
+            if alone && !owner.parts.contains(at) && !is_id(name) {
                 self.attribute(*at, column, Values::Number);
                 self.notes.push(format!("The numbers of `{name}` look like codes. The file has nothing else to measure, so they are counted and added up, but only their count is meaningful."));
                 continue;
             }
             self.categories.push((name.clone(), column.distinct()));
             let names_things =
-                owner_score(name) > 0 || owner.parts.contains(at) || is_nameless_code(column);
+                owner_score(name) > 0 || owner.parts.contains(at) || codes::is_nameless(column);
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
@@ -226,9 +229,7 @@ impl Sorted {
                     column.distinct()
                 ));
             } else {
-                let says = format!(
-                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
-                );
+                let says = look_like_codes(name);
                 // Codes are few, and a score such as one of quality is not. One number for each
                 // owner may be a salary or a population.
                 let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
@@ -318,8 +319,10 @@ impl Sorted {
             attribute.unit = units::of_name(&attribute.column)
                 .or(below)
                 .or(within)
+                .or_else(|| profile.columns[wanted.column].written.unit())
                 .or(beside)
-                .or_else(|| units::of_lines(&table.above, &attribute.column, only));
+                .or_else(|| units::of_lines(&table.above, &attribute.column, only))
+                .or_else(|| units::whole_name(&attribute.column));
         }
     }
 
@@ -341,7 +344,19 @@ impl Sorted {
     }
 }
 
-/// Whether a column has degrees of latitude or longitude.
+/// Words of columns of positions in meters or feet.
+const COORDINATES: &[&str] = &[
+    "coordinate",
+    "coordinates",
+    "coord",
+    "koordinate",
+    "easting",
+    "northing",
+    "hochwert",
+    "rechtswert",
+];
+
+/// Whether a column has degrees of latitude or longitude, or other coordinates.
 fn is_position(column: &Column) -> bool {
     let within = |(least, most): (Decimal, Decimal)| {
         let of = |digits| Decimal { digits, places: 0 };
@@ -352,6 +367,9 @@ fn is_position(column: &Column) -> bool {
     words.pop_if(|word| matches!(word.as_str(), "deg" | "degree" | "degrees" | "wgs84"));
     // `Longitude (x)`.
     words.pop_if(|word| matches!(word.as_str(), "x" | "y"));
+    if words.iter().any(|word| COORDINATES.contains(&word.as_str())) {
+        return true;
+    }
     let is_last = words.last().is_some_and(|word| DEGREES.contains(&word.as_str()));
     is_last && column.whole_range().is_some_and(within)
 }
@@ -363,28 +381,11 @@ fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
     counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
 }
 
-/// Whether whole numbers are few and a column's name says that they name something, or lines above
-/// the table do.
-fn is_codes(table: &Table, column: &Column) -> bool {
-    let name = &column.name;
-    let few = column.distinct() <= MAX_CODES && column.distinct() * 3 <= column.filled;
-    let last = words(name).pop().unwrap_or_default();
-    let names = owner_score(name) > 0 && names_a_number(name)
-        || owner_score(&last) > 0 && column.distinct() <= 12;
-    let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
-    let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
-    let stated = column.is_integer() && units::are_codes(&table.above, name);
-    let named = named || stated || is_nameless_code(column);
-    named || column.is_written_as_code() || (column.is_number() && is_id(name))
-}
-
-/// Whether a column without a name has a few whole numbers that repeat very often: subjects,
-/// channels or states are written so.
-fn is_nameless_code(column: &Column) -> bool {
-    const OFTEN: u64 = 20;
-    let few = (3..=MAX_SURE_CODES).contains(&column.distinct());
-    let often = column.distinct() * OFTEN <= column.filled;
-    column.name.starts_with("column ") && column.is_integer() && few && often
+fn look_like_codes(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+    )
 }
 
 /// What to say of a column that cannot be measured though it was asked for.

@@ -40,7 +40,7 @@ pub(crate) fn questions(
 }
 
 /// Words of columns whose numbers are never thousands.
-pub(crate) const DEGREES: &[&str] = &["lat", "lon", "lng", "latitude", "longitude"];
+pub(crate) const DEGREES: &[&str] = &["lat", "lon", "long", "lng", "latitude", "longitude"];
 
 /// Asks if each point in the file stands before exactly three digits, so that it may stand
 /// between thousands.

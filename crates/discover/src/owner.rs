@@ -6,15 +6,16 @@ use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
 use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
-use crate::owner_words::{is_id, names_a_number, owner_score};
+use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
 use crate::persons::{self, offers};
 use crate::profile::{Column, Profile};
+use crate::rivals;
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
 use crate::whose;
-use crate::words::{FLAGS, KINDS, TIMES, has, is, worded, words};
+use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
 
 /// Columns that are tried.
@@ -51,10 +52,12 @@ pub(crate) fn find(
     time: &TimePlan,
     hints: &Hints,
 ) -> Result<OwnerPlan, DiscoverError> {
-    let plan = |column: Option<usize>, notes, questions: Vec<String>| {
+    let plan = |column: Option<usize>, notes, mut questions: Vec<String>| {
         let (parts, mut kinds) = parts(text, table, profile, time, column);
         if !questions.is_empty() {
             kinds.clear();
+        } else if hints.owner.is_none() {
+            questions.extend(whose::counted((text, &table.form), profile, time, hints));
         }
         let constant = crate::constant::find((text, &table.form), profile, column);
         Ok(OwnerPlan { column, parts, kinds, constant, notes, questions })
@@ -71,15 +74,33 @@ pub(crate) fn find(
         None => {}
     }
     let candidates = candidates(profile, table, time);
-    if let Some(best) = by_name(profile, &candidates) {
-        let (notes, questions) = rivals((text, table), profile, time, (&candidates, best), hints);
+    let named = by_name(profile, &candidates);
+    if let Some((at, asked)) = in_some_rows(profile, time, named) {
+        return plan(at.or(named), Vec::new(), vec![asked]);
+    }
+    if let Some(best) = named {
+        let (notes, questions) =
+            rivals::of((text, table), profile, time, (&candidates, best), hints);
         return plan(Some(best), notes, questions);
     }
-    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    let (column, notes, questions) = unnamed((text, table), profile, time, (&candidates, hints));
+    plan(column, notes, questions)
+}
+
+/// The column of the owner if no name says it, what is noticed, and what is open.
+fn unnamed(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    (candidates, hints): (&[usize], &Hints),
+) -> (Option<usize>, Vec<String>, Vec<String>) {
+    let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
         questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
     }
-    questions.extend(in_few_rows(profile, time));
+    if questions.is_empty() {
+        questions.extend(persons::with_ports(profile));
+    }
     if column.is_none() && questions.is_empty() {
         questions.extend(persons::in_rows(profile, time));
     }
@@ -90,7 +111,7 @@ pub(crate) fn find(
         (column, notes) = (Some(at), Vec::new());
         questions.push(asked);
     }
-    plan(column, notes, questions)
+    (column, notes, questions)
 }
 
 /// The column that follows from the rows, what is noticed, and what is open.
@@ -164,19 +185,39 @@ fn by_texts(
     (None, vec![note], Vec::new())
 }
 
-/// Asks about a column that says whose a reading is, but not in all rows: it may stand in the
-/// first row of several.
-fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
-    let some = |(at, column): &(usize, &Column)| {
-        let few = column.has_gaps(profile.rows) && column.distinct() > 1;
-        few && owner_score(&column.name) >= 60 && !time.columns.contains(at)
+/// Asks about a column that says better whose a reading is than the one that does so in all rows, but
+/// not in each: it may stand in the first row of several. It is the owner if most rows have it.
+fn in_some_rows(
+    profile: &Profile,
+    time: &TimePlan,
+    named: Option<usize>,
+) -> Option<(Option<usize>, String)> {
+    let score = |at: usize| owner_score(&profile.columns[at].name);
+    let known = named.map_or(59, score);
+    let some = |at: &usize| {
+        let column = &profile.columns[*at];
+        let gaps = column.has_gaps(profile.rows) && column.distinct() > 1;
+        gaps && score(*at) > known && !time.columns.contains(at) && may_name(column)
     };
-    let (_, column) = profile.columns.iter().enumerate().find(some)?;
+    let all = (0..profile.columns.len()).filter(some);
+    let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
+    let column = &profile.columns[at];
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
+    // A few visitors of a site have names, and all have addresses.
+    let most = filled * 2 >= rows;
+    if !most && known >= 60 {
+        return None;
+    }
     let word = worded(name);
-    Some(format!(
+    let asked = format!(
         "`{name}` seems to name the owner of a row, but only in {filled} of {rows} rows. If a name also applies to the rows below it, write it in each of them; or say `--owner {word}` to refuse the others, or `--owner none` if all rows belong to one owner."
-    ))
+    );
+    Some((Some(at).filter(|_| most), asked))
+}
+
+/// Whether a column holds names: texts, or whole numbers that count nobody.
+fn may_name(column: &Column) -> bool {
+    !column.is_number() || (!column.decimals && !may_count_people(&column.name))
 }
 
 /// Whether a column has so few values, all of letters alone, that they may be kinds of something,
@@ -268,12 +309,12 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let name = &table.names[*at];
         // A person may have one row, and a place hardly so.
         let repeats = match owner_score(name) {
-            100 => column.distinct() > 1,
+            100 => true,
             80.. => column.distinct() * 10 <= column.filled * 9,
             _ => column.distinct() * 2 <= column.filled,
         } || (column.filled < 20 && column.distinct() < column.filled);
         let named = owner_score(name) > 0 && names_a_number(name);
-        let whole = !column.fractional && !column.counts_up;
+        let whole = may_name(column) && !column.counts_up;
         !time.columns.contains(at)
             && !is(name, TIMES)
             && nearly_full
@@ -305,7 +346,12 @@ fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
         let column = &profile.columns[at];
         let shaped = if looks_like_address(column) { 80 } else { 0 };
         let score = owner_score(&column.name).max(shaped);
-        if column.distinct() < 2 && score < 80 { 0 } else { score }
+        match (column.distinct() < 2, score) {
+            (false, score) => score,
+            // Of two with the same name, the one that has several values.
+            (true, 80..) => score - 1,
+            (true, _) => 0,
+        }
     };
     let mut best: Option<(usize, u32)> = None;
     for at in candidates {
@@ -315,66 +361,6 @@ fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
         }
     }
     best.map(|(at, _)| at)
-}
-
-/// Whether a name ends as that of a number, and no other word says what it names.
-fn is_vague(name: &str) -> bool {
-    let mut words = words(name);
-    let id = words.iter().position(|word| word == "id").map(|at| words.remove(at));
-    id.is_some() && !words.is_empty() && owner_score(&(words.join(" ") + " name")) == 0
-}
-
-/// Asks about an area beside what numbers cases or the like: each row is somebody else's.
-fn cases(profile: &Profile, best: usize) -> Option<String> {
-    let (own, rows) = (&profile.columns[best].name, profile.rows);
-    if owner_score(own) > 50 {
-        return None;
-    }
-    let case = profile.columns.iter().find(|column| {
-        let unique = column.distinct() == rows && column.filled == rows && rows > 20;
-        unique && !column.counts_up && is_id(&column.name)
-    })?;
-    let (name, word) = (&case.name, worded(own));
-    Some(format!(
-        "Each row has a different `{name}`, so a row may be about somebody other than `{own}`. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
-    ))
-}
-
-/// Other columns that may be meant: what to say, and what to ask.
-fn rivals(
-    (text, table): (&str, &Table),
-    profile: &Profile,
-    time: &TimePlan,
-    (candidates, best): (&[usize], usize),
-    hints: &Hints,
-) -> (Vec<String>, Vec<String>) {
-    let rows = (text, &table.form);
-    let open = pairs::ends(rows, profile, best, &time.columns)
-        .or_else(|| pairs::numbered_within(rows, profile, best))
-        .or_else(|| cases(profile, best))
-        .or_else(|| whose::within_area((text, table), profile, time, (hints, best)));
-    if let Some(question) = open {
-        return (Vec::new(), vec![question]);
-    }
-    let likely = |at: &&usize| {
-        let column = &profile.columns[**at];
-        **at != best && owner_score(&column.name) >= 60 && column.distinct() > 1
-    };
-    let names: Vec<String> = candidates
-        .iter()
-        .filter(likely)
-        .map(|at| format!("`{}`", profile.columns[*at].name))
-        .collect();
-    if names.is_empty() {
-        return (Vec::new(), Vec::new());
-    }
-    let own = &profile.columns[best].name;
-    let says = format!(
-        "`{own}` is taken as the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if that is right, or `--owner none` if all rows belong to one owner.",
-        names.join(", "),
-        worded(own)
-    );
-    if is_vague(own) { (Vec::new(), vec![says]) } else { (vec![says], Vec::new()) }
 }
 
 /// Whether the values of a column are network addresses.

@@ -1,8 +1,6 @@
 //! How strongly a column's name says that it tells whose a reading is.
 
-use crate::quantities::QUANTITIES;
-use crate::units::is_unit;
-use crate::words::{FLAGS, IDS, MONEY, has, words};
+use crate::words::{FLAGS, IDS, has, words};
 
 /// How strongly a word says that a column tells whose a reading is.
 const OWNERS: &[(u32, &[&str])] = &[
@@ -45,6 +43,7 @@ const OWNERS: &[(u32, &[&str])] = &[
             "who",
             "wer",
             "caller",
+            "anrufer",
             "msisdn",
             "imsi",
             "subscriber",
@@ -268,86 +267,76 @@ fn stems(word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of numbers that identify.
-const IDENTIFYING: &[&str] = &[
-    "phone",
-    "telephone",
-    "telefon",
-    "mobile",
-    "zip",
-    "zipcode",
-    "postcode",
-    "plz",
-    "iban",
-    "isbn",
-    "ean",
-    "barcode",
-    "sku",
-    "serial",
-    "imei",
-    "imsi",
-    "msisdn",
-    "caller",
-    "callee",
-    "mrn",
-    "vin",
-    "account",
-    "konto",
-    "blz",
-    "bic",
-    "swift",
-    "kostenstelle",
-    "version",
-    "invoice",
-    "ticket",
-    "case",
-    "rechnung",
-    "card",
-    "karte",
-    "rfid",
-    "badge",
+/// Words for several people, some of them for one as well: numbers below them count.
+const MANY: &[&str] = &[
+    "abonnés",
+    "alumnos",
+    "anwesende",
+    "attendees",
+    "besucher",
+    "bewohner",
+    "children",
+    "clientes",
+    "clienti",
+    "clients",
+    "crew",
+    "customers",
+    "deelnemers",
+    "drivers",
+    "elevi",
+    "employees",
+    "employés",
+    "fahrer",
+    "fahrgäste",
+    "gäste",
+    "guests",
+    "headcount",
+    "households",
+    "hogares",
+    "inhabitants",
+    "kinder",
+    "klanten",
+    "kunden",
+    "medewerkers",
+    "members",
+    "mieter",
+    "mitarbeiter",
+    "mitglieder",
+    "nutzer",
+    "participants",
+    "passagiere",
+    "passengers",
+    "patienten",
+    "patients",
+    "people",
+    "personal",
+    "personas",
+    "personen",
+    "personnel",
+    "persons",
+    "players",
+    "probanden",
+    "residents",
+    "riders",
+    "schüler",
+    "staff",
+    "students",
+    "subscribers",
+    "teilnehmer",
+    "tenants",
+    "usagers",
+    "users",
+    "usuarios",
+    "utilisateurs",
+    "visiteurs",
+    "visitors",
+    "workers",
+    "zuschauer",
 ];
 
-/// Ends of names that number what the word before says.
-const NUMBERED: &[&str] = &["no", "nr", "num", "number"];
-
-/// Whether a name ends as those of numbers that identify, and the word before does not say of
-/// what: `passenger_num` may be a count.
-pub(crate) fn may_be_count(name: &str) -> bool {
-    let mut words = words(name);
-    let last = words.pop().unwrap_or_default();
-    let known = |word: &String| IDENTIFYING.contains(&word.as_str()) || owner_score(word) > 0;
-    NUMBERED.contains(&last.as_str()) && words.pop().is_some_and(|word| !known(&word))
-}
-
-/// Whether a name ends as those of numbers that identify.
-pub(crate) fn is_id(name: &str) -> bool {
-    const ENDS: &[&str] = &["no", "nr", "num", "number", "code", "version"];
-    /// Compounds such as `Kontonummer`.
-    const COMPOUNDS: &[&str] = &["nummer", "kennung", "kennziffer", "kennzahl", "nbr"];
-    let mut words = words(name);
-    let last = words.pop().unwrap_or_default();
-    let before = words.pop().filter(|_| ENDS.contains(&last.as_str()));
-    // `PULocationID`, and not `HUMID`.
-    let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
-    (last.ends_with("id") && owner_score(&last) > 0)
-        || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
-        || matches!(last.as_str(), "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
-        || marked
-        || IDENTIFYING.contains(&last.as_str())
-        || before.is_some_and(|word| is_numbered(name, &word, &last))
-}
-
-/// Whether a name that ends so numbers what the word before says: something that is neither
-/// measured nor counted in a unit.
-fn is_numbered(name: &str, word: &str, last: &str) -> bool {
-    if IDENTIFYING.contains(&word) {
-        return true;
-    }
-    // NO is a gas.
-    let gas = name.ends_with("NO") && name.contains(char::is_lowercase);
-    let counted = QUANTITIES.contains(&word) || MONEY.contains(&word) || is_unit(word);
-    NUMBERED.contains(&last) && !gas && !counted
+/// Whether numbers in a column of this name may count people.
+pub(crate) fn may_count_people(name: &str) -> bool {
+    words(name).last().is_some_and(|word| MANY.contains(&word.as_str()))
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
@@ -372,13 +361,12 @@ mod tests {
         assert_eq!(owner_score("subject#"), 100);
         assert_eq!((owner_score("STN"), owner_score("stream")), (80, 80));
         assert_eq!(owner_score("Source Device ID"), 60);
+        assert!(may_count_people("Anzahl Kunden") && may_count_people("num_passengers"));
+        assert!(!may_count_people("staff_id") && !may_count_people("Kundennummer"));
         for other in
             ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]
         {
             assert_eq!(owner_score(other), 0, "{other}");
         }
-        assert!(is_id("PULocationID") && is_id("user_id") && is_id("Phone") && !is_id("humid"));
-        assert!(is_id("phone_number") && is_id("ID") && !is_id("HUMID"));
-        assert!(!is_id("mobile_data_mb") && !is_id("phone_battery"));
     }
 }

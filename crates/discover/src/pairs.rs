@@ -2,7 +2,8 @@
 
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
-use crate::owner_words::{is_id, owner_score};
+use crate::id_words::is_id;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::words::{has, worded, words};
@@ -36,7 +37,9 @@ pub(crate) fn ends(
 
 /// Whether two names differ in one word alone, which says the direction.
 fn are_ends(one: &str, other: &str) -> bool {
-    const ENDS: [(&str, &str); 18] = [
+    const ENDS: [(&str, &str); 20] = [
+        ("pu", "do"),
+        ("pulocation", "dolocation"),
         ("start", "end"),
         ("from", "to"),
         ("origin", "destination"),

@@ -1,6 +1,7 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
-use crate::owner_words::{is_id, owner_score};
+use crate::id_words::is_id;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
@@ -130,6 +131,25 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     let name = &trait_of.name;
     Some(format!(
         "`{name}` differs from row to row, so rows seem to be about several people, but no column names them, and results would show individuals. Add such a column and name it with `--owner COLUMN`; or say `--owner none` if all rows belong to one owner."
+    ))
+}
+
+/// Asks about a column of addresses that differ only since each has a port behind it, as logs of
+/// connections do.
+pub(crate) fn with_ports(profile: &Profile) -> Option<String> {
+    let address = |text: &String| {
+        let own = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        own.is_some_and(|(own, _)| {
+            own.split('.').filter(|part| part.parse::<u8>().is_ok()).count() == 4
+        })
+    };
+    let fits = |column: &&Column| {
+        let all = !column.texts.is_empty() && column.texts.keys().all(address);
+        all && column.distinct() > 1 && column.numbers == 0
+    };
+    let name = &profile.columns.iter().find(fits)?.name;
+    Some(format!(
+        "`{name}` has network addresses with ports, and an address may be the owner of a row while a port is not. Write the address in a column of its own and name that with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner."
     ))
 }
 

@@ -5,12 +5,14 @@ use crate::distinct::Distinct;
 use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
+use crate::id_words::{is_id, is_measured};
 use crate::number::{Decimal, Marks};
-use crate::owner_words::{is_id, owner_score};
+use crate::owner_words::owner_score;
 use crate::scan::{Scanned, scan};
 use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
-use crate::words::{WEEK, YEARS};
+use crate::words::{TIMES, WEEK, YEARS};
+use crate::written::Written;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -19,6 +21,13 @@ const MAX_TEXTS: usize = 30;
 const KEPT_TEXTS: usize = 300;
 /// Shapes of times of one column.
 const MAX_SHAPES: usize = 40;
+
+/// Texts of weather records: nothing was measured, and a trace, too little to measure.
+const MARKS: [&str; 3] = [NOTHING, TRACE, "Trace"];
+/// See above.
+pub(crate) const NOTHING: &str = "M";
+/// See above.
+pub(crate) const TRACE: &str = "T";
 
 /// One column.
 #[derive(Clone, Debug, Default)]
@@ -69,29 +78,6 @@ pub(crate) struct Column {
     pub extremes: Extremes,
 }
 
-/// How the numbers of a column are written.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
-    /// Those with a point before exactly three digits, which may be thousands.
-    pub threes: u64,
-    /// Those with a point that can only stand before decimals, and of these, those that may be
-    /// times of day such as `8.30`.
-    pub points: u64,
-    pub clocks: u64,
-    /// Integers of four digits and more.
-    pub long: u64,
-    /// Integers of three digits and more that begin with 0.
-    pub padded: u64,
-    /// Integers of seven digits and more that begin with a plus.
-    pub plus: u64,
-    /// Those with an exponent.
-    pub exponents: u64,
-    /// What stands around them, such as `$`, with the count.
-    pub around: BTreeMap<String, u64>,
-    /// Those other than zero with nothing around them.
-    pub bare: u64,
-}
-
 /// All columns.
 pub(crate) struct Profile {
     /// In order.
@@ -118,7 +104,9 @@ impl Column {
 
     /// Whether most cells with a value are numbers, and different texts among them few.
     pub(crate) fn is_number(&self) -> bool {
-        self.numbers > 0 && self.numbers * 10 >= self.filled * 6 && self.texts.len() <= MAX_TEXTS
+        let marks = |mark: &&str| self.texts.get(*mark).copied().unwrap_or(0);
+        let measured = self.filled - MARKS.iter().map(marks).sum::<u64>();
+        self.numbers > 0 && self.numbers * 10 >= measured * 6 && self.texts.len() <= MAX_TEXTS
     }
 
     /// Cells of texts with a digit.
@@ -148,7 +136,9 @@ impl Column {
         let (zero, one) = (Decimal::ZERO, Decimal { digits: 1, places: 0 });
         let bits = self.whole_range().is_none_or(|(lo, hi)| lo >= zero && hi <= one);
         let all = self.booleans + self.numbers;
-        self.booleans > 0 && bits && !self.fractional && all * 10 >= self.filled * 9
+        let has = |text| self.texts.contains_key(text);
+        let trace = self.numbers > 0 && has(TRACE) && !has("F");
+        self.booleans > 0 && bits && !self.fractional && !trace && all * 10 >= self.filled * 9
     }
 
     /// Whether all cells with a value are numbers without decimals.
@@ -157,11 +147,37 @@ impl Column {
     }
 
     /// Whether its numbers are written as codes and numbers of telephones are: with zeros in front
-    /// of them, or a plus.
+    /// of them, a plus, or many digits.
     pub(crate) fn is_written_as_code(&self) -> bool {
         let one_width = self.digits.is_some_and(|(short, long)| short == long);
         let padded = self.written.padded > 0 && one_width;
-        self.is_integer() && (padded || self.written.plus == self.numbers)
+        let plus = self.written.plus == self.numbers;
+        self.is_integer() && (plus || ((padded || self.is_long()) && !is_measured(&self.name)))
+    }
+
+    /// Whether all numbers have nine digits to fifteen, as those of telephones, and none is a time.
+    pub(crate) fn is_long(&self) -> bool {
+        const FEW: usize = 9;
+        const MANY: usize = 15;
+        // Amounts have few digits and many.
+        const APART: usize = 2;
+        let from_zero = self.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
+        let several = self.distinct() > 1 && from_zero;
+        let long = self
+            .digits
+            .is_some_and(|(short, most)| short >= FEW && most <= MANY && most - short <= APART);
+        long && several && !self.may_be_times() && !crate::words::has(&self.name, TIMES)
+    }
+
+    /// Whether a name says that numbers are offsets from UTC, in hours, minutes or seconds.
+    pub(crate) fn holds_offsets(&self) -> bool {
+        const MAX: u64 = 40;
+        let most = Decimal { digits: 14 * 3600, places: 0 };
+        let within = |(lo, hi): (Decimal, Decimal)| lo >= most.times(-1) && hi <= most;
+        self.distinct() <= MAX
+            && self.is_number()
+            && crate::words::is_offset(&self.name)
+            && self.whole_range().is_some_and(within)
     }
 
     /// What part of a time its whole numbers are by its name and their range.
@@ -174,7 +190,8 @@ impl Column {
             self.whole_range().is_some_and(|(lo, hi)| lo >= own(least) && hi <= own(most))
         };
         let named = |list: &[&str]| crate::words::is(&self.name, list);
-        let year = crate::words::has(&self.name, YEARS) && within(1850, 2100);
+        let short = named(&["yr", "yy"]) && within(0, 99);
+        let year = short || (crate::words::has(&self.name, YEARS) && within(1850, 2100));
         let part = [
             (year, "it holds years"),
             (named(MONTHS) && within(1, 12), "it holds months of the year"),
@@ -339,37 +356,6 @@ fn is_season(cell: &str) -> bool {
 fn alike(one: &str, other: &str) -> bool {
     let same = |(a, b): (u8, u8)| a == b || (a.is_ascii_digit() && b.is_ascii_digit());
     one.len() == other.len() && one.bytes().zip(other.bytes()).all(same)
-}
-
-impl Written {
-    fn point(&mut self, plain: &str) {
-        let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
-        let (whole, behind) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-        let digits = behind.bytes().all(|byte| byte.is_ascii_digit());
-        if (1..=3).contains(&whole.len()) && !whole.starts_with('0') && behind.len() == 3 && digits
-        {
-            self.threes += 1;
-            return;
-        }
-        self.points += 1;
-        let below = |text: &str, most: u8| text.parse::<u8>().is_ok_and(|n| n < most);
-        let clock = behind.len() == 2 && below(whole, 24) && below(behind, 60);
-        self.clocks += u64::from(clock);
-    }
-
-    fn surrounded(&mut self, cell: &str, value: Decimal, marks: &Marks) {
-        let of_number = |c: char| {
-            c.is_ascii_digit() || c.is_whitespace() || "+-\u{2212}.,'\u{2019}()".contains(c)
-        };
-        let around = cell.trim_matches(of_number);
-        if !marks.around.iter().any(|known| known == around) {
-            self.bare += u64::from(value != Decimal::ZERO);
-        } else if let Some(count) = self.around.get_mut(around) {
-            *count += 1;
-        } else {
-            self.around.insert(around.to_owned(), 1);
-        }
-    }
 }
 
 /// What a word says that means yes or no.

@@ -4,6 +4,7 @@ use crate::attribute::Attribute;
 use crate::clock::{Region, words};
 use crate::counted::{counted, verb};
 use crate::number::{Decimal, scaled_text};
+use crate::profile::{NOTHING, TRACE};
 use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
@@ -227,7 +228,11 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
             "`{column}` has {texts} cells that are not numbers ({different}); they are treated as missing values and left out{digits}."
         ),
     };
-    let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
+    let marked = attribute.texts.keys().all(|text| text == NOTHING);
+    let many = (texts * 20 > attribute.total.count && !marked) || attribute.numeric_texts > 0;
+    let trace = " `T` may stand for a trace, too little to measure: write 0 if it counts as none.";
+    let trace = if attribute.texts.contains_key(TRACE) { trace } else { "" };
+    let sentence = sentence + trace;
     (texts > 0).then_some((sentence, many && !attribute.said && !attribute.leaves_out))
 }
 

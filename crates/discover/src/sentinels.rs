@@ -118,7 +118,8 @@ fn alone(column: &Column) -> Verdict {
         let count: u64 = cells.values().sum();
         let Some((lo, hi)) = real else {
             // A column without any other number says nothing about its own.
-            if *value < Decimal::ZERO && text != "-1" && column.suspects.len() == 1 && count > 1 {
+            let marks = (*value < Decimal::ZERO && text != "-1") || has_three_nines(text);
+            if marks && column.suspects.len() == 1 && count > 1 {
                 verdict.left_out.insert(text.clone(), cells.clone());
             }
             continue;

@@ -4,8 +4,10 @@ use crate::cells::{Delimiter, Row, Rows};
 use crate::clock::shape;
 use crate::error::DiscoverError;
 use crate::form::{Form, MISSING, distinct, header, names_rows, other_width};
+use crate::headings;
 use crate::marks;
 use crate::number::Marks;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rows that are looked at to find the table.
@@ -302,11 +304,10 @@ impl<'a> Finder<'a> {
             if !within(cells) && !lacks_one {
                 continue;
             }
-            let (own, known) = (&agreement[at], best.map(|at| &agreement[at]));
+            let own = &agreement[at];
             let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
-            let better = known.is_none_or(|known| own.names >= known.names);
-            if names && (own.differ > 0 || lacks_one || own.names > 1) && better {
-                best = Some(at);
+            if names && (own.differ > 0 || lacks_one || own.names > 1) {
+                best = self.better(&agreement, best, at);
             }
         }
         // What begins with a mark and is data otherwise is no comment.
@@ -317,6 +318,21 @@ impl<'a> Finder<'a> {
         self.form.comment = comments.then_some('#');
         let first = (best.map_or(0, |header| header + 1)..sure).find(data).unwrap_or(sure);
         Some((first, best))
+    }
+
+    /// Which of two rows rather has the names: of rows with as many, the lower one, unless it has the
+    /// units of the other.
+    fn better(&mut self, all: &[Agreement], lower: Option<usize>, at: usize) -> Option<usize> {
+        let Some(known) = lower else { return Some(at) };
+        let rows = &self.sample.rows;
+        let upper = match all[at].names.cmp(&all[known].names) {
+            Ordering::Equal => headings::has_units(&rows[known], &rows[at]),
+            other => other.is_gt(),
+        };
+        let line = usize::try_from(self.sample.lines[known]).unwrap_or(1);
+        let open = || headings::open(&rows[known], line);
+        self.open_header = if upper { None } else { open().filter(|_| all[at].fits) };
+        Some(if upper { at } else { known })
     }
 
     /// The names on the line of a row.
@@ -339,7 +355,14 @@ impl<'a> Finder<'a> {
         let mut notes = Vec::new();
         self.widths(first, &mut notes);
         let data_line = usize::try_from(self.sample.lines[first]).unwrap_or(1);
+        let used = self.used_width(first);
+        let fields = headings::of_fields(&self.text_lines[..data_line - 1], used);
+        let has_header = header_row.is_some() || fields.is_some();
         let (names, units, above) = match header_row {
+            _ if let Some(names) = fields => {
+                (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
+                (names, Vec::new(), data_line - 1)
+            }
             Some(at) => self.with_header(at, first, data_line),
             None => {
                 let width = self.used_width(first);
@@ -349,7 +372,6 @@ impl<'a> Finder<'a> {
                 (names, Vec::new(), data_line - 1)
             }
         };
-        let has_header = header_row.is_some();
         let above = self.text_lines.iter().take(above).map(|line| (*line).to_owned()).collect();
         let free = self.form.marks();
         let forced = self.forced.filter(|forced| *forced != free);
@@ -419,9 +441,7 @@ impl<'a> Finder<'a> {
         let row = self.sample.rows.get(at)?.clone();
         let names = row.iter().filter(|cell| self.kind(cell) == Kind::Text).count();
         let line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
-        let is_listed = names > 1 || self.line_at(at).contains([',', ';', '\t', '|']);
-        let is_header = is_listed && names == row.len() && row.len() != width;
-        is_header.then(|| other_width(line, names, width))
+        headings::fewer(names, &row, (self.line_at(at), line), width)
     }
 
     /// The width of rows without the columns at their end that are empty throughout.

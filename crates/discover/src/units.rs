@@ -99,11 +99,35 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
     }
     // As members of JSON objects are written: `heart.bpm`.
     let (first, last) = before.rsplit_once(['_', ' ', '.'])?;
+    if is_period(first, last) {
+        return before.contains('%').then(|| "%".to_owned());
+    }
     // One letter is more often a name than a unit.
     let short = last.len() < 2 && last.chars().all(char::is_alphanumeric);
     let lower = last.to_lowercase();
     let other = if is(DOUBTFUL, &lower) { !has(first, LENGTHS) } else { is(NAMES, &lower) };
     (!short && !other && is_unit(last)).then(|| last.to_owned())
+}
+
+/// The unit that is a whole name, such as `kWh`, but for what is in brackets. One letter is more often a
+/// name, and so are some words.
+pub(crate) fn whole_name(name: &str) -> Option<String> {
+    const WORDS: &[&str] = &["ph", "st", "stone", "mm", "ma", "mb", "b", "nm"];
+    let name = name.split('(').next().unwrap_or(name).trim();
+    let lower = name.to_lowercase();
+    let other = [DOUBTFUL, NAMES, WORDS].iter().any(|list| is(list, &lower));
+    let short = name.chars().count() < 2 && name.chars().all(char::is_alphanumeric);
+    (!short && !other && is_unit(name)).then(|| name.to_owned())
+}
+
+/// Whether a name ends with the length of the time that is measured, as in `% in 4 hours`.
+fn is_period(first: &str, last: &str) -> bool {
+    const PERIODS: &[&str] =
+        &["s", "sec", "seconds", "min", "minutes", "h", "hr", "hours", "d", "days"];
+    let number = first.rsplit(['_', ' ', '.']).next().unwrap_or_default();
+    is(PERIODS, &last.to_lowercase())
+        && !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Units of a time's length that are other words too, as in `avg_hr` and `temp_min`.
@@ -131,7 +155,7 @@ pub(crate) fn of_cell(cell: &str) -> Option<String> {
 }
 
 /// Whether a cell below a name gives a width and a kind, as in the tables of water authorities: `15s`, `20d`, `14n`.
-fn is_width(cell: &str) -> bool {
+pub(crate) fn is_width(cell: &str) -> bool {
     let digits = cell.strip_suffix(['s', 'd', 'n']);
     digits.is_some_and(|own| !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -248,12 +272,24 @@ mod tests {
             ("temp_min", None),
             ("bytes_in", None),
             ("duration_min", Some("min")),
+            ("% in 4 hours", Some("%")),
+            ("load_15_min", None),
             ("CO(GT)", None),
             ("P(SUM)", None),
             ("300037926 (Bohlweg)", None),
             ("b3006", None),
         ] {
             assert_eq!(of_name(name).as_deref(), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_whole_name_may_be_a_unit() {
+        for unit in ["kWh", "°C", "%", "KWH/hh", "mg/dL"] {
+            assert_eq!(whole_name(&format!("{unit} (mean)")).as_deref(), Some(unit));
+        }
+        for name in ["T", "count", "pH", "min", "steps", "temp", ""] {
+            assert_eq!(whole_name(name), None, "{name}");
         }
     }
 

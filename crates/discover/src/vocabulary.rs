@@ -194,7 +194,8 @@ pub(crate) const CODES: &[&str] = &[
 pub(crate) const MONEY: &[&str] = &[
     "price", "prices", "amount", "cost", "balance", "sales", "revenue", "income", "salary", "paid",
     "fee", "preis", "betrag", "saldo", "umsatz", "kosten", "prix", "montant", "solde", "precio",
-    "importe", "importo", "prezzo", "prijs", "bedrag", "eur", "usd", "gbp", "chf",
+    "importe", "importo", "prezzo", "prijs", "bedrag", "eur", "usd", "gbp", "chf", "gdp", "gnp",
+    "bip", "pib", "budget", "turnover", "debt",
 ];
 
 /// Names of columns that hold readings of several kinds.
@@ -296,6 +297,7 @@ pub(crate) const LENGTHS: &[&str] = &[
 
 /// See [`LENGTHS`].
 pub(crate) const CHANGES: &[&str] = &[
+    "create",
     "creation",
     "created",
     "updated",

@@ -4,8 +4,9 @@
 
 use crate::form::Form;
 use crate::hints::Hints;
+use crate::id_words::is_id;
 use crate::kinds::SAMPLE;
-use crate::owner_words::{NUMBERS, is_id, owner_score};
+use crate::owner_words::{NUMBERS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
@@ -211,13 +212,37 @@ pub(crate) fn asked(
         !several && numbers(at, column) && !has_rare_ends((text, &table.form), at)
     };
     let rules: [Rule<'_>; 4] = [
-        &|at, own| named(&own.name) && (is_text(own) || (measured(at) && own.is_integer())),
+        &|at, own| {
+            let numbers = measured(at) && own.is_integer() && !may_count_people(&own.name);
+            named(&own.name) && (is_text(own) || numbers)
+        },
         &|_, own| is_text(own) && (are_persons(own) || are_codes(own)),
         &numbered,
         &|_, own| is_text(own),
     ];
     let found = rules.iter().find_map(|rule| all().find(|(at, own)| rule(*at, own)));
     found.map(|(at, column)| (at, question(column)))
+}
+
+/// Asks about numbers that count people or name them: a word for one is the same as that for several.
+pub(crate) fn counted(
+    rows: (&str, &Form),
+    profile: &Profile,
+    time: &TimePlan,
+    hints: &Hints,
+) -> Option<String> {
+    let open = |(at, own): &(usize, &Column)| {
+        let said = hints.measure.contains(&own.name) || hints.leave_out.contains(&own.name);
+        let both = may_count_people(&own.name) && owner_score(&own.name) > 0;
+        let often = own.distinct() > 1 && own.distinct() * 5 <= own.filled;
+        both && often && own.is_integer() && !said && !time.columns.contains(at)
+    };
+    let mut all = profile.columns.iter().enumerate().filter(open);
+    let (_, column) = all.find(|(at, _)| !has_rare_ends(rows, *at))?;
+    let (name, word) = (&column.name, worded(&column.name));
+    Some(format!(
+        "The numbers of `{name}` may count people or name them. Say `--measure {word}` if they count, or `--owner {word}` if each names the owner of a row."
+    ))
 }
 
 /// Asks about a column beside an area that is taken as the owner, if it has more values: people of

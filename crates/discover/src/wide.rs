@@ -55,7 +55,8 @@ pub(crate) fn look(
         |own: &'_ Attribute| stem(own.column.strip_suffix(&unit)?.trim_end()).map(str::to_owned);
     let own = stem(first)?;
     let count = attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).count();
-    let most = count >= MIN_OWNERS && count * 5 >= attributes.len() * 4;
+    let several = if names_owners(&own) { 2 } else { MIN_OWNERS };
+    let most = count >= several && count * 5 >= attributes.len() * 4;
     (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
         Look::Open(format!(
@@ -63,6 +64,22 @@ pub(crate) fn look(
             count - 1
         ))
     })
+}
+
+/// Whether what stands before numbers names people or homes, rather than the channels of a device.
+fn names_owners(stem: &str) -> bool {
+    const HOMES: &[&str] = &[
+        "meter",
+        "zähler",
+        "compteur",
+        "house",
+        "home",
+        "apartment",
+        "dwelling",
+        "wohnung",
+        "building",
+    ];
+    owner_score(stem) == 100 || has(stem, HOMES)
 }
 
 /// Columns that may be the sums of those that a person says to be one owner's each.

@@ -56,6 +56,18 @@ pub(crate) fn is_money(around: &str) -> bool {
 pub(crate) const LOCAL: &[&str] =
     &["local", "localtime", "lokal", "lokale", "lokalzeit", "ortszeit", "locale", "lokaal"];
 
+/// Words of columns of zones.
+pub(crate) const ZONES: &[&str] = &["tz", "timezone", "zone", "zeitzone"];
+
+/// Whether a name says that its column holds offsets from UTC.
+pub(crate) fn is_offset(name: &str) -> bool {
+    const WHOLE: &[&str] = &["utcoffset", "gmtoffset", "tzoffset", "timezoneoffset", "zoneoffset"];
+    const OF: &[&str] = &["utc", "gmt", "time", "local", "from", "to", "zeit"];
+    const OFFSETS: &[&str] = &["offset", "offsets", "versatz"];
+    let of_zone = has(name, OFFSETS) && (has(name, OF) || has(name, ZONES));
+    has(name, WHOLE) || of_zone
+}
+
 /// Words that say that a time is the end of something, or of another thing.
 pub(crate) const ENDS: &[&str] = &[
     "end", "ended", "ends", "ending", "ende", "bis", "to", "until", "till", "stop", "stopped",

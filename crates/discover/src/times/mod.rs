@@ -3,6 +3,7 @@
 
 mod beside;
 mod dated;
+mod offsets;
 mod order;
 mod parts;
 mod zone;
@@ -14,7 +15,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
-use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is, worded};
+use crate::words::{CLOCK_NAMES, HOUR, TIMES, ZONES, has, is, worded};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +159,7 @@ fn candidate(
     }
     add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
+    offsets::add((text, &table.form), profile, hints, &mut found);
     Ok((found, looks_like))
 }
 
@@ -266,11 +268,10 @@ fn add_noon_column(found: &mut Candidate, profile: &Profile) {
 
 /// Takes a column of zones, such as `tz_cd` with EST and EDT, as the last part of the time.
 fn add_zone_column(found: &mut Candidate, profile: &Profile) {
-    const NAMES: &[&str] = &["tz", "timezone", "zone", "zeitzone"];
     let is_zone = |column: &Column| {
         let known = |text: &String| words::zone(text).is_some();
         let all = column.texts.values().sum::<u64>() == profile.rows;
-        all && !column.many_texts && has(&column.name, NAMES) && column.texts.keys().all(known)
+        all && !column.many_texts && has(&column.name, ZONES) && column.texts.keys().all(known)
     };
     let has_own =
         found.formats.iter().flatten().any(|format| format.contains("%z") || format.contains("%Z"));

@@ -162,6 +162,7 @@ fn rank(profile: &Profile, moments: &Moments) -> u8 {
             _ if has(name, BIRTHS) => 8,
             // It says its zone.
             _ if has(name, PLANS) => 3,
+            _ if has(name, ENDS) => 4,
             (true, false) if utc => 0,
             (true, false) => 1,
             (false, false) => 2,

@@ -3,7 +3,7 @@
 use super::Zone;
 use crate::clock::{Region, words};
 use crate::profile::{Column, Profile};
-use crate::words::{LOCAL, has, worded};
+use crate::words::{LOCAL, ZONES, has, worded};
 
 /// Looks for a zone; with what to ask about it.
 pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
@@ -143,11 +143,10 @@ fn is_moment(word: &str) -> bool {
 /// The zone in a column beside the times that has a place in each row, and what to ask if these
 /// differ.
 pub(super) fn in_column(profile: &Profile) -> Option<(Zone, Option<String>)> {
-    const NAMES: &[&str] = &["tz", "timezone", "zone", "zeitzone"];
     let place = |text: &String| text.contains('/') && Region::parse(text).is_some();
     let fits = |column: &&Column| {
         let all = column.texts.values().sum::<u64>() == profile.rows && !column.many_texts;
-        all && has(&column.name, NAMES) && column.texts.keys().all(place)
+        all && has(&column.name, ZONES) && column.texts.keys().all(place)
     };
     let column = profile.columns.iter().find(fits)?;
     if let [only] = column.texts.keys().collect::<Vec<_>>().as_slice() {

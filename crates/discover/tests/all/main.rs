@@ -9,10 +9,14 @@ mod courses;
 mod doubts;
 mod files;
 mod generated;
+mod headings;
 mod mistaken;
 mod moments;
 mod owners;
+mod people;
 mod persons;
+mod portals;
+mod quantities;
 mod remedies;
 mod silent;
 mod sums;
@@ -20,6 +24,7 @@ mod unnamed;
 mod whose;
 mod wild;
 mod wild_times;
+mod zones;
 
 use alpheus_discover::{Hints, Understanding, understand};
 

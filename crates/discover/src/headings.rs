@@ -1,0 +1,51 @@
+//! Which of several lines has the names of columns.
+
+use crate::cells::Row;
+use crate::form::{distinct, other_width};
+use crate::units;
+use crate::words::{TIMES, has};
+
+/// Whether a row has the units of the names in the row above it: some cell is a unit, and not only this
+/// row names a time.
+pub(crate) fn has_units(row: &Row<'_>, above: &Row<'_>) -> bool {
+    let bracketed = |cell: &str| cell.starts_with(['[', '(']) && cell.ends_with([']', ')']);
+    let unit = |cell: &str| {
+        units::is_unit(cell)
+            || units::is_written_out(cell)
+            || bracketed(cell)
+            || units::is_width(cell)
+    };
+    row.iter().any(|cell| unit(cell)) && (names_time(above) || !names_time(row))
+}
+
+fn names_time(row: &Row<'_>) -> bool {
+    row.iter().any(|cell| has(cell, TIMES))
+}
+
+/// Asks about a row of names below others that are as wide, if it names no time.
+pub(crate) fn open(row: &Row<'_>, line: usize) -> Option<String> {
+    (!names_time(row)).then(|| {
+        format!(
+            "Line {line} is taken for the names of columns, but lines above it have as many cells, and none of it names a time. Remove lines that are not part of the table, and put a line of names above its rows."
+        )
+    })
+}
+
+/// The names that a line such as `#Fields: date time c-ip` has, as the logs of web servers do.
+pub(crate) fn of_fields(above: &[&str], width: usize) -> Option<Vec<String>> {
+    let line = above.iter().rev().find_map(|line| line.strip_prefix("#Fields:"))?;
+    let names: Vec<&str> = line.split_whitespace().collect();
+    (names.len() == width).then(|| distinct(names.into_iter()))
+}
+
+/// Asks about a line right above the rows that lists names, but not one for each cell.
+pub(crate) fn fewer(
+    names: usize,
+    row: &Row<'_>,
+    (text, line): (&str, usize),
+    width: usize,
+) -> Option<String> {
+    let is_listed = names > 1 || text.contains([',', ';', '\t', '|']);
+    let is_header = is_listed && names == row.len() && row.len() != width;
+    is_header.then(|| other_width(line, names, width))
+}

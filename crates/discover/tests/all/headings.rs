@@ -1,0 +1,58 @@
+//! Lines above a table that are as wide as it, and names that stand in a line of another form.
+
+use super::wild::lines;
+use super::{Expected, is, look, unit};
+
+#[test]
+fn lines_of_a_word_and_a_value_above_are_no_names() {
+    let above = "station,name,Ilmenau\nstation,elevation,512\ndevice,serial,A-7781\n";
+    let table = lines(90, |n| format!("2024-01-{:02},{},{}", n % 28 + 1, n % 30, n % 40 + 50));
+    let expected = Expected {
+        owner: None,
+        time: &["time"],
+        format: "%Y-%m-%d",
+        zone: "none stated",
+        attribute: ("temp", 90, "1305"),
+        rows: 90,
+    };
+    for more in ["", "\n", "meta,unit,kWh\n"] {
+        let found = look(format!("{above}{more}time,temp,hum\n{table}"));
+        super::agrees(&found, &expected);
+        assert!(!found.questions.iter().any(|q| q.starts_with("Line")), "{:?}", found.questions);
+    }
+    // Without names, none of the lines is one.
+    let found = look(format!("{above}{table}"));
+    assert!(found.questions.iter().any(|q| q.starts_with("Line 3 ")), "{:?}", found.questions);
+    // Units below names are none, whatever they are of.
+    let found = look(format!("date,temp,kwh\ntime,°C,kWh\n{table}"));
+    assert_eq!(
+        (found.names.as_slice(), unit(&found, "temp")),
+        (&["date", "temp", "kwh"].map(str::to_owned)[..], Some("°C"))
+    );
+}
+
+#[test]
+fn the_fields_of_a_web_server_are_names() {
+    let above = "#Software: Server 10.0\n#Date: 2024-01-29 10:00:00\n#Fields: date time s-ip c-ip sc-status time-taken\n";
+    let expected = Expected {
+        owner: Some("c-ip"),
+        time: &["date", "time"],
+        format: "%Y-%m-%d %H:%M:%S",
+        zone: "none stated",
+        attribute: ("time-taken", 120, "2340"),
+        rows: 120,
+    };
+    for mark in [' ', '\t'] {
+        let row = |n: u32| {
+            let cells = format!(
+                "2024-01-29 10:{:02}:{:02} 10.0.0.1 192.0.2.{} 200 {}",
+                n / 60,
+                n % 60,
+                n % 9,
+                n % 40
+            );
+            cells.replace(' ', &mark.to_string())
+        };
+        is(format!("{above}{}", lines(120, row)), &expected);
+    }
+}
