@@ -61,6 +61,16 @@ const PAIRS: [u64; 6] = [50_000, 2_000_000, 2_500_000, 105_000_000, 115_000_000,
 /// What one event adds to them at most.
 const PAIRS_MOST: [u128; 6] = [1, 100, 100, 10_000, 10_000, 10_000];
 
+fn bins(first: u16) -> Bins {
+    Bins {
+        edges: (0..8).map(|bin| 10 * bin).collect(),
+        cells: (first..first + 8).map(|cell| vec![cell]).collect(),
+        min: 0,
+        max: 100,
+        scale: 1,
+    }
+}
+
 /// Statistics by bucket. Each copy is a bucket.
 fn grouped(case: Case) -> [(&'static str, Statistic); 4] {
     let each = |row: u16| (0..case.copies).map(|copy| vec![3 * copy + row]).collect::<Vec<_>>();
@@ -99,13 +109,7 @@ fn select(case: Case) -> ReleasePlan {
         add(alias, statistic);
     }
     let [first, pairs] = case.first_rows();
-    let bins = Bins {
-        edges: (0..8).map(|bin| 10 * bin).collect(),
-        cells: (first..first + 8).map(|cell| vec![cell]).collect(),
-        min: 0,
-        max: 100,
-        scale: 1,
-    };
+    let bins = bins(first);
     if case.bins {
         let of = |output| Statistic::Histogram { output, bins: bins.clone() };
         add("bins", of(HistogramOutput::Counts));
