@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "a test's way to fail")]
 
+#[path = "../../crates/policy/tests/all/avro_form.rs"]
+mod avro_form;
 mod bodies;
 mod messages;
 mod mutate;
@@ -14,7 +16,6 @@ mod statistics;
 libfuzzer_sys::fuzz_target!(|data: &[u8]| alpheus_fuzz::named(data));
 
 use alpheus_crypto::group::Element;
-use alpheus_policy::schema::Schema;
 use std::path::{Path, PathBuf};
 
 /// The longest input that a fuzzer starts with: longer ones make each of its steps slow.
@@ -158,7 +159,7 @@ fn bytes(digits: &str) -> Vec<u8> {
 /// Schemas in YAML as Avro's JSON.
 fn avsc(schemas: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let texts = schemas.iter().filter_map(|schema| std::str::from_utf8(schema).ok());
-    texts.filter_map(|text| Schema::avsc_of_yaml(text).ok().map(String::into_bytes)).collect()
+    texts.filter_map(|text| avro_form::avsc_of_yaml(text).map(String::into_bytes)).collect()
 }
 
 /// The harness itself must detect a decoder that fails on its seeds.

@@ -10,8 +10,8 @@ use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
 use alpheus_policy::catalog::Catalog;
-use alpheus_policy::planner::PlannedQuery;
-use alpheus_policy::planner::suggest::{Advice, Owners, Suggestion, suggest};
+use alpheus_policy::planner::suggest::{Advice, Change, Owners, Suggestion, suggest};
+use alpheus_policy::planner::{BudgetLife, PlannedQuery};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{OptionKind, Schema};
@@ -39,8 +39,10 @@ files. With a recording, the plan is for its owners. Without one, it is for as m
 as --owners says. The output ends with what was assumed.
 
 A change consists of additional choices of owners, clauses of the query, and its settings. No
-smaller change is enough, and no choice allows more than necessary. The exit code is 0 if the query
-is allowed as it is or with the change, and 3 if no change was found.";
+smaller change is enough, and no choice allows more than necessary. For `error` and `WITHIN`, limits
+on events, bounds of the schema, windows, populations and ε that keep the error come first. The
+output says what results with noise cost a person per day and per year. The exit code is 0 if the
+query is allowed as it is or with the change, and 3 if no change was found.";
 
 /// Arguments of `alpheus suggest`.
 #[derive(Debug, clap::Args)]
@@ -74,6 +76,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME=VALUE,…")]
     pub metadata: Vec<String>,
 }
+
+/// What is said before a change of what the query asks for.
+const NEAREST: &str = "No limit on events, bounds, window, population or ε gives that error. The nearest that can be had follows.";
 
 /// Sample owners, unless their number is given.
 const USUAL_OWNERS: u32 = 100;
@@ -109,10 +114,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let has_policies = args.policies.is_some() || folder.is_some();
     let advice = suggest(&create, owners, &options(asking, &[0; 32]));
     let reply = match advice {
-        Advice::Nothing(planned) => Reply::Nothing {
-            windows: recording.map(|own| Windows::of(&planned, (&create, &catalog), &own)),
-            accuracy: planned.accuracy,
-        },
+        Advice::Nothing(planned) => {
+            let windows = recording.map(|own| Windows::of(&planned, (&create, &catalog), &own));
+            Reply::nothing(*planned, windows)
+        }
         Advice::Change { refusal, change, without_grants } => Reply::Change {
             because: refusal.sentences().into_iter().map(|(_, what)| what).collect(),
             change: Box::new(Files::of(*change, (&create, &schema))),
@@ -199,12 +204,23 @@ enum Reply {
         windows: Option<Windows>,
         /// If it says how exact results have to be: the error of each column, in words.
         accuracy: Vec<String>,
+        /// What results with noise cost one owner, in words.
+        cost: Option<String>,
+        /// The same in numbers.
+        budget: Option<BudgetLife>,
     },
     Change {
         because: Vec<String>,
         change: Box<Files>,
         without_grants: Option<Box<Files>>,
     },
+}
+
+impl Reply {
+    fn nothing(planned: PlannedQuery, windows: Option<Windows>) -> Reply {
+        let (cost, budget) = (planned.cost(), planned.budget());
+        Reply::Nothing { windows, cost, budget, accuracy: planned.accuracy }
+    }
 }
 
 /// In which windows of a recording enough owners have data.
@@ -287,7 +303,7 @@ impl Files {
             writeln!(out, "  {number}. {sentence}")?;
         }
         writeln!(out, "It is then answered for {} streams.", self.change.streams)?;
-        self.change.accuracy.iter().try_for_each(|what| writeln!(out, "{what}"))?;
+        write_noise(&self.change.accuracy, self.change.cost.as_ref(), out)?;
         self.instead.iter().try_for_each(|what| writeln!(out, "{what}"))?;
         if let Some(policies) = &self.policies {
             write!(out, "\n# policies.yaml\n{policies}")?;
@@ -318,6 +334,11 @@ fn noise_instead(asked: &Create, suggested: &str, schema: &Schema) -> Option<Str
     ))
 }
 
+/// How exact results with noise are, and what they cost an owner.
+fn write_noise(accuracy: &[String], cost: Option<&String>, out: &mut impl Write) -> io::Result<()> {
+    accuracy.iter().chain(cost).try_for_each(|what| writeln!(out, "{what}"))
+}
+
 fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<()> {
     match format {
         Format::Json => return print_json(answer, out),
@@ -328,12 +349,12 @@ fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<
         Format::Table => {}
     }
     match &answer.reply {
-        Reply::Nothing { windows, accuracy } => {
+        Reply::Nothing { windows, accuracy, cost, .. } => {
             match windows {
                 Some(windows) => windows.write(out)?,
                 None => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
             }
-            accuracy.iter().try_for_each(|what| writeln!(out, "{what}"))?;
+            write_noise(accuracy, cost.as_ref(), out)?;
         }
         Reply::Change { because, change, without_grants } => {
             writeln!(out, "The query is refused:")?;
@@ -342,6 +363,9 @@ fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<
                 1 => "one change".to_owned(),
                 many => format!("{many} changes, and with no fewer"),
             };
+            if change.change.changes.iter().any(Change::loosens_error) {
+                writeln!(out, "{NEAREST}")?;
+            }
             writeln!(out, "It is answered with {many}:")?;
             change.write(out)?;
             if let Some(other) = without_grants {

@@ -13,7 +13,6 @@ pub mod decimal;
 pub mod document;
 pub mod editor;
 #[cfg(feature = "query")]
-pub mod exactness;
 #[cfg(feature = "query")]
 pub mod explain;
 mod fraction;

@@ -15,6 +15,7 @@ pub mod embedded;
 pub mod ended;
 pub mod engine_kind;
 pub mod error;
+mod exactness;
 pub mod fences;
 pub mod keys;
 pub mod manager;

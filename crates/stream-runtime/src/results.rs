@@ -1,5 +1,6 @@
 //! Result rows: one for each window and group, opened or not.
 
+use crate::exactness::is_as_exact_as_asked;
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{
     MemberFaultError, Opened, Outcome, UnstatedEdgesError,
@@ -7,7 +8,6 @@ use alpheus_encrypted_stream::coordinator::{
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy, decode_signed};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
-use alpheus_policy::exactness::is_as_exact_as_asked;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::query::Accuracy;

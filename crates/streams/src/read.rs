@@ -1,6 +1,7 @@
 //! `alpheus read`: reads single events or ticks of a stream, as a consumer with the owner's
 //! permission.
 
+mod columns;
 mod sessions;
 mod ticks;
 
@@ -25,11 +26,11 @@ use alpheus_node::settings::Format;
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
-use alpheus_policy::planner::{event_columns, tick_columns};
 use alpheus_policy::schema::{Frames, Schema};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_stream_runtime::results::cell;
 use alpheus_time::{Span, Timestamp};
+use columns::{event_columns, tick_columns};
 use serde_json::{Map, Value};
 use sessions::{EndlessReadError, Sessions};
 use std::cmp::Ordering;

@@ -175,7 +175,9 @@ pub(super) fn planned(
         match outcome {
             Ok(planned) => {
                 let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
+                let cost = planned.cost();
                 let mut said = planned.accuracy;
+                said.extend(cost);
                 said.push(format!(
                     "in windows of {} with at least {least} owners; of {} owners, at least {crowd} have data in half of the windows",
                     terms.length(),

@@ -104,3 +104,37 @@ fn a_query_that_cannot_be_parsed_is_bad_input() {
     let (code, _, err) = fitness("suggest", &policies, "CREATE STREEM x", &[]);
     assert_eq!(code, Some(4), "{err}");
 }
+
+/// The output says how the error that a query asks for can be had, and the price for a person.
+#[test]
+fn an_error_is_solved_for_and_its_price_is_said() {
+    let file = |name: &str| example("household/with-noise").join(name);
+    let query = std::fs::read_to_string(file("mean.sql")).unwrap();
+    let ask = |query: &str, more: &[&str]| {
+        let mut run = alpheus(["suggest", "--query", query, "--owners", "200"]);
+        run.arg("--schema").arg(file("schema.yaml")).arg("--policies").arg(file("policies.yaml"));
+        said(run.args(more).output().unwrap())
+    };
+    let (code, text, err) = ask(&query, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let price = "one person pays up to ε = 2.23 a day and ε = 98.12 a year";
+    assert!(text.starts_with("Nothing needs to change") && text.contains(price), "{text}");
+    let (_, json, _) = ask(&query, &["--format", "json"]);
+    let reply: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(reply["budget"]["year_micro_epsilon"], 98_120_000, "{json}");
+    assert_eq!(reply["cost"], price, "{json}");
+    // Half of that error takes narrower bounds.
+    let exact = query.replace("error = 5 %", "error = 2 %");
+    let (code, text, err) = ask(&exact, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("the schema bounds `energy` by 0 and "), "{text}");
+    assert!(text.contains("error = 2 %") && text.contains("one person pays up to ε = "), "{text}");
+    // Nothing but a larger error helps.
+    let (code, text, err) = ask(&query.replace("error = 5 %", "error = 0.01 %"), &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("The nearest that can be had follows."), "{text}");
+    assert!(
+        text.contains("the error of the query becomes ") && text.contains(" a day and ε = "),
+        "{text}"
+    );
+}

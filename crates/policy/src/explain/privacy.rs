@@ -149,12 +149,7 @@ impl PrivacyExplanation {
         }
         writeln!(f, "; each controller keeps its own accounts")?;
         if self.horizon.is_none() {
-            writeln!(
-                f,
-                "    one person pays up to ε = {} a day and ε = {} a year",
-                Epsilon::from_micro(life.day_micro_epsilon),
-                Epsilon::from_micro(life.year_micro_epsilon)
-            )?;
+            writeln!(f, "    {}", life.per_day_and_year())?;
         }
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(

@@ -6,11 +6,14 @@
 //! default the middle of the schema's bounds), and `values`, how many values a stream has in a
 //! window (by default one).
 
+mod remedy;
+
+pub use remedy::{Bounds, Remedy};
+
 use super::attempt::attempt;
-use super::digits::{short, step, three_digits, two_digits};
-use super::error::{Remedy, RuleError};
+use super::digits::{many, short, step, three_digits, two_digits};
+use super::error::RuleError;
 use super::finding::{Finding, Fix};
-use super::narrower::narrower;
 use super::{PlanOptions, PlannedQuery, with_noise_if_needed};
 use crate::budget::{
     Epsilon, NoiseShares, assumed_sums, expected_errors, farthest, rank_margin, statistic_of,
@@ -118,7 +121,7 @@ impl Solver<'_> {
             best = self.with_more_owners(best);
         }
         if !best.worst.is_met() {
-            best = self.with_fewer_events(best);
+            best = self.with_fewer_events(&first, best);
         }
         if !best.worst.is_met() {
             return Err(Box::new(self.out_of_reach(&first, &best)));
@@ -159,17 +162,14 @@ impl Solver<'_> {
     /// the owners, since windows of fewer do not open. If none is enough, the largest.
     fn with_more_owners(&self, best: Tried) -> Tried {
         let counted = best.planned.plans.iter().map(counted).min().unwrap_or(0);
-        let (_, max) = best.create.population.unwrap_or((1, u32::MAX));
+        let (_, max) = best.create.population.unwrap_or((1, self.capacity()));
         let min = best.planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
         let (mut low, mut high) = (min.saturating_add(1), (counted - counted / 10).min(max));
         if low > high {
             return best;
         }
-        let with = |min: u32| {
-            let max = self.asked.population.map_or_else(|| self.capacity(), |(_, max)| max);
-            let population = Some((min, max.max(min)));
-            self.tried(Create { population, ..best.create.clone() })
-        };
+        let with =
+            |min: u32| self.tried(Create { population: Some((min, max)), ..best.create.clone() });
         let Some(mut found) = with(high) else { return best };
         while found.worst.is_met() && low < high {
             let middle = low.midpoint(high);
@@ -181,41 +181,23 @@ impl Solver<'_> {
         if found.worst.gap() < best.worst.gap() { found } else { best }
     }
 
-    /// At most as many events of a stream as it is expected to have, unless the query limits
-    /// them itself. Streams with more are then excluded.
-    fn with_fewer_events(&self, best: Tried) -> Tried {
+    /// As many events of a stream as the demands allow, but not fewer than it is expected to have,
+    /// unless the query limits them itself. Streams with more are then excluded.
+    fn with_fewer_events(&self, first: &Create, best: Tried) -> Tried {
         let (None, Some(values)) =
             (self.asked.settings.events, self.asked.settings.accuracy.values)
         else {
             return best;
         };
-        let mut create = best.create.clone();
-        create.settings.events = Some(values.min(self.schema.schema.capacity.events));
-        let tried = self.tried(create).filter(|tried| tried.worst.gap() < best.worst.gap());
-        tried.unwrap_or(best)
-    }
-
-    /// The largest limit on a stream's events with which the demands are met, of as many as it is
-    /// expected to have.
-    fn few_enough_events(&self, create: &Create) -> Option<u64> {
-        let with = |events: u64| {
-            let mut create = create.clone();
-            create.settings.events = Some(events);
-            self.tried(create).filter(|tried| tried.worst.is_met())
-        };
-        let own = create.settings.events;
-        let now = own.unwrap_or_else(|| self.schema.schema.capacity.events_in(create.window));
-        let least = self.asked.settings.accuracy.values.unwrap_or(1);
-        let (mut found, mut high) = (least, now.checked_sub(1).filter(|high| *high >= least)?);
-        with(found)?;
-        while found < high {
-            let middle = high - (high - found) / 2;
-            match with(middle) {
-                Some(_) => found = middle,
-                None => high = middle - 1,
-            }
+        let enough = [first, &best.create].into_iter().find_map(|own| self.few_enough_events(own));
+        let mut create = first.clone();
+        let fewest = values.min(self.schema.schema.capacity.events);
+        create.settings.events = Some(enough.unwrap_or(fewest));
+        let Some(mut tried) = self.tried(create) else { return best };
+        if !tried.worst.is_met() {
+            tried = self.with_more_owners(tried);
         }
-        Some(found)
+        if tried.worst.gap() < best.worst.gap() { tried } else { best }
     }
 
     /// The smallest ε of three digits with which the demands are met, unless the query sets it.
@@ -389,16 +371,13 @@ impl Solver<'_> {
         let within = accuracy.within.map(worse);
         let possible = possible && within.is_none_or(|within| within.is_some());
         let worse = possible.then(|| Fix::Accuracy(error.flatten(), within.flatten()));
-        let fewer = self.few_enough_events(first);
-        let fewer = fewer.or_else(|| self.few_enough_events(&best.create));
+        let remedy = self.remedy(first, best);
+        let fewer = remedy.events.map(Fix::Events);
         let plan = best.planned.plans.first();
         let privacy = plan.and_then(|plan| plan.privacy.as_ref());
         let noise = privacy.map_or_else(String::new, |own| {
             let epsilon = Epsilon::from_micro(own.micro_epsilon);
-            let events = match own.events {
-                1 => "1 event".to_owned(),
-                events => format!("{events} events"),
-            };
+            let events = many(own.events, "event");
             format!("{} noise of ε = {epsilon} for at most {events}", own.mechanism)
         });
         let rule = RuleError::OutOfReach {
@@ -408,48 +387,13 @@ impl Solver<'_> {
             noise,
             owners: plan.map_or(0, |plan| plan.population.min),
             values: self.each(),
-            remedy: Box::new(Remedy {
-                is_assumed: self.is_assumed(best),
-                events: fewer,
-                bounds: plan.and_then(|plan| self.narrower_bounds(best, plan)),
-            }),
+            remedy: Box::new(remedy),
         };
-        Finding { at: self.at(), rule, fix: fewer.map(Fix::Events).or(worse) }
-    }
-
-    /// Whether the margin depends on how many values there are, and the query does not say that.
-    fn is_assumed(&self, best: &Tried) -> bool {
-        let of_worst = |item: &&SelectItem| item.alias == best.worst.column;
-        let items = best.planned.plans.first().map(|plan| &plan.select.items);
-        let worst = items.and_then(|items| items.iter().find(of_worst));
-        let is_plain = |item: &SelectItem| {
-            matches!(item.statistic, Statistic::Sum { .. } | Statistic::Count { .. })
-        };
-        let accuracy = &self.asked.settings.accuracy;
-        accuracy.values.is_none() && (accuracy.error.is_some() || !worst.is_some_and(is_plain))
-    }
-
-    /// Bounds of the query's attribute with which its demands are met, if it has only one and it is
-    /// known how many values there are.
-    fn narrower_bounds(&self, best: &Tried, plan: &Plan) -> Option<String> {
-        if self.is_assumed(best) {
-            return None;
-        }
-        let [attribute] = plan.attributes.as_slice() else { return None };
-        let typical = self.typical(plan).ok().flatten();
-        let gap = best.worst.gap();
-        let narrower = narrower(self.catalog, self.schema, *attribute, gap, typical)?;
-        let schema = narrower.catalog.schema(&self.asked.from.text)?;
-        let solver = Solver { catalog: &narrower.catalog, schema, ..*self };
-        solver.tried(best.create.clone()).filter(|tried| tried.worst.is_met())?;
-        Some(narrower.words)
+        Finding { at: self.at(), rule, fix: fewer.or(worse) }
     }
 
     fn each(&self) -> String {
-        match self.asked.settings.accuracy.values.unwrap_or(1) {
-            1 => "1 value".to_owned(),
-            values => format!("{values} values"),
-        }
+        many(self.asked.settings.accuracy.values.unwrap_or(1), "value")
     }
 
     fn in_words(&self, margins: &[Margin], plan: Option<&Plan>) -> Vec<String> {
@@ -480,7 +424,7 @@ impl Solver<'_> {
 
 /// What margins of noise do not count: those with many events differ from others, and are left out.
 fn left_out(events: u64) -> String {
-    let events = if events == 1 { "1 event".to_owned() } else { format!("{events} events") };
+    let events = many(events, "event");
     format!(
         "a stream with more than {events} in a window is left out of it, and the margins do not count what that changes; `excluded` of each row says how many were left out"
     )

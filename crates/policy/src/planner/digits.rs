@@ -36,6 +36,11 @@ pub(super) fn short(number: f64) -> String {
     }
 }
 
+/// A number of things in words.
+pub(super) fn many(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

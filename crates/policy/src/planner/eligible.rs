@@ -96,6 +96,15 @@ impl<'a> Judge<'a> {
         match allowing.min_by(|a, b| burden(a).cmp(&burden(b))) {
             Some(option) => Ok(option),
             None => {
+                // Noise is the planner's to add, so what only lacks that comes first.
+                let lacks_noise = |refusal: &ComplianceError| {
+                    matches!(refusal, ComplianceError::Policy { denials, .. }
+                        if denials[..] == [RequirementError::NeedsNoise])
+                };
+                let mut refusals = options.iter().filter_map(|option| only(Some(option)).err());
+                if let Some(refusal) = refusals.find(lacks_noise) {
+                    return Err(refusal);
+                }
                 let own = policy.attribute(attribute).cloned().unwrap_or_default();
                 Err(self
                     .demand

@@ -1,5 +1,6 @@
 //! Why a query is refused, and the nearest query that would be allowed.
 
+use super::accuracy::Remedy;
 use super::exclusion::ExclusionError;
 use crate::bounded::NotBoundableError;
 use crate::plan::NotVerifiableError;
@@ -416,17 +417,6 @@ pub enum RuleError {
     },
 }
 
-/// With what an error could be had, as far as that is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remedy {
-    /// Whether the query does not say how many values a stream has, so that one is assumed.
-    pub is_assumed: bool,
-    /// A limit on the events of a stream in a window.
-    pub events: Option<u64>,
-    /// Narrower bounds of an attribute in the schema.
-    pub bounds: Option<String>,
-}
-
 /// The lengths of windows next to one that is not allowed, in multiples of a span, behind the word
 /// of the query that sets them.
 struct Neighbours(Span, Span, &'static str);
@@ -465,27 +455,6 @@ fn listed(all: &[String], word: &str) -> String {
     match all {
         [rest @ .., last] if !rest.is_empty() => format!("{} {word} {last}", rest.join(", ")),
         _ => all.join(""),
-    }
-}
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_assumed {
-            f.write_str(", which is assumed: `values = 24` says that there are 24")?;
-        }
-        if let Some(events) = self.events {
-            write!(
-                f,
-                "; it is possible with `events = {events}`, which leaves out streams with more events in a window"
-            )?;
-        }
-        if let Some(bounds) = &self.bounds {
-            write!(
-                f,
-                "; it is possible with {bounds} in the schema, beyond which devices refuse readings"
-            )?;
-        }
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is wrong with a query, with the change that would fix it.
 
+use super::accuracy::Bounds;
 use super::error::{RuleError, ViolationError};
 use crate::query::{Call, Decimal, Location};
 use alpheus_time::Span;
@@ -70,6 +71,10 @@ pub(super) enum Fix {
     Tumbling,
     /// Limit the events of a stream.
     Events(u64),
+    /// Narrow an attribute's bounds in the schema.
+    Bounds(Bounds),
+    /// Let the planner choose ε.
+    AnyEpsilon,
     /// Ask for this error instead, as a share of results and as a margin.
     Accuracy(Option<Decimal>, Option<Decimal>),
     /// Do not ask for more colluders to be tolerated than policies do.

@@ -18,7 +18,7 @@ pub(super) fn apply_fixes(
     let mut query = create.clone();
     let mut items: Vec<Option<Item>> = query.items.drain(..).map(Some).collect();
     for fix in fixes {
-        change_clauses(&mut query, fix);
+        change_clauses(&mut query, fix, schema);
         change_items(&mut items, fix, schema)?;
     }
     for item in items.into_iter().flatten() {
@@ -58,16 +58,17 @@ fn change_items(items: &mut [Option<Item>], fix: &Fix, schema: Option<&Schema>) 
 }
 
 /// Applies a fix of any other clause.
-fn change_clauses(query: &mut Create, fix: &Fix) {
+fn change_clauses(query: &mut Create, fix: &Fix, schema: Option<&Schema>) {
     match fix {
-        Fix::Drop(_) | Fix::Call(..) | Fix::Without(_) | Fix::Generalise(..) => {}
-        Fix::Window(size) => widen(query, *size),
+        Fix::Drop(_) | Fix::Call(..) | Fix::Without(_) | Fix::Generalise(..) | Fix::Bounds(_) => {}
+        Fix::Window(size) => widen(query, *size, schema),
         Fix::Population(min, max) => query.population = Some((*min, *max)),
         Fix::Consumer(name) => query.release_to = Some(Word::new(name)),
         Fix::Schema(name) => query.from = Word::new(name),
         Fix::Name(name) => query.name = Word::new(name),
         Fix::NoNoise => no_noise(query),
         Fix::Epsilon(epsilon) | Fix::Noise(epsilon, _) => query.settings.epsilon = Some(*epsilon),
+        Fix::AnyEpsilon => query.settings.epsilon = None,
         Fix::Laplace => {
             (query.cumulating, query.settings.mechanism) = (None, Some(Mechanism::Laplace));
         }
@@ -86,9 +87,15 @@ fn change_clauses(query: &mut Create, fix: &Fix) {
     }
 }
 
-/// Sets the window. Cumulating windows get a whole number of steps.
-fn widen(query: &mut Create, size: Span) {
-    query.window = size;
+/// Sets the window. Cumulating windows get a whole number of steps, and what the query says of a
+/// stream's events and values in a window grows with it, up to what the schema has room for.
+fn widen(query: &mut Create, size: Span, schema: Option<&Schema>) {
+    let before = u128::from(std::mem::replace(&mut query.window, size).0.max(1));
+    let most = schema.map_or(u64::MAX, |schema| schema.capacity.events);
+    let grown = |own: u64| u64::try_from(u128::from(own) * u128::from(size.0) / before);
+    let grown = |own: u64| grown(own).unwrap_or(u64::MAX).min(most.max(own)).max(1);
+    query.settings.events = query.settings.events.map(grown);
+    query.settings.accuracy.values = query.settings.accuracy.values.map(grown);
     let whole = |all: Span| Span(all.0.div_ceil(size.0.max(1)).saturating_mul(size.0));
     query.cumulating = query.cumulating.map(whole);
 }

@@ -23,24 +23,24 @@ mod filter;
 mod finding;
 mod fix;
 mod meaning;
-mod narrower;
 mod noise;
 mod offers;
 mod population;
-mod raw;
 mod resolve;
 mod rows;
 pub mod suggest;
 mod verified;
 
-pub use error::{PlanningError, Remedy, RuleError, ViolationError};
+pub use accuracy::{Bounds, Remedy};
+pub use error::{PlanningError, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
 pub use meaning::{OtherMeaningError, check_meaning};
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::controllers_for;
-pub use raw::{event_columns, tick_columns};
+pub use resolve::columns;
 
+use crate::budget::Epsilon;
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;
 use crate::plan::{MaskStrategy, Plan};
@@ -123,6 +123,27 @@ impl PlannedQuery {
             MembershipChoice::Epochs => self.plans.iter().map(Plan::terms).collect(),
         }
     }
+
+    /// The budgets of all plans, as if one owner were in each: the least windows, and the highest
+    /// costs. `None` if nothing is charged.
+    #[must_use]
+    pub fn budget(&self) -> Option<BudgetLife> {
+        self.budgets.iter().flatten().copied().reduce(BudgetLife::worse)
+    }
+
+    /// What results with noise cost an owner, in words. `None` if results are exact.
+    #[must_use]
+    pub fn cost(&self) -> Option<String> {
+        let noisy = self.plans.iter().find(|plan| plan.privacy.is_some())?;
+        Some(match self.budget() {
+            None => "nothing is charged to owners' budgets".to_owned(),
+            Some(life) if noisy.horizon().is_some() => {
+                let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
+                format!("one person pays up to ε = {epsilon} once, for all windows together")
+            }
+            Some(life) => life.per_day_and_year(),
+        })
+    }
 }
 
 /// How long the members' budgets last, and what that costs one of them. Only controllers
@@ -144,6 +165,16 @@ pub struct BudgetLife {
     /// The same of a year.
     #[serde(default)]
     pub year_micro_epsilon: u64,
+}
+
+impl BudgetLife {
+    /// What windows cost one member, in words.
+    #[must_use]
+    pub fn per_day_and_year(self) -> String {
+        let [day, year] =
+            [self.day_micro_epsilon, self.year_micro_epsilon].map(Epsilon::from_micro);
+        format!("one person pays up to ε = {day} a day and ε = {year} a year")
+    }
 }
 
 /// The number of streams that do not take part for one reason.
@@ -219,8 +250,8 @@ fn with_noise_if_needed(
         Ok(planned) => return Ok((planned, create.clone())),
         Err(findings) => findings,
     };
-    let noisy = finding::first_fixes(&first).find_map(|fix| match (create.settings.epsilon, fix) {
-        (None, fix @ (Fix::Noise(..) | Fix::Epsilon(_))) => Some(fix.clone()),
+    let noisy = first.iter().find_map(|finding| match (create.settings.epsilon, &finding.fix) {
+        (None, Some(fix @ (Fix::Noise(..) | Fix::Epsilon(_)))) => Some(fix.clone()),
         _ => None,
     });
     let Some(noisy) = noisy.and_then(|fix| fix::apply_fixes(create, &[fix], None)) else {

@@ -293,7 +293,7 @@ fn spent_in(
 
 impl BudgetLife {
     /// The fewer windows, the larger total, and the period without end if there is one.
-    fn worse(self, other: Self) -> Self {
+    pub(super) fn worse(self, other: Self) -> Self {
         Self {
             windows: self.windows.min(other.windows),
             total_micro_epsilon: self.total_micro_epsilon.max(other.total_micro_epsilon),

@@ -23,6 +23,13 @@ pub(super) struct Resolved {
     pub(super) attributes: Vec<u16>,
 }
 
+/// The columns of these items alone. `None` if the schema does not encode one of them.
+#[must_use]
+pub fn columns(items: &[Item], schema: &Schema, layout: &Layout) -> Option<(Release, ReleasePlan)> {
+    let (resolved, findings) = resolve(items, schema, layout);
+    findings.is_empty().then_some((resolved.release, resolved.select))
+}
+
 /// Resolves every item. If one cannot be resolved, it continues, so that all errors are
 /// reported at once.
 pub(super) fn resolve(

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod attributes;
 mod avro;
-mod avsc;
 mod edges;
 mod frames;
 pub mod layout;
@@ -63,16 +62,6 @@ impl Schema {
     /// If the schema is invalid. The error has the JSON path, the cause, and the fix.
     pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&avro::document(text)?)
-    }
-
-    /// The Avro record schema equivalent to this YAML, for an ordinary schema registry.
-    ///
-    /// # Errors
-    /// As [`Schema::from_yaml`].
-    pub fn avsc_of_yaml(text: &str) -> Result<String, SchemaError> {
-        let root = Node::from_yaml(text)?;
-        read::schema(&root)?;
-        avsc::write(&root)
     }
 
     /// The hash that keys, plans and annotations are bound to.

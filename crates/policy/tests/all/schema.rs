@@ -1,6 +1,7 @@
 //! Schemas as people write them: the paper's figure, every kind of mistake with its
 //! location, and Avro compared with YAML.
 
+use crate::avro_form::avsc_of_yaml;
 use alpheus_policy::membership::DEFAULT_COLLUDERS;
 use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::Policies;
@@ -114,7 +115,7 @@ fn equivalent_avro_and_yaml_give_equal_schemas() {
     let avro = Schema::from_avsc(AVSC_3).unwrap();
     assert_eq!(yaml, avro);
     assert_eq!(yaml.id(), avro.id());
-    let written = Schema::avsc_of_yaml(FIGURE_3).unwrap();
+    let written = avsc_of_yaml(FIGURE_3).unwrap();
     assert_eq!(Schema::from_avsc(&written).unwrap().id(), yaml.id());
 }
 
@@ -485,7 +486,7 @@ proptest! {
     fn damaged_schemas_are_read_without_a_panic(at: usize, with: char, kind: u8) {
         let text = mutated(FIGURE_3, at, with, kind);
         if let Ok(schema) = Schema::from_yaml(&text) {
-            let avro = Schema::avsc_of_yaml(&text).unwrap();
+            let avro = avsc_of_yaml(&text).unwrap();
             prop_assert_eq!(Schema::from_avsc(&avro).unwrap().id(), schema.id());
         }
         let avro = mutated(AVSC_3, at, with, kind);

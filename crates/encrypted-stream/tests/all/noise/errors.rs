@@ -14,8 +14,8 @@ use alpheus_policy::budget::{
 };
 use alpheus_policy::layout::FieldStatistic;
 use alpheus_policy::select::{
-    Bins, HistogramOutput, MomentOutput, RegressionOutput, ReleasePlan, SelectItem, Statistic,
-    SumLocation,
+    Bins, ByOutput, HistogramOutput, MomentOutput, RegressionOutput, ReleasePlan, SelectItem,
+    Statistic, SumLocation,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -61,6 +61,33 @@ const PAIRS: [u64; 6] = [50_000, 2_000_000, 2_500_000, 105_000_000, 115_000_000,
 /// What one event adds to them at most.
 const PAIRS_MOST: [u128; 6] = [1, 100, 100, 10_000, 10_000, 10_000];
 
+fn bins(first: u16) -> Bins {
+    Bins {
+        edges: (0..8).map(|bin| 10 * bin).collect(),
+        cells: (first..first + 8).map(|cell| vec![cell]).collect(),
+        min: 0,
+        max: 100,
+        scale: 1,
+    }
+}
+
+/// Statistics by bucket. Each copy is a bucket.
+fn grouped(case: Case) -> [(&'static str, Statistic); 4] {
+    let each = |row: u16| (0..case.copies).map(|copy| vec![3 * copy + row]).collect::<Vec<_>>();
+    let edges = (0..case.copies).map(|copy| 10 * i64::from(copy)).collect();
+    let counts = Bins { edges, cells: each(0), min: 0, max: 100, scale: 0 };
+    [
+        ("count_by", ByOutput::Count),
+        ("sum_by", ByOutput::Sum),
+        ("mean_by", ByOutput::Mean),
+        ("variance_by", ByOutput::Variance),
+    ]
+    .map(|(alias, output)| {
+        let (counts, sums, squares) = (counts.clone(), Some(each(1)), Some(each(2)));
+        (alias, Statistic::By { output, counts, sums, squares, scale: 1 })
+    })
+}
+
 /// Sums, squares and bins, each row a cell, and what is computed of them.
 fn select(case: Case) -> ReleasePlan {
     let mut items = Vec::new();
@@ -75,15 +102,14 @@ fn select(case: Case) -> ReleasePlan {
         add("mean", moments(MomentOutput::Mean, None));
         add("variance", moments(MomentOutput::Variance, squares));
         add("deviation", moments(MomentOutput::Deviation, squares));
+        add("side_sum", Statistic::SideSum { sum, count, scale: 1 });
+        add("frequency", Statistic::Frequency { cells: vec![count] });
+    }
+    for (alias, statistic) in grouped(case) {
+        add(alias, statistic);
     }
     let [first, pairs] = case.first_rows();
-    let bins = Bins {
-        edges: (0..8).map(|bin| 10 * bin).collect(),
-        cells: (first..first + 8).map(|cell| vec![cell]).collect(),
-        min: 0,
-        max: 100,
-        scale: 1,
-    };
+    let bins = bins(first);
     if case.bins {
         let of = |output| Statistic::Histogram { output, bins: bins.clone() };
         add("bins", of(HistogramOutput::Counts));
@@ -213,6 +239,7 @@ fn numbers(output: &impl serde::Serialize) -> Vec<f64> {
             serde_json::Value::Number(number) => out.push(number.as_f64().unwrap()),
             serde_json::Value::String(text) => out.push(text.parse().unwrap()),
             serde_json::Value::Array(all) => all.iter().for_each(|one| read(one, out)),
+            serde_json::Value::Object(all) => all.values().for_each(|one| read(one, out)),
             serde_json::Value::Null => {}
             other => panic!("{other}"),
         }

@@ -6,26 +6,36 @@
 //! and so on, so nothing smaller than what is found would be enough. Of equally many edits, those
 //! with the smallest weight come first ([`Weight`]), and of these the ones that ask owners for the
 //! least. Whether a change is enough is what the [planner](super::plan) says.
+//!
+//! If a query says how exact results have to be, changes of its noise that keep that come first,
+//! however many edits they are: of events, bounds, window, population, recipient and ε. All other
+//! changes give up something that was asked for, or ask owners for more.
 
 mod slots;
 mod words;
 
 pub use words::Change;
 
+use super::accuracy::Bounds;
 use super::attempt::attempt;
+use super::error::RuleError;
 use super::finding::{Finding, Fix};
 use super::fix::apply_fixes;
-use super::{PlanOptions, PlannedQuery, PlanningError, answer, plan};
+use super::{BudgetLife, PlanOptions, PlannedQuery, PlanningError, answer, plan};
 use crate::catalog::Catalog;
 use crate::ids::StreamId;
 use crate::policy::{Policies, ResolvedOption, Section};
-use crate::query::{Accuracy, Create};
+use crate::privacy::Privacy;
+use crate::query::{Accuracy, Create, Decimal};
 use serde::Serialize;
 use slots::{Edit, Grant, Slot, Solved, passes};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 /// The most edits of a change.
 const MAX_EDITS: usize = 4;
+/// The same of one that only changes noise.
+const MAX_NOISE: usize = 3;
 /// The most changes that are compared with each other.
 const MAX_CANDIDATES: usize = 100_000;
 
@@ -34,17 +44,21 @@ const MAX_CANDIDATES: usize = 100_000;
 #[repr(u32)]
 pub enum Weight {
     /// A setting.
-    Setting = 1,
+    Setting = 10,
     /// Window, population or recipient: all columns stay, and owners share nothing more.
-    Clause = 2,
+    Clause = 20,
+    /// Devices refuse more readings.
+    Bounds = 25,
+    /// Results are less exact than asked.
+    Error = 28,
     /// Owners allow more than they do.
-    Grant = 3,
+    Grant = 30,
     /// A column is coarser.
-    Buckets = 4,
+    Buckets = 40,
     /// A column is missing, or its noise.
-    Column = 5,
+    Column = 50,
     /// The query is about other owners.
-    Owners = 6,
+    Owners = 60,
 }
 
 /// Owners to plan over.
@@ -98,6 +112,10 @@ pub struct Suggestion {
     pub streams: usize,
     /// If the query says how exact results have to be: the error of each column, in words.
     pub accuracy: Vec<String>,
+    /// What results with noise cost one owner, in words.
+    pub cost: Option<String>,
+    /// How long owners' budgets last, and what the windows of a day and a year cost one of them.
+    pub budget: Option<BudgetLife>,
 }
 
 /// Finds the smallest change with which the query is answered.
@@ -110,12 +128,16 @@ pub fn suggest(create: &Create, owners: Owners<'_>, options: &PlanOptions<'_>) -
         Ok(planned) => return Advice::Nothing(Box::new(planned)),
         Err(refusal) => refusal,
     };
-    let search = Search { create, owners, options };
-    let slots = slots::of(create, &owners, options.consumer);
-    let (found, edits) = search.smallest(&slots);
+    let search = Search { known: RefCell::default(), create, owners, options };
+    let slots = |noise_only| slots::of(create, &owners, options.consumer, noise_only);
+    let is_asked = create.settings.accuracy.is_asked();
+    let exact = || is_asked.then(|| search.smallest(&slots(true), MAX_NOISE).0).flatten();
+    let slots = slots(false);
+    let (found, edits) =
+        exact().map_or_else(|| search.smallest(&slots, MAX_EDITS), |own| (Some(own), 0));
     let Some((change, grants)) = found else { return Advice::Impossible { refusal, edits } };
     let own: Vec<Slot> = slots.into_iter().filter(|slot| !slot.asks_owners()).collect();
-    let without_grants = if grants { search.smallest(&own).0 } else { None };
+    let without_grants = if grants { search.smallest(&own, MAX_EDITS).0 } else { None };
     Advice::Change {
         refusal,
         change: Box::new(change),
@@ -123,7 +145,16 @@ pub fn suggest(create: &Create, owners: Owners<'_>, options: &PlanOptions<'_>) -
     }
 }
 
+/// A query that is answered, and narrower bounds that it takes.
+struct Reached {
+    planned: PlannedQuery,
+    query: Create,
+    bounds: Option<Bounds>,
+}
+
 struct Search<'a> {
+    /// What the planner said of queries and choices.
+    known: RefCell<HashMap<String, Result<PlannedQuery, Vec<Finding>>>>,
     create: &'a Create,
     owners: Owners<'a>,
     options: &'a PlanOptions<'a>,
@@ -132,8 +163,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// The smallest change, whether it asks owners for anything, and the number of edits up to
     /// which all changes were tried.
-    fn smallest(&self, slots: &[Slot]) -> (Option<(Suggestion, bool)>, usize) {
-        for edits in 1..=MAX_EDITS.min(slots.len()) {
+    fn smallest(&self, slots: &[Slot], most: usize) -> (Option<(Suggestion, bool)>, usize) {
+        let most = most.min(slots.len());
+        for edits in 1..=most {
             let mut candidates = Vec::new();
             if !combine(slots, edits, &mut Vec::new(), &mut candidates) {
                 return (None, edits - 1);
@@ -146,7 +178,7 @@ impl Search<'_> {
                 }
             }
         }
-        (None, MAX_EDITS.min(slots.len()))
+        (None, most)
     }
 
     /// Plans the query with these edits.
@@ -178,16 +210,14 @@ impl Search<'_> {
                 &changed
             }
         };
-        let (planned, mut query) = self.reached(&query, &found, catalog)?;
-        if fixes.contains(&Fix::NoNoise) && planned.plans.iter().all(|plan| plan.privacy.is_none())
-        {
-            // Exact results meet every demand.
-            query.settings.accuracy = Accuracy::default();
-        }
-        let changes = words::changes(edits, self.create, &query, &self.owners);
+        let Reached { planned, query, bounds } =
+            self.reached(&query, &found, (catalog, Some(format!("{grants:?}").as_str())))?;
+        let noise = planned.plans.iter().find_map(|plan| plan.privacy.as_ref());
+        let query = stated(query, &fixes, noise);
+        let changes = words::changes(edits, (self.create, &query), bounds.as_ref(), &self.owners);
         let after = if changes.iter().all(Change::is_grant) { self.create } else { &query };
-        let is_asked = query.settings.accuracy.is_asked();
-        let chosen = is_asked && planned.plans.iter().any(|plan| plan.privacy.is_some());
+        let chosen = query.settings.accuracy.is_asked() && noise.is_some();
+        let (cost, budget) = (planned.cost(), planned.budget());
         Some(Suggestion {
             changes,
             // The planner states the noise that it chose.
@@ -195,6 +225,8 @@ impl Search<'_> {
             query_changed: after != self.create || chosen,
             policies,
             streams: planned.plans.iter().map(|plan| plan.streams.len()).sum(),
+            cost,
+            budget,
             accuracy: planned.accuracy,
         })
     }
@@ -246,10 +278,12 @@ impl Search<'_> {
         &self,
         query: &Create,
         found: &[Solved],
-        catalog: &Catalog,
-    ) -> Option<(PlannedQuery, Create)> {
-        let findings = match answer(query, catalog, self.options) {
-            Ok(planned) if found.is_empty() => return Some((planned, query.clone())),
+        under: (&Catalog, Option<&str>),
+    ) -> Option<Reached> {
+        let findings = match self.answered(query, under) {
+            Ok(planned) if found.is_empty() => {
+                return Some(Reached { planned, query: query.clone(), bounds: None });
+            }
             // Fewer edits are enough.
             Ok(_) => return None,
             Err(_) if found.is_empty() => return None,
@@ -258,9 +292,20 @@ impl Search<'_> {
         for (position, kind) in found.iter().enumerate() {
             let mut rest = found.to_vec();
             rest.remove(position);
-            for fix in kind.fixes(&self.all_fixes(query, &findings, catalog)) {
-                let next = apply_fixes(query, std::slice::from_ref(&fix), None);
-                let reached = next.and_then(|next| self.reached(&next, &rest, catalog));
+            for fix in kind.fixes(&self.all_fixes(query, &findings, under.0)) {
+                let reached = if let Fix::Bounds(bounds) = fix {
+                    let known = under.0.schema(&query.from.text)?;
+                    let narrower = bounds.applied(under.0, known)?;
+                    let reached = self.reached(query, &rest, (&narrower, None));
+                    reached.map(|own| Reached { bounds: Some(bounds), ..own })
+                } else {
+                    let next = apply_fixes(query, std::slice::from_ref(&fix), None);
+                    next.and_then(|next| {
+                        let reached = self.reached(&next, &rest, under);
+                        let again = reached.is_none() && self.is_named_again(*kind, query);
+                        if again { self.reached(&next, found, under) } else { reached }
+                    })
+                };
                 if reached.is_some() {
                     return reached;
                 }
@@ -269,22 +314,61 @@ impl Search<'_> {
         None
     }
 
+    /// What the planner says, which many changes ask alike: of the same query under the same choices.
+    fn answered(
+        &self,
+        query: &Create,
+        (catalog, grants): (&Catalog, Option<&str>),
+    ) -> Result<PlannedQuery, Vec<Finding>> {
+        let say = || answer(query, catalog, self.options);
+        let Some(grants) = grants else { return say() };
+        let mut known = self.known.borrow_mut();
+        known.entry(format!("{query}{grants}")).or_insert_with(say).clone()
+    }
+
+    /// Whether the planner may name another number of this kind once the query has the first: what
+    /// policies and the schema allow, and then what the error takes.
+    fn is_named_again(&self, kind: Solved, query: &Create) -> bool {
+        let known = self.owners.catalog.schema(&query.from.text);
+        let most = known.map_or(u64::MAX, |known| known.schema.capacity.events);
+        let is_above = query.settings.events.is_some_and(|events| events > most);
+        kind == Solved::Population || (kind == Solved::Events && is_above)
+    }
+
     /// What the planner would change. If it refuses a query that says how exact results have to
     /// be for another reason, that of the same query without it.
     fn all_fixes(&self, query: &Create, findings: &[Finding], catalog: &Catalog) -> Vec<Fix> {
         let of = |findings: &[Finding]| -> Vec<Fix> {
-            findings.iter().filter_map(|finding| finding.fix.clone()).collect()
+            let known = findings.iter().flat_map(|finding| match &finding.rule {
+                RuleError::OutOfReach { remedy, .. } => remedy.fixes(),
+                _ => Vec::new(),
+            });
+            findings.iter().filter_map(|finding| finding.fix.clone()).chain(known).collect()
         };
         let mut fixes = of(findings);
         if query.settings.epsilon.is_none() {
             // What is refused is the query with noise.
-            let noise = fixes.iter().find(|fix| matches!(fix, Fix::Noise(..))).cloned();
+            let is_noise = |fix: &&Fix| matches!(fix, Fix::Noise(..) | Fix::Epsilon(_));
+            let noise = fixes.iter().find(is_noise).cloned();
             let noisy = noise.and_then(|fix| apply_fixes(query, &[fix], None));
             let refused = noisy.and_then(|noisy| attempt(&noisy, catalog, self.options).err());
             fixes.extend(refused.iter().flat_map(|findings| of(findings)));
         }
         fixes
     }
+}
+
+/// The query with the ε that the planner chose, or without an error that exact results meet.
+fn stated(mut query: Create, fixes: &[Fix], noise: Option<&Privacy>) -> Create {
+    match noise {
+        Some(own) if fixes.contains(&Fix::AnyEpsilon) => {
+            let micro = i64::try_from(own.micro_epsilon).unwrap_or(i64::MAX);
+            query.settings.epsilon = Some(Decimal::from_scaled(micro, 6));
+        }
+        None if fixes.contains(&Fix::NoNoise) => query.settings.accuracy = Accuracy::default(),
+        _ => {}
+    }
+    query
 }
 
 /// Changes compared: by their weight, then by what they ask of whom.

@@ -42,6 +42,8 @@ pub(super) enum Solved {
     Accuracy,
     /// The most events of a stream.
     Events,
+    /// The bounds of an attribute in the schema.
+    Bounds,
 }
 
 /// What owners would choose beside what they have chosen.
@@ -84,6 +86,7 @@ impl Solved {
             Solved::Population => matches!(fix, Fix::Population(..)),
             Solved::Accuracy => matches!(fix, Fix::Accuracy(..)),
             Solved::Events => matches!(fix, Fix::Events(_)),
+            Solved::Bounds => matches!(fix, Fix::Bounds(_)),
         };
         let mut own: Vec<Fix> = all.iter().filter(is_own).cloned().collect();
         own.sort_by_key(|fix| match fix {
@@ -119,8 +122,13 @@ pub(super) fn passes(
         && option.min_population as usize <= streams
 }
 
-/// All slots of a query.
-pub(super) fn of(query: &Create, owners: &Owners<'_>, consumer: &str) -> Vec<Slot> {
+/// All slots of a query, or those that only change how much noise there is.
+pub(super) fn of(
+    query: &Create,
+    owners: &Owners<'_>,
+    consumer: &str,
+    noise_only: bool,
+) -> Vec<Slot> {
     let Some(known) = owners.catalog.schema(&query.from.text) else { return Vec::new() };
     let attributes = attributes(query, &known.schema);
     let offered: Vec<Vec<ResolvedOption>> =
@@ -136,11 +144,15 @@ pub(super) fn of(query: &Create, owners: &Owners<'_>, consumer: &str) -> Vec<Slo
         }
     }
     let mut slots = settings(query);
-    slots.push(windows(query, &known_options));
+    // More values are in windows up to 31 times as long, as a month is of days.
+    slots.push(windows(query, &known_options, if noise_only { 31 } else { 1 }));
     slots.push(found(Weight::Clause, Solved::Population));
     slots.push(recipients(query, &known_options, consumer));
     slots.extend(grants(owners, &attributes, &offered));
     slots.extend(columns(query, &attributes, &known_options));
+    if noise_only {
+        slots.iter_mut().for_each(|slot| slot.0.retain(|edit| edit.weight <= Weight::Bounds));
+    }
     slots.retain(|slot| !slot.0.is_empty());
     slots
 }
@@ -158,30 +170,37 @@ fn settings(query: &Create) -> Vec<Slot> {
         || settings.mechanism.is_some()
         || settings.events.is_some();
     if noise || query.cumulating.is_some() {
-        let mut edits = vec![Edit::of(Weight::Setting, 1, Fix::Laplace)];
-        edits.push(Edit {
-            weight: Weight::Setting,
-            detail: vec![0],
-            act: Act::Solve(Solved::Epsilon),
-        });
+        let mut edits = Vec::new();
+        if settings.delta.is_some() || settings.mechanism.is_some() || query.cumulating.is_some() {
+            edits.push(Edit::of(Weight::Setting, 1, Fix::Laplace));
+        }
+        // Where the query says how exact results have to be, the planner chooses.
+        let act = match (settings.accuracy.is_asked(), settings.epsilon) {
+            (true, Some(_)) => Some(Act::Fix(Fix::AnyEpsilon)),
+            (true, None) => None,
+            (false, _) => Some(Act::Solve(Solved::Epsilon)),
+        };
+        edits.extend(act.map(|act| Edit { weight: Weight::Setting, detail: vec![0], act }));
         edits.push(Edit::of(Weight::Column, 0, Fix::NoNoise));
         slots.push(Slot(edits));
     }
     if query.cumulating.is_some() {
         slots.push(one(Weight::Clause, Fix::Tumbling));
     }
-    if settings.accuracy.is_asked() {
-        slots.push(found(Weight::Setting, Solved::Accuracy));
+    if settings.accuracy.is_asked() || settings.events.is_some() {
         slots.push(found(Weight::Setting, Solved::Events));
+    }
+    if settings.accuracy.is_asked() {
+        slots.push(found(Weight::Bounds, Solved::Bounds));
+        slots.push(found(Weight::Error, Solved::Accuracy));
     }
     slots.extend(settings.alpha.map(|_| one(Weight::Setting, Fix::NoAlpha)));
     slots.extend(settings.masks.map(|_| one(Weight::Setting, Fix::NoMasks)));
     slots
 }
 
-/// The next windows that are multiples of what options allow, alone and together. If results have
-/// to be exact, more events are in windows several times as long.
-fn windows(query: &Create, options: &[ResolvedOption]) -> Slot {
+/// The next windows that are multiples of what options allow, alone and together.
+fn windows(query: &Create, options: &[ResolvedOption], most: u64) -> Slot {
     let mut steps: Vec<u64> = vec![1];
     for option in options {
         for at in 0..steps.len() {
@@ -190,20 +209,14 @@ fn windows(query: &Create, options: &[ResolvedOption]) -> Slot {
         }
     }
     let asked = query.window.0;
-    let mut sizes: Vec<u64> =
-        steps.iter().filter_map(|step| asked.div_ceil(*step).checked_mul(*step)).collect();
-    if query.settings.accuracy.is_asked() {
-        sizes.extend([2, 3, 4, 6, 7, 12, 24, 30].map(|times| asked.saturating_mul(times)));
-    }
+    let next = steps.iter().filter_map(|step| asked.div_ceil(*step).checked_mul(*step));
+    let times = |size: u64| (1..=most).map(move |times| size.saturating_mul(times));
+    let mut sizes: Vec<u64> = next.flat_map(times).collect();
     sizes.retain(|size| *size != asked && *size < MAX_WINDOW.0);
     sizes.sort_unstable();
     sizes.dedup();
-    Slot(
-        sizes
-            .into_iter()
-            .map(|size| Edit::of(Weight::Clause, size, Fix::Window(Span(size))))
-            .collect(),
-    )
+    let edit = |size| Edit::of(Weight::Clause, size, Fix::Window(Span(size)));
+    Slot(sizes.into_iter().map(edit).collect())
 }
 
 /// Ten years, as in the query language.

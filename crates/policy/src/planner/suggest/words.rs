@@ -1,5 +1,7 @@
 //! The edits of a change in words.
 
+use super::super::accuracy::Bounds;
+use super::super::digits::many;
 use super::super::finding::Fix;
 use super::Owners;
 use super::slots::{Act, Edit, Grant, Solved};
@@ -40,7 +42,19 @@ pub enum Change {
         /// What it becomes, if it stays.
         after: Option<String>,
     },
+    /// The schema has narrower bounds.
+    Schema {
+        /// The attribute.
+        attribute: String,
+        /// Its minimum and maximum.
+        before: [String; 2],
+        /// What they become.
+        after: [String; 2],
+    },
 }
+
+/// The clause of how exact results have to be.
+const ERROR: &str = "the error";
 
 impl Change {
     /// Whether owners would have to choose something.
@@ -48,17 +62,19 @@ impl Change {
     pub fn is_grant(&self) -> bool {
         matches!(self, Change::Grant { .. })
     }
+
+    /// Whether results would be less exact than the query asks.
+    #[must_use]
+    pub fn loosens_error(&self) -> bool {
+        matches!(self, Change::Query { clause: ERROR, .. })
+    }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Change::Grant { section, streams, attribute, option, kind, clients, window } => {
-                let many = if *streams == 1 {
-                    "1 stream".to_owned()
-                } else {
-                    format!("{streams} streams")
-                };
+                let many = many(*streams as u64, "stream");
                 let also = if matches!(section, Section::Owner(_)) { "chooses" } else { "choose" };
                 write!(f, "{section} ({many}) also {also} `{option}` for `{attribute}`: ")?;
                 match kind {
@@ -88,6 +104,10 @@ impl fmt::Display for Change {
             Change::Query { clause, before: None, after: None } => {
                 write!(f, "the query loses {clause}")
             }
+            Change::Schema { attribute, before: [min, max], after: [least, most] } => write!(
+                f,
+                "the schema bounds `{attribute}` by {least} and {most} instead of {min} and {max}: devices refuse readings beyond, and owners join again"
+            ),
         }
     }
 }
@@ -95,32 +115,46 @@ impl fmt::Display for Change {
 /// The edits that lead from one query to another.
 pub(super) fn changes(
     edits: &[&Edit],
-    before: &Create,
-    after: &Create,
+    (before, after): (&Create, &Create),
+    bounds: Option<&Bounds>,
     owners: &Owners<'_>,
 ) -> Vec<Change> {
-    let one = |edit: &&Edit| match &edit.act {
-        Act::Grant(grant) => granted(grant, before, owners),
-        Act::Fix(fix) => of_query(fix, before, after),
-        Act::Solve(Solved::Population) => {
-            let bounds = |query: &Create| query.population.map(|(a, b)| format!("{a} AND {b}"));
-            query("BETWEEN", bounds(before), bounds(after))
-        }
-        Act::Solve(Solved::Epsilon) => {
-            let epsilon = |query: &Create| query.settings.epsilon.map(|own| own.to_string());
-            query("epsilon", epsilon(before), epsilon(after))
-        }
-        Act::Solve(Solved::Accuracy) => query("the error", accuracy(before), accuracy(after)),
-        Act::Solve(Solved::Events) => {
-            let events = |query: &Create| query.settings.events.map(|own| own.to_string());
-            query("events", events(before), events(after))
-        }
+    let number = |of: fn(&Create) -> Option<String>| (of(before), of(after));
+    let one = |edit: &&Edit| {
+        let (clause, (was, becomes)) = match &edit.act {
+            Act::Grant(grant) => return Some(granted(grant, before, owners)),
+            Act::Fix(fix) => return Some(of_query(fix, before, after)),
+            Act::Solve(Solved::Bounds) => {
+                return bounds.map(|own| Change::Schema {
+                    attribute: own.name.clone(),
+                    before: own.before.clone(),
+                    after: own.after.clone(),
+                });
+            }
+            Act::Solve(Solved::Population) => ("BETWEEN", number(population)),
+            Act::Solve(Solved::Epsilon) => ("epsilon", number(epsilon)),
+            Act::Solve(Solved::Accuracy) => (ERROR, number(accuracy)),
+            Act::Solve(Solved::Events) => ("events", number(events)),
+        };
+        Some(query(clause, was, becomes))
     };
-    edits.iter().map(one).collect()
+    edits.iter().filter_map(one).collect()
 }
 
 fn query(clause: &'static str, before: Option<String>, after: Option<String>) -> Change {
     Change::Query { clause, before, after }
+}
+
+fn population(query: &Create) -> Option<String> {
+    query.population.map(|(min, max)| format!("{min} AND {max}"))
+}
+
+fn epsilon(query: &Create) -> Option<String> {
+    query.settings.epsilon.map(|own| own.to_string())
+}
+
+fn events(query: &Create) -> Option<String> {
+    query.settings.events.map(|own| own.to_string())
 }
 
 fn accuracy(query: &Create) -> Option<String> {
@@ -148,6 +182,14 @@ fn granted(grant: &Grant, query: &Create, owners: &Owners<'_>) -> Change {
     }
 }
 
+/// A query's window, and with how many values in it if another query has another number.
+fn window(query: &Create, other: &Create) -> String {
+    let of = |query: &Create| query.settings.accuracy.values;
+    let values = of(query).filter(|_| of(query) != of(other));
+    let values = values.map_or_else(String::new, |values| format!(" (`values = {values}`)"));
+    format!("{}{values}", QuerySpan(query.window))
+}
+
 fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
     let items = |query: &Create, other: &Create| {
         let own = query.items.iter().filter(|item| !other.items.contains(item));
@@ -155,10 +197,8 @@ fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
         (!own.is_empty()).then(|| own.join(", "))
     };
     match fix {
-        Fix::Window(_) => {
-            let window = |query: &Create| Some(QuerySpan(query.window).to_string());
-            query("WINDOW", window(before), window(after))
-        }
+        Fix::Window(_) => query("WINDOW", Some(window(before, after)), Some(window(after, before))),
+        Fix::AnyEpsilon => query("epsilon", epsilon(before), epsilon(after)),
         Fix::Consumer(name) => {
             let to = before.release_to.as_ref().map(|to| to.text.clone());
             query("RELEASE TO", to, Some(name.clone()))

@@ -16,5 +16,7 @@ mod populations;
 mod refused;
 mod releases;
 mod suggested;
+mod suggested_noise;
+mod suggested_world;
 mod totals;
 mod verified;

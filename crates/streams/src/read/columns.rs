@@ -1,17 +1,16 @@
 //! Columns of single events and ticks, for a consumer that may read a stream itself.
 
-use super::resolve::resolve;
-use crate::layout::Layout;
-use crate::plan::Release;
-use crate::query::{Call, Function, Item, SourceLocation, Word};
-use crate::schema::{Attribute, Schema};
-use crate::select::{HistogramOutput, ReleasePlan};
+use alpheus_policy::layout::Layout;
+use alpheus_policy::plan::Release;
+use alpheus_policy::planner::columns;
+use alpheus_policy::query::{Call, Function, Item, SourceLocation, Word};
+use alpheus_policy::schema::{Attribute, Schema};
+use alpheus_policy::select::{HistogramOutput, ReleasePlan};
 
 /// A column for each attribute whose value or bin can be read from an event's words: the
 /// value itself if sums are encoded, else the lower edge of its bin. Other encodings (truth
 /// values, sketches) have no single value.
-#[must_use]
-pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
+pub(super) fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
     let mut items: Vec<Item> = Vec::new();
     for attribute in &schema.attributes {
         let name = &attribute.name;
@@ -20,14 +19,12 @@ pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan)
         let bin = item(name.clone(), name, "MODE", mode);
         items.extend([value, bin].into_iter().find(|item| is_readable(item, schema, layout)));
     }
-    let (resolved, _) = resolve(&items, schema, layout);
-    (resolved.release, resolved.select)
+    columns(&items, schema, layout).unwrap_or_default()
 }
 
 /// Columns of single ticks: sum, count and histogram of each attribute, as far as its schema
 /// encodes them.
-#[must_use]
-pub fn tick_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
+pub(super) fn tick_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
     let functions = [
         ("SUM", Function::Sum),
         ("COUNT", Function::Count),
@@ -41,12 +38,11 @@ pub fn tick_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) 
     };
     let items = schema.attributes.iter().flat_map(of);
     let items: Vec<Item> = items.filter(|item| is_readable(item, schema, layout)).collect();
-    let (resolved, _) = resolve(&items, schema, layout);
-    (resolved.release, resolved.select)
+    columns(&items, schema, layout).unwrap_or_default()
 }
 
 fn is_readable(item: &Item, schema: &Schema, layout: &Layout) -> bool {
-    resolve(std::slice::from_ref(item), schema, layout).1.is_empty()
+    columns(std::slice::from_ref(item), schema, layout).is_some()
 }
 
 fn item(alias: String, attribute: &str, name: &'static str, function: Function) -> Item {

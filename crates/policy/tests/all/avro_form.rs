@@ -1,26 +1,22 @@
-//! Writes the Avro form of a schema given as YAML.
+//! The Avro form of a schema given as YAML: what an ordinary registry has.
 
-use crate::document::{DocumentError, Node, Value};
+use alpheus_policy::document::{Node, Value};
+use alpheus_policy::schema::Schema;
 use serde_json::{Map, Value as Json, json};
 
 /// Digits of the largest scaled value.
 const PRECISION: u8 = 19;
 
-/// Writes the document of a schema, which has been checked, as Avro.
-pub(super) fn write(root: &Node) -> Result<String, DocumentError> {
+/// A valid schema as an Avro record with Alpheus properties. `None` if it is invalid.
+pub(crate) fn avsc_of_yaml(text: &str) -> Option<String> {
+    Schema::from_yaml(text).ok()?;
     let (mut own, mut record) = (Map::new(), Map::new());
     record.insert("type".to_owned(), json!("record"));
-    for (key, node) in root.map()? {
+    for (key, node) in entries(&Node::from_yaml(text).ok()?) {
         match key.as_str() {
-            "name" => {
-                let name = node.text()?;
-                record.insert("name".to_owned(), json!(avro_name(name)));
-                if avro_name(name) != name {
-                    own.insert("name".to_owned(), json!(name));
-                }
-            }
+            "name" => named(node, &mut record, &mut own),
             "streamAttributes" => {
-                let fields = node.list()?.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+                let fields = items(node).iter().map(field).collect();
                 record.insert("fields".to_owned(), Json::Array(fields));
             }
             _ => {
@@ -29,25 +25,18 @@ pub(super) fn write(root: &Node) -> Result<String, DocumentError> {
         }
     }
     record.insert("alpheus".to_owned(), Json::Object(own));
-    // Only maps, lists and texts, so writing cannot fail.
-    Ok(serde_json::to_string_pretty(&record).unwrap_or_default())
+    serde_json::to_string_pretty(&record).ok()
 }
 
-fn field(node: &Node) -> Result<Json, DocumentError> {
+fn field(node: &Node) -> Json {
     let (mut own, mut field) = (Map::new(), Map::new());
-    let (mut scale, mut optional, mut kind) = (0, false, "long");
-    for (key, node) in node.map()? {
+    let (mut scale, mut optional, mut kind) = (0u8, false, "long");
+    for (key, node) in entries(node) {
         match key.as_str() {
-            "name" => {
-                let name = node.text()?;
-                field.insert("name".to_owned(), json!(avro_name(name)));
-                if avro_name(name) != name {
-                    own.insert("name".to_owned(), json!(name));
-                }
-            }
+            "name" => named(node, &mut field, &mut own),
             "type" => {
-                for word in node.one_or_list() {
-                    match word.text()? {
+                for word in items(node) {
+                    match word_of(word) {
                         "optional" => optional = true,
                         "integer" => kind = "long",
                         "decimal" => kind = "decimal",
@@ -56,8 +45,8 @@ fn field(node: &Node) -> Result<Json, DocumentError> {
                     }
                 }
             }
-            "optional" => optional = optional || node.boolean()?,
-            "scale" => scale = node.integer(0u8, 18)?,
+            "optional" => optional = optional || word_of(node) == "true",
+            "scale" => scale = word_of(node).parse().unwrap_or_default(),
             _ => {
                 own.insert(key.clone(), value(node));
             }
@@ -71,12 +60,29 @@ fn field(node: &Node) -> Result<Json, DocumentError> {
     };
     field.insert("type".to_owned(), if optional { json!(["null", plain]) } else { plain });
     field.insert("alpheus".to_owned(), Json::Object(own));
-    Ok(Json::Object(field))
+    Json::Object(field)
 }
 
 /// Avro names cannot have a `-`.
-fn avro_name(name: &str) -> String {
-    name.replace('-', "_")
+fn named(node: &Node, form: &mut Map<String, Json>, own: &mut Map<String, Json>) {
+    let name = word_of(node);
+    form.insert("name".to_owned(), json!(name.replace('-', "_")));
+    if name.contains('-') {
+        own.insert("name".to_owned(), json!(name));
+    }
+}
+
+fn entries(node: &Node) -> &[(String, Node)] {
+    if let Value::Map(entries) = &node.value { entries } else { &[] }
+}
+
+/// The items of a list, or the node itself.
+fn items(node: &Node) -> &[Node] {
+    if let Value::List(items) = &node.value { items } else { std::slice::from_ref(node) }
+}
+
+fn word_of(node: &Node) -> &str {
+    if let Value::Scalar { text, .. } = &node.value { text } else { "" }
 }
 
 /// A node as JSON. Words and decimals become strings, which are read exactly.
