@@ -153,8 +153,9 @@ step-c: step-processes step-build-others
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
-	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_programs test_runbook
+	cd .ci && $(PYTHON) -m unittest -q test_count test_drills test_fuzz test_guards test_mutants test_pictures test_programs test_runbook
 	$(PYTHON) .ci/site.py --check
+	$(PYTHON) .ci/pictures.py --check
 	$(PYTHON) bench/limits.py --check
 
 .PHONY: lint
@@ -424,6 +425,16 @@ deploy: .venv/deploy/ready ## check the files of deploy/, as far as this machine
 	@$(call need,promtool:prometheus)
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
+
+# A scene of people, watches and consoles, played for some minutes before a real browser.
+.PHONY: pictures
+pictures: build-processes browser ## the pictures in docs/pages, of the pages as they are now
+	rm -rf target/pictures && mkdir -p target/pictures
+	export CONSOLE_PICTURES=$(CURDIR)/target/pictures GUIDE_PICTURES=$(CURDIR)/docs/pages TEST_SKIPS=$(CURDIR)/target/pictures/skips; \
+	  $(PROCESSES) --ignored console::scene
+	@if [ -s target/pictures/skips ]; then cat target/pictures/skips >&2; exit 1; fi
+	$(PYTHON) .ci/pictures.py --made
+	@echo "docs/pages; all states at 360 and 1280 pixels, light and dark: target/pictures"
 
 .venv/deploy/ready: deploy/requirements.txt .venv/ready
 	$(call environment,--requirement $<)

@@ -7,6 +7,7 @@ use crate::hints::Hints;
 use crate::scan::{Scanned, scan};
 use crate::tally::Values;
 use crate::understanding::{self, Understanding};
+use crate::watch::Watch;
 use crate::wide_file::WideFile;
 
 /// What the readings are of, unless a person says it.
@@ -22,6 +23,7 @@ pub(crate) fn of(
     bytes: &[u8],
     first: Understanding,
     hints: &Hints,
+    watch: &mut dyn Watch,
 ) -> Result<Understanding, DiscoverError> {
     let numbers = first.attributes.iter().filter(|own| own.values != Values::Text);
     let place = |name: &String| first.names.iter().position(|own| own == name);
@@ -42,7 +44,8 @@ pub(crate) fn of(
         leave_out: Vec::new(),
         ..hints.clone()
     };
-    let mut found = understanding::of(long.as_bytes(), &asked)?;
+    let mut found = understanding::of(long.as_bytes(), &asked, watch)?;
+    found.hints = hints.clone();
     if hints.wide.is_none() {
         found.notes.insert(0, taken_as_owners(streams.len(), &ends));
     }

@@ -5,6 +5,7 @@ use crate::clock::Reading;
 use crate::hash::Map;
 use crate::times::join;
 use crate::understanding::Understanding;
+use crate::watch::Watch;
 use crate::windows::{DAY, SECOND};
 use alpheus_time::calendar::day_text;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use std::hash::{Hash, Hasher};
 const OWNER: u64 = 1000;
 const ONLINE_DAY: u64 = 200;
 const ROW: u64 = 15;
+/// Bytes between two reports to who waits.
+const REPORTED: usize = 1 << 16;
 /// What a first answer may take.
 const MAX_COST: u64 = 4_000_000;
 
@@ -114,12 +117,13 @@ impl Part {
     /// The rows of this part of a file that was understood so: of owners drawn by their names'
     /// hash, and of each of them all.
     #[must_use]
-    pub fn cut(&self, bytes: &[u8], found: &Understanding) -> Cut {
+    pub fn cut(&self, bytes: &[u8], found: &Understanding, watch: &mut dyn Watch) -> Cut {
         let text = found.form.encoding.decode(bytes);
+        watch.expects(text.len() as u64);
         let (mut ids, mut names) = (Map::default(), Vec::new());
         // Each row's owner, by its position among the names, and its text.
         let mut lines: Vec<(usize, &str)> = Vec::new();
-        self.lines(&text, found, |whose, line| {
+        self.lines(&text, found, watch, |whose, line| {
             let id = match ids.get(whose) {
                 Some(id) => *id,
                 None => {
@@ -151,6 +155,7 @@ impl Part {
         &self,
         text: &'t str,
         found: &Understanding,
+        watch: &mut dyn Watch,
         mut visit: impl FnMut(&str, &'t str),
     ) {
         let mut opened = found.form.open(text);
@@ -158,6 +163,7 @@ impl Part {
         let width = opened.names.len();
         let position = |rest: &str| text.len() - rest.len();
         let mut start = position(opened.rows.rest());
+        let mut reported = 0;
         let (mut row, mut joined) = (Vec::new(), String::new());
         let mut times = Reading::of(&found.time.clock);
         loop {
@@ -165,6 +171,10 @@ impl Part {
             let end = position(opened.rows.rest());
             let line = &text[start..end];
             start = end;
+            if end - reported >= REPORTED {
+                watch.passed((end - reported) as u64);
+                reported = end;
+            }
             match read {
                 Ok(false) => break,
                 Ok(true) if found.form.fit(&mut row, width) => {}

@@ -8,9 +8,10 @@ use crate::hash::{Hashes, Map};
 use crate::id_words::{is_id, is_measured};
 use crate::number::{Decimal, Marks};
 use crate::owner_words::owner_score;
-use crate::scan::{Scanned, scan};
+use crate::scan::{Scanned, scan_watched};
 use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
+use crate::watch::Watch;
 use crate::words::{TIMES, WEEK, YEARS};
 use crate::written::Written;
 use std::collections::BTreeMap;
@@ -412,12 +413,12 @@ fn is_suspect(plain: &str) -> bool {
 }
 
 /// Looks at every cell.
-pub(crate) fn profile(text: &str, form: &Form, names: &[String]) -> Profile {
+pub(crate) fn profile(text: &str, form: &Form, names: &[String], watch: &mut dyn Watch) -> Profile {
     let columns = names.iter().map(|name| Column { name: name.clone(), ..Column::default() });
     let mut profile = Profile { columns: columns.collect(), rows: 0 };
     let (marks, hashes) = (form.marks(), Hashes::default());
     let missing = Missing::of(&form.missing);
-    scan(text, form, |_, scanned| {
+    scan_watched(text, form, watch, |_, scanned| {
         if let Scanned::Row(row) = scanned {
             profile.rows += 1;
             for (column, cell) in profile.columns.iter_mut().zip(row) {

@@ -2,6 +2,10 @@
 
 use crate::cells::Row;
 use crate::form::Form;
+use crate::watch::Watch;
+
+/// Rows between two reports.
+const ROWS: u32 = 4096;
 
 /// What became of one row.
 pub(crate) enum Scanned<'r, 'a> {
@@ -16,19 +20,32 @@ pub(crate) enum Scanned<'r, 'a> {
 }
 
 /// Passes every row to `each`, until that says no.
-pub(crate) fn scan<'a>(
+pub(crate) fn scan<'a>(text: &'a str, form: &Form, each: impl FnMut(u64, Scanned<'_, 'a>) -> bool) {
+    scan_watched(text, form, &mut (), each);
+}
+
+/// The same while somebody watches.
+pub(crate) fn scan_watched<'a>(
     text: &'a str,
     form: &Form,
+    watch: &mut dyn Watch,
     mut each: impl FnMut(u64, Scanned<'_, 'a>) -> bool,
 ) {
     let mut opened = form.open(text);
     let width = opened.names.len();
     let mut row = Vec::with_capacity(width);
+    let (mut rows, mut left) = (0, text.len());
     loop {
+        rows += 1;
+        if rows % ROWS == 0 {
+            let rest = opened.rows.rest().len();
+            watch.passed((left - rest) as u64);
+            left = rest;
+        }
         let read = opened.rows.read(&mut row);
         let line = opened.rows.line();
         let scanned = match read {
-            Ok(false) => return,
+            Ok(false) => return watch.passed(left as u64),
             Err(_) => Scanned::Broken,
             Ok(true) if row.iter().all(|cell| cell.is_empty()) => Scanned::Blank,
             Ok(true) if form.fit(&mut row, width) => Scanned::Row(&row),

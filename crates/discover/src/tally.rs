@@ -12,9 +12,10 @@ use crate::number::{Decimal, Marks, Sum};
 use crate::owner_rows::Owner;
 use crate::profile::truth;
 use crate::rounds::Rounds;
-use crate::scan::{Scanned, scan};
+use crate::scan::{Scanned, scan_watched};
 use crate::steps::Steps;
 use crate::times::{TimePlan, Zone, join};
+use crate::watch::Watch;
 use crate::windows::{DAY, SECOND, WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -196,11 +197,10 @@ struct Counter<'w> {
 
 /// Reads all rows.
 pub(crate) fn tally(
-    text: &str,
-    form: &Form,
-    time: &TimePlan,
-    owner: Option<usize>,
+    (text, form): (&str, &Form),
+    (time, owner): (&TimePlan, Option<usize>),
     wanted: &[CountedColumn],
+    watch: &mut dyn Watch,
 ) -> Tally {
     let mut counter = Counter {
         tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },
@@ -218,7 +218,7 @@ pub(crate) fn tally(
         names: form.open(text).names,
         repeated_above: false,
     };
-    scan(text, form, |line, scanned| {
+    scan_watched(text, form, watch, |line, scanned| {
         let refused = counter.tally.refused();
         match scanned {
             Scanned::Row(row) => counter.row(line, row),

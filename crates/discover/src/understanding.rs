@@ -12,11 +12,15 @@ use crate::hints::{Hints, Outlying};
 use crate::levels;
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
-use crate::sparse;
+use crate::sparse::{self, Crowd};
 use crate::table::{self, Table};
 use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
+use crate::watch::Watch;
 use crate::wide_file::WideFile;
+
+/// A file is passed over for its columns, and again for its rows.
+const PASSES: u64 = 2;
 
 /// All that was understood.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct Understanding {
     pub wide: Option<WideFile>,
     /// What the rows hold.
     pub tally: Tally,
+    /// What a person has said of the file.
+    pub(crate) hints: Hints,
     /// What is taken for granted, in sentences.
     pub notes: Vec<String>,
     /// What cannot be known and matters, in sentences.
@@ -51,7 +57,11 @@ pub struct Understanding {
 ///
 /// # Errors
 /// A [`DiscoverError`] if they hold no table of readings.
-pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverError> {
+pub(crate) fn of(
+    bytes: &[u8],
+    hints: &Hints,
+    watch: &mut dyn Watch,
+) -> Result<Understanding, DiscoverError> {
     error::check_bytes(bytes)?;
     let encoding = Encoding::of(bytes);
     let text = encoding.decode(bytes);
@@ -59,7 +69,8 @@ pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverE
     let mut table = table::find(&text, hints.decimal)?;
     table.form.encoding = encoding;
     hints.check(&table.names)?;
-    let profile = profile(&text, &table.form, &table.names);
+    watch.expects(PASSES * text.len() as u64);
+    let profile = profile(&text, &table.form, &table.names, watch);
     if profile.rows == 0 {
         return Err(DiscoverError::NoRows);
     }
@@ -70,17 +81,16 @@ pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverE
     questions.extend(encoding.doubt(bytes));
     let mut sorted = Sorted::of((&table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
-        let open = sorted.questions.iter().chain(&sorted.notes).next();
-        let found =
-            open.map_or_else(String::new, |says| format!(": {}", says.trim_end_matches('.')));
-        return Err(DiscoverError::NothingToMeasure { found });
+        return Err(nothing_to_measure(&sorted));
     }
-    let mut tally = tally(&text, &table.form, &time, owner.column, &sorted.wanted);
+    let rows = (&text[..], &table.form);
+    let mut tally = tally(rows, (&time, owner.column), &sorted.wanted, watch);
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
     if hints.outliers == Some(Outlying::LeaveOut) && leave_outliers(&mut sorted, &tally) {
-        tally = crate::tally::tally(&text, &table.form, &time, owner.column, &sorted.wanted);
+        watch.expects(text.len() as u64);
+        tally = crate::tally::tally(rows, (&time, owner.column), &sorted.wanted, watch);
     }
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
@@ -91,21 +101,26 @@ pub(crate) fn of(bytes: &[u8], hints: &Hints) -> Result<Understanding, DiscoverE
     leave_parts_of_times(&mut sorted, &mut tally, hints);
     questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
     let known = (&sorted.attributes[..], &sorted.wanted[..]);
-    questions.extend(levels::asked((&text, &table.form), owner.column, known, hints));
-    let crowds = sparse::find((&text, &table.form), (&time, owner.column), &sorted.wanted, &tally);
-    for (attribute, crowd) in sorted.attributes.iter_mut().zip(crowds) {
-        attribute.crowd = crowd;
-    }
-    describe(&mut sorted.attributes, &tally, hints);
+    questions.extend(levels::asked(rows, owner.column, known, hints));
+    let crowds = sparse::find(rows, (&time, owner.column), &sorted.wanted, &tally);
+    describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
-    Ok(finish(table, time, owner, sorted, tally))
+    Ok(Understanding { hints: hints.clone(), ..finish(table, time, owner, sorted, tally) })
 }
 
-/// Says of each attribute what its values add up to, and how they lie and move.
-fn describe(attributes: &mut [Attribute], tally: &Tally, hints: &Hints) {
+/// No column holds what can be measured; the first open point may say why.
+fn nothing_to_measure(sorted: &Sorted) -> DiscoverError {
+    let open = sorted.questions.iter().chain(&sorted.notes).next();
+    let found = open.map_or_else(String::new, |says| format!(": {}", says.trim_end_matches('.')));
+    DiscoverError::NothingToMeasure { found }
+}
+
+/// Says of each attribute whom its sums are over, what its values add up to, and how they lie and move.
+fn describe(attributes: &mut [Attribute], crowds: Vec<Crowd>, tally: &Tally, hints: &Hints) {
     let kept = hints.outliers == Some(Outlying::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
-    for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
+    for ((attribute, total), crowd) in attributes.iter_mut().zip(&tally.totals).zip(crowds) {
+        attribute.crowd = crowd;
         attribute.total = total.clone();
         attribute.said = hints.measure.contains(&attribute.column);
         attribute.leaves_out = hints.outliers == Some(Outlying::LeaveOut);
@@ -119,7 +134,7 @@ fn describe(attributes: &mut [Attribute], tally: &Tally, hints: &Hints) {
 /// Refuses a decimal mark under which numbers no longer read.
 fn check_decimal(text: &str, table: &Table, forced: &Profile) -> Result<(), DiscoverError> {
     let Some(free) = &table.free_marks else { return Ok(()) };
-    let free = profile(text, &table.form.with_marks(free.clone()), &table.names);
+    let free = profile(text, &table.form.with_marks(free.clone()), &table.names, &mut ());
     let columns = lost(forced, &free);
     if columns.is_empty() {
         return Ok(());
@@ -201,6 +216,7 @@ fn finish(
         alike,
         wide: None,
         tally,
+        hints: Hints::default(),
         notes: [noticed, notes, owner.notes].concat(),
         questions: [owner.questions, questions].concat(),
     };

@@ -1,14 +1,17 @@
 //! The first answer, as people read it.
 
 use super::Args;
+use super::progress::Passes;
+use alpheus_discover::clock::Region;
 use alpheus_discover::encoding::Encoding;
+use alpheus_discover::times::Zone;
 use alpheus_discover::write::{Files, files};
 use alpheus_discover::{Part, Understanding};
 use alpheus_input::tables::print_tables;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
-use alpheus_node::local_time::iso_time;
+use alpheus_node::local_time::local_time;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
 use alpheus_stream_runtime::embedded::Controllers;
@@ -44,7 +47,7 @@ impl InPart {
         let (source, input) = (folder.path().join("source.yaml"), folder.path().join("part.csv"));
         // Of a file with a column for each owner, the long form.
         let bytes = found.wide.as_ref().map_or(bytes, |wide| wide.long().as_bytes());
-        let cut = part.cut(bytes, found);
+        let cut = part.cut(bytes, found, &mut Passes::start("MB searched for the first answer"));
         let mut plain = found.clone();
         (plain.form.encoding, plain.wide) = (Encoding::Utf8, None);
         for (path, text) in [(&source, &files(&plain, name, None).source), (&input, &cut.text)] {
@@ -107,13 +110,14 @@ pub(super) fn show(
     };
     replay::run(&replayed(folder, (source, input), output.clone()), globals)?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
-    let columns = Columns::of(reader.headers().blame_io(&output)?);
+    let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
     let records = reader.records().filter_map(Result::ok);
     let mut rows: Vec<Vec<String>> = records.map(|record| columns.row(&record)).collect();
     let all = rows.len();
     let caption = part.as_ref().map_or("", |part| &part.caption);
     let opened = columns.keep_opened(&mut rows);
-    let title = format!("First answer, in windows of {}{caption}{opened}", written.window);
+    let (window, zone) = (&written.window, &columns.clocks.says);
+    let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}");
     rows.truncate(SHOWN_ROWS);
     if part.is_some() {
         columns.mark_part(&mut rows);
@@ -140,15 +144,42 @@ pub(super) fn show(
     part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
 }
 
+/// The clocks whose times are shown.
+struct Clocks {
+    /// None: those of this machine.
+    zone: Option<Region>,
+    says: String,
+}
+
+impl Clocks {
+    /// Those of the file, so that times are the ones that people know from it.
+    fn of(found: &Understanding) -> Clocks {
+        let of = |zone, says: &str| Clocks { zone, says: says.to_owned() };
+        match &found.time.zone {
+            Zone::Fixed(region, _) => {
+                of(Some(region.clone()), &format!("times in {}", found.zone_text()))
+            }
+            Zone::Unstated => of(Some(Region::default()), "times as in the file"),
+            Zone::InValue => of(None, "times in the zone of this machine"),
+        }
+    }
+
+    fn show(&self, unix_ms: u64) -> String {
+        let of_file = self.zone.as_ref().and_then(|zone| zone.local_text(unix_ms));
+        of_file.unwrap_or_else(|| local_time(unix_ms))
+    }
+}
+
 /// The columns that are shown: of each attribute its mean, or its count, with the time, the owners
 /// and the status of each window.
 struct Columns {
     header: StringRecord,
     shown: Vec<usize>,
+    clocks: Clocks,
 }
 
 impl Columns {
-    fn of(header: &StringRecord) -> Columns {
+    fn of(header: &StringRecord, clocks: Clocks) -> Columns {
         let has = |name: String| header.iter().any(|other| other == name);
         let is_shown = |name: &str| match name.split_once('_') {
             Some(("avg", _)) => true,
@@ -156,7 +187,7 @@ impl Columns {
             _ => matches!(name, "window_start" | "population" | "status"),
         };
         let shown = header.iter().enumerate().filter(|(_, name)| is_shown(name));
-        Columns { shown: shown.map(|(at, _)| at).collect(), header: header.clone() }
+        Columns { shown: shown.map(|(at, _)| at).collect(), header: header.clone(), clocks }
     }
 
     fn names(&self) -> Vec<String> {
@@ -198,7 +229,7 @@ impl Columns {
         let noise: Value = serde_json::from_str(self.cell(record, "noise")).unwrap_or_default();
         let cell = |at: &usize| {
             let name = self.header.get(*at).unwrap_or_default();
-            let cell = shown(name, record.get(*at).unwrap_or_default());
+            let cell = shown((name, record.get(*at).unwrap_or_default()), &self.clocks);
             match noise.get(name).and_then(|own| own.get("margin_95")).and_then(Value::as_f64) {
                 Some(margin) if !cell.is_empty() => format!("{cell} ±{}", digits(margin, 2)),
                 _ => cell,
@@ -209,10 +240,10 @@ impl Columns {
 }
 
 /// A cell for people: times as text, and numbers without the digits that nobody reads.
-fn shown(column: &str, cell: &str) -> String {
+fn shown((column, cell): (&str, &str), clocks: &Clocks) -> String {
     let is_time = matches!(column, "window_start" | "window_end");
     if let Some(unix_ms) = cell.parse().ok().filter(|_| is_time) {
-        return iso_time(unix_ms);
+        return clocks.show(unix_ms);
     }
     match cell.parse::<f64>() {
         Ok(number) if cell.contains('.') && number.is_finite() => digits(number, DIGITS),
@@ -240,9 +271,15 @@ fn digits(number: f64, digits: usize) -> String {
 mod tests {
     use super::*;
 
+    fn clocks(seconds: i32) -> Clocks {
+        Clocks { zone: Some(Region::Fixed(seconds)), says: String::new() }
+    }
+
     #[test]
     fn times_are_shown_as_texts_and_numbers_with_few_digits() {
-        assert_eq!(shown("window_start", "1700000000000"), "2023-11-14T22:13:20Z");
+        let clocks = clocks(3600);
+        let shown = |column, cell| shown((column, cell), &clocks);
+        assert_eq!(shown("window_start", "1700000000000"), "2023-11-14 23:13:20");
         assert_eq!(shown("sum_of_time", "1700000000000"), "1700000000000");
         for (cell, text) in [
             ("4957.921428571429", "4957.92"),
@@ -259,7 +296,8 @@ mod tests {
 
     #[test]
     fn windows_with_a_result_are_shown_first_and_a_part_says_so() {
-        let columns = Columns::of(&["window_start", "count_a", "status"].into_iter().collect());
+        let columns =
+            Columns::of(&["window_start", "count_a", "status"].into_iter().collect(), clocks(0));
         let row = |status: &str| ["0", "1", status].map(str::to_owned).to_vec();
         let mut rows = vec![row("population below the minimum 10"), row("ok")];
         assert_eq!(columns.keep_opened(&mut rows), "; 1 of 2 have a result");
@@ -272,12 +310,12 @@ mod tests {
     #[test]
     fn each_attribute_has_a_column_and_each_row_its_status() {
         let header = "window_start,window_end,count_a,sum_a,avg_a,count_b,population,silent,excluded,status,noise,mostly_noise";
-        let columns = Columns::of(&header.split(',').collect());
+        let columns = Columns::of(&header.split(',').collect(), clocks(0));
         let names = ["window_start", "avg_a", "count_b", "owners", "status"];
         assert_eq!(columns.names(), names);
         let noise = r#"{"avg_a":{"deviation":0.12,"margin_95":0.2567}}"#;
         let cells = ["0", "9", "3", "6.0", "2.0", "7", "12", "0", "0", "ok", noise, "[]"];
         let row = columns.row(&cells.iter().copied().collect());
-        assert_eq!(row, ["1970-01-01T00:00:00Z", "2 ±0.26", "7", "12", "ok"]);
+        assert_eq!(row, ["1970-01-01 00:00:00", "2 ±0.26", "7", "12", "ok"]);
     }
 }

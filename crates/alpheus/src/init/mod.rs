@@ -2,22 +2,25 @@
 //!
 //! - [`asking`]: questions at a terminal,
 //! - [`noise`]: results with noise of a stated error,
-//! - [`answer`]: the first answer, as people read it.
+//! - [`answer`]: the first answer, as people read it,
+//! - [`progress`]: how far passes over a large file are.
 
 mod answer;
 mod asking;
 mod noise;
+mod progress;
 
 use alpheus_discover::clock::{Format, Region, Unit};
 use alpheus_discover::counted::counted;
 use alpheus_discover::write::{Files, Understood};
-use alpheus_discover::{Hints, Outlying, Understanding, decimal_mark, understand};
+use alpheus_discover::{Hints, Outlying, Understanding, decimal_mark, understand_watched};
 use alpheus_input::files::read_rows;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
 use asking::ask;
+use progress::Passes;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -147,9 +150,10 @@ fn things(count: &usize) -> String {
 /// [`Category::Input`] if the file is no table of readings, [`Category::Undecided`] if it would
 /// have to guess what matters; else as [`alpheus_streams::replay::run`].
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let passes = Passes::start("MB read");
     let bytes = read(&args.file)?;
     let mut known = args.known.clone();
-    let mut found = look(&bytes, &known, &args.file)?;
+    let mut found = look(&bytes, &known, &args.file, passes)?;
     say(&summary(&found, &args.file))?;
     let mut accepted = false;
     let asks = !args.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -205,8 +209,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     read_rows(path)
 }
 
-fn look(bytes: &[u8], known: &FileFacts, path: &Path) -> Result<Understanding, Failure> {
-    understand(bytes, &known.hints()?).blame_input(path)
+fn look(
+    bytes: &[u8],
+    known: &FileFacts,
+    path: &Path,
+    mut passes: Passes,
+) -> Result<Understanding, Failure> {
+    understand_watched(bytes, &known.hints()?, &mut passes).blame_input(path)
 }
 
 /// Looks with one more answer. A name that is mistyped is no reason to begin again.
@@ -218,7 +227,7 @@ fn looked_again(
 ) -> Result<(FileFacts, Understanding), Failure> {
     let mut tried = known.clone();
     tried.add(more);
-    match look(bytes, &tried, path) {
+    match look(bytes, &tried, path, Passes::start("MB read")) {
         Ok(better) => {
             say(&summary(&better, path))?;
             Ok((tried, better))
@@ -324,20 +333,23 @@ fn summary(found: &Understanding, file: &Path) -> String {
     let _ = writeln!(text, "{}: {all}, {refused} refused", file.display());
     let _ = writeln!(
         text,
-        "  time: {} as {}, zone: {}",
+        "  time: {} as {} ({}), zone: {} ({})",
         time.join(" + "),
         found.time.format(),
-        found.zone_text()
+        found.sure_of_time().word(),
+        found.zone_text(),
+        found.sure_of_zone().word()
     );
-    let _ = writeln!(text, "  owner: {}", owners(found));
+    let _ = writeln!(text, "  owner: {} ({})", owners(found), found.sure_of_owner().word());
     let fates = found.fates();
     for (name, fate) in fates.iter().take(SHOWN) {
+        let sure = found.sure_of(name).word();
         let _ = match found.attributes.iter().find(|own| own.column == *name) {
             Some(own) => {
                 let (count, sum) = (counted(own.total.count, "reading"), own.total.sum.text());
-                writeln!(text, "  `{name}`: {fate}, {count}, sum {sum}")
+                writeln!(text, "  `{name}`: {fate}, {count}, sum {sum} ({sure})")
             }
-            None => writeln!(text, "  `{name}`: {fate}"),
+            None => writeln!(text, "  `{name}`: {fate} ({sure})"),
         };
     }
     match fates.len().saturating_sub(SHOWN) {

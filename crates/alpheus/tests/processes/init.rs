@@ -218,6 +218,35 @@ fn at_a_terminal_the_kind_of_answer_is_asked_for() {
     assert!(std::fs::read_to_string(output.join("policies.yaml")).unwrap().contains("crowd"));
 }
 
+/// A person at a terminal sees how far a long look is; a log gets none of it. The file comes slowly,
+/// so that the look is long on any machine.
+#[test]
+fn a_long_look_shows_its_progress_at_a_terminal_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String =
+        (0..80_000).map(|n| format!("p{},0{}/04/2024,{n}\n", n % 9, 1 + n % 9)).collect();
+    written(&folder, "slow.csv", &format!("user,day,v\n{rows}"));
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let line = |output: &str| {
+        let (program, place) = (env!("CARGO_BIN_EXE_alpheus"), folder.path().display());
+        format!(
+            "(sleep 1.2; cat {place}/slow.csv) > {place}/pipe & {program} init {place}/pipe --yes --output {place}/{output}"
+        )
+    };
+    let Some(terminal) = Terminal::start(&line("shown")) else { return };
+    let (status, said) = terminal.ends();
+    assert!(status.code() == Some(6) && said.contains("--day-first"), "{said}");
+    let shown: Vec<&str> = said.split('\r').filter(|part| part.contains(" MB read, ")).collect();
+    assert!(!shown.is_empty(), "{said:?}");
+    for line in shown {
+        assert!(line.contains('[') && line.contains(" of 4 (") && line.contains("/s"), "{line:?}");
+    }
+    let ran = bash(folder.path()).args(["-c", &line("logged")]).output().unwrap();
+    let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+    assert!(ran.status.code() == Some(6) && !said.contains("MB read"), "{said}");
+}
+
 #[test]
 fn what_matters_and_is_not_known_ends_with_code_6() {
     let folder = tempfile::tempdir().unwrap();
@@ -310,14 +339,27 @@ fn what_becomes_of_each_column_is_said() {
         assert!(readme.contains(&format!("| {column} | {fate} |")), "{readme}");
     }
     assert!(said.contains("`kWh`: measured as kwh, 24 readings, sum 288.0"), "{said}");
-    assert!(said.contains("2024-01-15T"), "windows have times as texts: {said}");
+    assert!(
+        said.contains("times as in the file") && said.contains("  2024-01-15 00:00:00  "),
+        "{said}"
+    );
     let (code, said) = init(&file, &folder.path().join("wrong"), &["--yes", "--decimal", "."]);
     assert!(code == 4 && said.contains("`kWh`") && said.contains("--decimal"), "{code} {said}");
     let (code, said) = init(&file, &folder.path().join("when"), &["--yes", "--time-format", "%Y"]);
     assert!(code == 4 && said.contains("%Y-%m-%d %H:%M"), "{code} {said}");
     let place = ["--yes", "--zone", "Europe/Berlin"];
     let (code, said) = init(&file, &folder.path().join("place"), &place);
-    assert!(code == 0 && said.contains("zone: Europe/Berlin"), "{code} {said}");
+    assert!(code == 0 && said.contains("zone: Europe/Berlin (certain)"), "{code} {said}");
+    // Midnight in UTC is one o'clock there.
+    assert!(
+        said.contains("times in Europe/Berlin") && said.contains("2024-01-15 01:00:00"),
+        "{said}"
+    );
+    let sure = &understood(&folder.path().join("place"))["sure"];
+    assert_eq!(
+        sure,
+        &serde_json::json!({ "owner": "likely", "time": "certain", "zone": "certain" })
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::{copy_folder, run_script};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -156,4 +157,32 @@ fn rows_say_that_they_are_less_exact_than_asked() {
         let statuses: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap()).collect();
         assert_eq!(statuses, [status, status], "{rows:?}");
     }
+}
+
+/// The commands of the page with the figures print the lines that it cites.
+#[test]
+fn a_budget_lasts_as_long_as_the_page_with_the_figures_says() {
+    let page = include_str!("../../../../bench/results/2026-11-29-noise-budget.md");
+    let (_, commands) = page.split_once("```sh\n").unwrap();
+    let (commands, cited) = commands.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let example = folder.path().join("examples/household/with-noise");
+    std::fs::create_dir_all(&example).unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/household/with-noise");
+    copy_folder(&from, &example);
+    let (said, _) = run_script(folder.path(), commands);
+    let lines: Vec<&str> =
+        cited.split('`').filter(|text| text.contains("windows (about")).collect();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+    for days in ["308", "44"] {
+        assert!(
+            page.contains(&format!("| **{days}** |"))
+                && said.contains(&format!("(about {days}.0 days)"))
+        );
+    }
+    assert_eq!(said.matches("ε = 2.23 per window").count(), 2, "{said}");
+    assert_eq!(said.matches("(4.98 %) (asked: 5 %)").count(), 2, "{said}");
 }

@@ -53,6 +53,17 @@ impl Region {
         }
     }
 
+    /// A time in milliseconds since 1970 as this zone's clocks show it; none beyond the year 9999.
+    #[must_use]
+    pub fn local_text(&self, unix_ms: u64) -> Option<String> {
+        let stamp = jiff::Timestamp::from_millisecond(i64::try_from(unix_ms).ok()?).ok()?;
+        let zone = match self {
+            Region::Fixed(seconds) => Offset::from_seconds(*seconds).ok()?.to_time_zone(),
+            Region::Place(place) => place.clone(),
+        };
+        Some(stamp.to_zoned_datetime(zone).strftime("%Y-%m-%d %H:%M:%S").to_string())
+    }
+
     /// The microseconds since 1970 of a local time, which is given as if it were UTC.
     #[must_use]
     pub fn micros(&self, local: i64) -> (i64, Local) {
@@ -95,6 +106,14 @@ mod tests {
             assert_eq!(berlin.micros(local), (utc, kind), "{local}");
         }
         assert_eq!(Region::parse("+02:00"), Some(Region::Fixed(7200)));
+        for (zone, text) in [
+            (berlin, "2023-11-14 23:13:20"),
+            (Region::Fixed(-12_600), "2023-11-14 18:43:20"),
+            (Region::default(), "2023-11-14 22:13:20"),
+        ] {
+            assert_eq!(zone.local_text(1_700_000_000_000).as_deref(), Some(text));
+            assert_eq!(zone.local_text(u64::MAX), None);
+        }
         assert_eq!(
             Region::parse("europe/berlin").map(|r| r.text()).as_deref(),
             Some("Europe/Berlin")

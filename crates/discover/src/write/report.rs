@@ -1,10 +1,10 @@
 //! `understood.json`, and the page that explains the files.
 
 use super::{Draft, policies};
-use crate::Understanding;
 use crate::clock::{Clock, Format};
 use crate::counted::counted;
 use crate::tally::Values;
+use crate::{Sureness, Understanding};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,10 +54,23 @@ pub struct Understood {
     pub encoding: &'static str,
     /// What stands between cells.
     pub delimiter: &'static str,
+    /// How sure it is whose a reading is, which columns are the time, and which zone they have.
+    pub sure: SureOf,
     /// Whether something cannot be known that matters.
     pub undecided: bool,
     /// All that is not certain.
     pub unsure: Vec<String>,
+}
+
+/// How sure a file's findings are; each attribute has its own.
+#[derive(Clone, Debug, Serialize)]
+pub struct SureOf {
+    /// Whose a reading is.
+    pub owner: Sureness,
+    /// Which columns are the time, and their format.
+    pub time: Sureness,
+    /// The zone.
+    pub zone: Sureness,
 }
 
 /// One attribute, for programs.
@@ -82,6 +95,8 @@ pub struct UnderstoodAttribute {
     pub sentinels: BTreeMap<String, u64>,
     /// Values outside the bounds that the schema gets.
     pub outside_bounds: u64,
+    /// How sure it is what is measured, and whether it is.
+    pub sure: Sureness,
 }
 
 impl Understood {
@@ -104,7 +119,11 @@ impl Understood {
             time_format: found.time.format(),
             time_formats: formats,
             zone: found.zone_text(),
-            attributes: found.attributes.iter().map(UnderstoodAttribute::of).collect(),
+            attributes: found
+                .attributes
+                .iter()
+                .map(|own| UnderstoodAttribute::of(own, found))
+                .collect(),
             categories: found.categories.iter().map(|(name, _)| name.clone()).collect(),
             left_out: left.collect(),
             rows: tally.rows,
@@ -118,6 +137,11 @@ impl Understood {
             owners: tally.owners,
             encoding: found.form.encoding.name(),
             delimiter: found.form.delimiter.name(),
+            sure: SureOf {
+                owner: found.sure_of_owner(),
+                time: found.sure_of_time(),
+                zone: found.sure_of_zone(),
+            },
             undecided: found.is_undecided(),
             unsure: found.unsure(),
         }
@@ -125,7 +149,7 @@ impl Understood {
 }
 
 impl UnderstoodAttribute {
-    fn of(own: &crate::Attribute) -> UnderstoodAttribute {
+    fn of(own: &crate::Attribute, found: &Understanding) -> UnderstoodAttribute {
         let kind = match own.values {
             Values::Number if own.total.places == 0 => "integer",
             Values::Number => "decimal",
@@ -142,6 +166,7 @@ impl UnderstoodAttribute {
             sum: own.total.sum.text(),
             sentinels: own.sentinels.clone(),
             outside_bounds: own.outliers.count,
+            sure: found.sure_of_attribute(&own.column),
         }
     }
 }
@@ -181,11 +206,23 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
         );
     }
     text.push_str(
-        "\n## What became of each column\n\n| column | what became of it |\n| --- | --- |\n",
+        "\n## What became of each column\n\n| column | what became of it | how sure |\n| --- | --- | --- |\n",
     );
     for (column, fate) in found.fates() {
-        let _ = writeln!(text, "| {} | {} |", column.replace('|', "\\|"), fate.replace('|', "\\|"));
+        let sure = found.sure_of(&column).word();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {sure} |",
+            column.replace('|', "\\|"),
+            fate.replace('|', "\\|")
+        );
     }
+    let _ = writeln!(
+        text,
+        "\nThe zone of the times: {} ({}). *Certain*: the file states it, or you did. *Likely*: names and values suggest it, and nothing speaks against it. *Guess*: the file could be read otherwise just as well.",
+        found.zone_text(),
+        found.sure_of_zone().word()
+    );
     text.push_str("\n## What is not certain\n\n");
     for sentence in found.unsure() {
         let _ = writeln!(text, "- {sentence}");

@@ -3,7 +3,10 @@
 use crate::doubts::asks;
 use crate::{look, unit};
 use alpheus_discover::clock::Region;
-use alpheus_discover::{DiscoverError, Hints, Outlying, Understanding, decimal_mark, understand};
+use alpheus_discover::{
+    DiscoverError, Hints, Outlying, Sureness, Understanding, Watch, decimal_mark, understand,
+    understand_watched,
+};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -312,4 +315,72 @@ fn names_with_an_exponent_are_asked_about() {
         format!("{};{};{},5", ["1E3", "1000", "1E4", "77"][n as usize % 4], hour(n, 0), n % 70)
     });
     asks(&text, "of `konto_id` have an exponent");
+}
+
+/// How sure owner, time, zone and the first attribute are.
+fn sure(found: &Understanding) -> [Sureness; 4] {
+    let first = found.sure_of_attribute(&found.attributes[0].column);
+    [found.sure_of_owner(), found.sure_of_time(), found.sure_of_zone(), first]
+}
+
+#[test]
+fn each_finding_says_how_sure_it_is() {
+    use Sureness::{Certain, Guess, Likely};
+    let of = |header: &str, time: &dyn Fn(u32) -> String| {
+        rows(header, 96, |n| format!("p{},{},{}", n % 4, time(n), n * 7 % 90 + 1))
+    };
+    let iso = |n| hour(n, 0);
+    let bare = of("person,time,v", &iso);
+    assert_eq!(sure(&look(&bare)), [Likely, Certain, Guess, Likely]);
+    let stated = of("person,time (UTC+1),power [W]", &iso);
+    assert_eq!(sure(&look(&stated)), [Likely, Certain, Certain, Certain]);
+    let zoned = of("person,time,v", &|n| hour(n, 0) + "+01:00");
+    assert_eq!(sure(&look(&zoned))[2], Certain);
+    // A day that no month has says which one comes first, but not the file.
+    let days = of("person,time,v", &|n| format!("{:02}/03/2024 {:02}:00", n / 24 + 12, n % 24));
+    assert_eq!(sure(&look(&days))[1], Likely);
+    let open = of("person,time,v", &|n| format!("0{}/04/2024 {:02}:00", 3 + n / 48 * 2, n % 24));
+    assert_eq!(sure(&look(&open))[1], Guess);
+    let hints = Hints {
+        owner: Some("person".to_owned()),
+        day_first: Some(true),
+        zone: Some(Region::default()),
+        measure: vec!["v".to_owned()],
+        ..Hints::default()
+    };
+    assert_eq!(sure(&with(&open, &hints)), [Certain; 4]);
+    // What is asked about is a guess: marks of missing values, and whose rows are.
+    let odd = rows("person,time,v", 96, |n| {
+        let value = if n % 12 == 5 { "<5".to_owned() } else { (n * 7 % 90 + 1).to_string() };
+        format!("p{},{},{value}", n % 4, hour(n, 0))
+    });
+    assert_eq!(sure(&look(&odd))[3], Guess);
+    let nobody = rows("time,v", 96, |n| format!("{},{}", hour(n, 0), n * 7 % 90 + 1));
+    assert_eq!(sure(&look(&nobody))[0], Guess);
+}
+
+/// All bytes that are announced are passed over, and no more.
+#[test]
+fn who_watches_hears_of_all_bytes() {
+    #[derive(Default)]
+    struct ByteCounts {
+        expected: u64,
+        passed: Vec<u64>,
+    }
+    impl Watch for ByteCounts {
+        fn expects(&mut self, bytes: u64) {
+            self.expected += bytes;
+        }
+        fn passed(&mut self, bytes: u64) {
+            self.passed.push(bytes);
+        }
+    }
+    let text = rows("person,time,v", 20_000, |n| {
+        format!("p{},2024-03-{:02}T{:02}:00:00,{}", n % 4, n / 24 % 28 + 1, n % 24, n % 90)
+    });
+    let mut heard = ByteCounts::default();
+    understand_watched(text.as_bytes(), &Hints::default(), &mut heard).unwrap();
+    let all: u64 = heard.passed.iter().sum();
+    assert_eq!((heard.expected, all), (2 * text.len() as u64, heard.expected));
+    assert!(heard.passed.len() > 8, "{:?}", heard.passed);
 }

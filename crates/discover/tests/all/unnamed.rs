@@ -178,7 +178,7 @@ fn a_first_answer_covers_the_days_with_the_most_rows() {
                 first.as_str() <= "2019-05-01" && last.as_str() >= "2019-05-28",
                 "{first} {last}"
             );
-            part.cut(bytes, &found)
+            part.cut(bytes, &found, &mut ())
         })
         .collect();
     assert_eq!(cuts[0], cuts[1]);

@@ -42,6 +42,11 @@ impl<W: Write> Progress<W> {
         self.show_at(Instant::now());
     }
 
+    /// States how many steps there are, once that is known.
+    pub fn set_total(&mut self, total: u64) {
+        self.total = Some(total);
+    }
+
     fn show_at(&mut self, now: Instant) {
         let every = if self.moves { ON_TERMINAL } else { ELSEWHERE };
         let due = match self.shown {

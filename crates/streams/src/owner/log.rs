@@ -187,12 +187,17 @@ fn ended(outcome: &WindowOutcome) -> String {
 /// is the tick's sums.
 #[must_use]
 pub fn readable(schema: &Schema) -> String {
-    let tick = match schema.tick.0 {
-        1_000_000 => "second".to_owned(),
-        60_000_000 => "minute".to_owned(),
-        3_600_000_000 => "hour".to_owned(),
-        86_400_000_000 => "day".to_owned(),
-        _ => schema.tick.to_string(),
+    let units = [
+        ("day", 86_400_000_000),
+        ("hour", 3_600_000_000),
+        ("minute", 60_000_000),
+        ("second", 1_000_000),
+    ];
+    let unit = units.iter().find(|(_, length)| schema.tick.0.is_multiple_of(*length));
+    let tick = match unit.map(|(name, length)| (name, schema.tick.0 / length)) {
+        Some((name, 1)) => (*name).to_owned(),
+        Some((name, many)) => format!("{many} {name}s"),
+        None => schema.tick.to_string(),
     };
     match schema.frames.is_events() {
         true => "every single event".to_owned(),

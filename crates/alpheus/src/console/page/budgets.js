@@ -33,6 +33,7 @@ function gauge(bar, view) {
     show(amount, `${used} (${number(Math.round(percent))} %)`);
     meter.className = `track ${percent >= 100 ? "full" : percent >= 80 ? "near" : ""}`;
     fill.style.width = `${percent}%`;
+    fill.hidden = percent === 0;
     meter.setAttribute("aria-valuenow", String(Math.round(percent)));
     meter.setAttribute("aria-label", `Used of the budget for ${label}`);
     meter.setAttribute("aria-valuetext", used);

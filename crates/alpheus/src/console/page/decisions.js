@@ -1,7 +1,7 @@
 // An owner's decisions. Each says what it means before it happens; what cannot be undone asks twice.
 import { ask, download } from "/api.js";
 import { button, failure, make, show } from "/dom.js";
-import { allows, meaning, sizes, withLimits } from "/options.js";
+import { allows, limit, meaning, sizes, withLimits } from "/options.js";
 import { dates, list, sentence } from "/words.js";
 
 /** A dialog. `act` does it, and may return what to say then. */
@@ -151,7 +151,7 @@ function optionField(attribute, offer) {
   const clients = select("Crowd", known.clients, chosen?.clients ?? offer.clients.at(-1));
   const windows = select("Time covered", known.windows, chosen?.window ?? offer.windows.at(-1));
   const sub = make("div", { class: "sub" }, clients.element, windows.element);
-  const text = make("span", {}, make("strong", {}, allows(offer)), make("br"), make("span", { class: "quiet small" }, sentence(meaning(offer))));
+  const text = make("span", {}, make("strong", {}, allows(offer)), make("br"), make("span", { class: "quiet small" }, `${sentence(meaning(offer))}${limit(offer)}`));
   const follow = () => { sub.hidden = !tick.checked; };
   tick.addEventListener("change", follow);
   follow();
@@ -204,7 +204,7 @@ export function giveAccess(view, place) {
         "You can end the access: later days' keys are then not handed out."),
       make("label", { for: "file" }, "The reader's certificate"), file,
       make("label", { for: "certificate" }, "or its text"), text, reader,
-      make("div", { class: "sub" },
+      make("div", { class: "pair" },
         make("div", {}, make("label", { for: "from" }, "First day"), from),
         make("div", {}, make("label", { for: "to" }, "Last day"), to))),
     sure: "I understand that handed-out keys cannot be taken back.",

@@ -1,5 +1,5 @@
 // What an owner may allow, in words.
-import { duration, each, list, people } from "/words.js";
+import { duration, each, list, number, people } from "/words.js";
 
 const KINDS = {
   public: () => "Everything: each single value",
@@ -24,9 +24,11 @@ export function withLimits(option) {
   if (option.setsPerDay) parts.push(`with at most ${option.setsPerDay} different crowds a day`);
   if (option.coarse) parts.push("in coarse steps");
   if (option.to.length) parts.push(`for ${list(option.to)} only`);
-  const budget = option.budget ? `. Its limit is ε = ${option.budget.total} ${per(option.budget)}` : "";
-  return `, ${parts.join(", ")}${budget}.`;
+  return `, ${parts.join(", ")}.${limit(option)}`;
 }
+
+/** What a budget allows in all, as a sentence; nothing without one. */
+export const limit = (option) => (option.budget ? ` The limit is ε = ${number(option.budget.total)} ${per(option.budget)}.` : "");
 
 /** What a budget counts. */
 export function per(budget) {

@@ -68,7 +68,7 @@ function device(id, identity) {
     make("h3", {}, "What others may learn"), choice, access, actions,
     gauges,
     make("h3", {}, "What others have learned"),
-    make("p", { class: "quiet small" }, "Who asked is as the service says it; it checks certificates. What a query calls itself is the word of the one who asked."),
+    make("p", { class: "quiet small" }, "The service says who asked, and checks their certificates. Those who ask choose the names of their queries."),
     story);
   const place = { id, identity, said, refresh };
   const parts = { name, state, hint, choice, access, actions };

@@ -9,11 +9,11 @@ const SHOWN = 200;
 const DRAWN = 60;
 
 export async function begin(main, identity) {
-  const unit = identity.place ? "unit of the plan" : "steps";
+  const unit = identity.place ? "the unit of the plan" : "steps";
   const parts = Object.fromEntries(["trouble", "sums", "why", "rows"].map((name) => [name, make("div")]));
   parts.sums.setAttribute("role", "status");
   let rows = [];
-  const figure = make("figure", {}, make("figcaption", {}, "Mean", make("span", { class: "quiet" }, `, ${unit}`)));
+  const figure = make("figure", {}, make("figcaption", {}, "Mean", make("span", { class: "quiet" }, `, in ${unit}`)));
   const chart = place((width) => draw(rows, unit, width));
   figure.append(chart);
   const save = (kind) => (kind === "csv" ? download("statistics.csv", "text/csv", asCsv(rows)) : download("statistics.json", "application/json", JSON.stringify(rows, null, 1)));
@@ -43,7 +43,7 @@ function fill(parts, rows, unit) {
   const cells = rows.toReversed().slice(0, SHOWN).map((row) => [
     range(row.interval_start, row.interval_end), row.aggregate, number(row.count), number(row.mean), number(row.deviation), count(row.slots), number(row.dummies), row.state]);
   show(parts.rows, rows.length
-    ? table("Aggregates, latest first", ["interval", "place", "samples", `mean, ${unit}`, `deviation, ${unit}`, "slots", "dummies", "state"], cells, [2, 3, 4, 5, 6], [7])
+    ? table(`Aggregates, latest first; means and deviations in ${unit}`, ["interval", "place", "samples", "mean", "deviation", "slots", "dummies", "state"], cells, [2, 3, 4, 5, 6], [7])
     : empty("There is no aggregate yet.", "The first appears when the aggregator opens an interval."));
   const reasons = new Map();
   for (const row of without) reasons.set(row.state, (reasons.get(row.state) ?? 0) + 1);

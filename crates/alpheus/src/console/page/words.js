@@ -4,8 +4,8 @@ const LANGUAGE = navigator.language?.startsWith("en") ? navigator.language : "en
 const format = (options) => new Intl.NumberFormat(LANGUAGE, options);
 const whole = format({ maximumFractionDigits: 0 });
 const date = (options) => new Intl.DateTimeFormat(LANGUAGE, options);
-const hours = date({ hour: "2-digit", minute: "2-digit" });
-const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const hours = date({ hour: "numeric", minute: "2-digit" });
+const seconds = date({ hour: "numeric", minute: "2-digit", second: "2-digit" });
 const days = date({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
 const plainDay = date({ day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 const shortDay = date({ day: "numeric", month: "short" });

@@ -10,6 +10,7 @@ use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,17 @@ const FOCUS: &str = "const one = document.activeElement;
     const style = getComputedStyle(one);
     const visible = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
     return [one.outerHTML.slice(0, 120), visible, again, first]";
+
+/// Shows two pictures side by side, at the ends of the window.
+const BESIDE: &str = "const done = arguments[2];
+    document.body.style = 'margin: 0; display: flex; justify-content: space-between';
+    const shown = [arguments[0], arguments[1]].map((bytes) => {
+      const picture = new Image();
+      picture.src = URL.createObjectURL(new Blob([new Uint8Array(bytes)], { type: 'image/png' }));
+      document.body.append(picture);
+      return picture.decode();
+    });
+    Promise.all(shown).then(() => done(true))";
 
 /// A browser and what drives it.
 pub(super) struct Browser {
@@ -240,10 +252,31 @@ impl Browser {
         let Ok(folder) = std::env::var("CONSOLE_PICTURES") else { return };
         let height = self.finds("return document.documentElement.scrollHeight").await;
         let height = u32::try_from(height.as_u64().unwrap()).unwrap().clamp(400, 3000);
-        self.looks((width, height), scheme);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let picture = self.client.screenshot().await.unwrap();
-        std::fs::write(std::path::Path::new(&folder).join(name), picture).unwrap();
+        std::fs::write(Path::new(&folder).join(name), self.shot((width, height), scheme).await)
+            .unwrap();
         self.looks((width, 900), scheme);
+    }
+
+    /// The page at this size, as a picture.
+    async fn shot(&self, size: (u32, u32), scheme: &str) -> Vec<u8> {
+        self.looks(size, scheme);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        self.client.screenshot().await.unwrap()
+    }
+
+    /// The top of the page at this size, with no focus in it.
+    pub(super) async fn top(&self, size: (u32, u32), scheme: &str) -> Vec<u8> {
+        self.finds("document.activeElement?.blur(); scrollTo(0, 0)").await;
+        self.shot(size, scheme).await
+    }
+
+    /// Two pictures of this size together, side by side.
+    pub(super) async fn beside(&self, pictures: [&[u8]; 2], size: (u32, u32)) -> Vec<u8> {
+        self.client.goto("about:blank").await.unwrap();
+        self.client
+            .execute_async(BESIDE, vec![json!(pictures[0]), json!(pictures[1])])
+            .await
+            .unwrap();
+        self.shot(size, "light").await
     }
 }

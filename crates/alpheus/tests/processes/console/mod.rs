@@ -8,6 +8,8 @@ mod browser;
 mod integrity;
 mod owner;
 #[cfg(feature = "stats")]
+mod scene;
+#[cfg(feature = "stats")]
 mod statistics;
 
 use crate::common::deployment::{QUERY, Running, until};
@@ -102,8 +104,10 @@ async fn exact_results(browser: &Browser, running: &Running) {
     assert_eq!(drawn, 3, "a chart for each output, and one of the people");
     let axis = browser.finds("return [...document.querySelectorAll('[data-column=sum_reading] text')].map((e) => e.textContent).join(' ')").await;
     let start = browser.finds("return new Date(Date.now()).getHours() % 12").await;
-    let hour =
-        |hour: u64| axis.as_str().unwrap().contains(&format!("{:02}:", (hour + 11) % 12 + 1));
+    let hour = |hour: u64| {
+        let begin = format!("{}:", (hour + 11) % 12 + 1);
+        axis.as_str().unwrap().split(' ').any(|text| text.starts_with(&begin))
+    };
     let start = start.as_u64().unwrap();
     assert!(hour(start) || hour(start + 11), "the axis has times of the reader's clock: {axis}");
     browser

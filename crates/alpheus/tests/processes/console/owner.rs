@@ -60,6 +60,7 @@ async fn pauses_and_resumes(browser: &Browser, running: &Running) {
     next_population(running, 2);
     browser.decides("article", "Share again").await;
     browser.says("dialog", "Only as part of a crowd").await;
+    browser.is_for_everybody("owner-share-again").await;
     browser.decides("dialog", "Sign and share").await;
     browser.says("article .pill", "Sharing").await;
     next_population(running, 3);
@@ -112,8 +113,10 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     assert_eq!(browser.finds(shut).await, true, "it asks twice");
     browser.writes("#certificate", "00ff").await;
     browser.says("#reader", "not a certificate").await;
+    browser.is_for_everybody("owner-grant-refused").await;
     browser.writes("#certificate", certificate.trim()).await;
     browser.says("#reader", "This is analyst, certified").await;
+    browser.is_for_everybody("owner-grant").await;
     browser.ticks("#sure").await;
     browser.decides("dialog", "Sign and give").await;
     browser
@@ -126,6 +129,8 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
             .contains("you let `analyst` read the sums and counts of every second")
     );
     browser.decides("article", "End access").await;
+    browser.says("dialog", "gets no further keys").await;
+    browser.is_for_everybody("owner-end-access").await;
     browser.decides("dialog", "End access").await;
     browser.says("article", "You ended the access of analyst.").await;
     has_no_dialog(browser).await;
@@ -182,6 +187,8 @@ async fn revokes_and_erases(browser: &Browser, running: &Running) {
     browser.says(".timeline", "You ended sharing for good.").await;
     assert!(running.owner(0, "log").contains("you revoked your consent"));
     browser.decides("article", "Erase").await;
+    browser.says("dialog", "nobody can bring the data back").await;
+    browser.is_for_everybody("owner-erase").await;
     browser.ticks("#sure").await;
     browser.decides("dialog", "Erase for good").await;
     browser.says("article .pill", "Erased").await;

@@ -25,17 +25,19 @@ use alpheus_time::Timestamp;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Three aggregates as the only smoother of a deployment has signed them: one with a result, one
-/// without, and one that is open. Their ends are signed by the key in `ends_by`.
-fn published(folder: &Path, ends_by: &str) -> Vec<u8> {
+/// Aggregates as the only smoother of a deployment has signed them: some with a result, one without, and
+/// one that is open. Their ends are signed by the key in `ends_by`.
+fn published(folder: &Path, ends_by: &str, sums: &[i128]) -> Vec<u8> {
     let card = card::open(&folder.join("roads/card.json")).unwrap();
     let plan = Plan::open(&folder.join("road.yaml")).unwrap();
     let key_of = |party| keys::signing(&folder.join("roads").join(party).join(keys::SIGNING));
     let (key, ends_by) = (key_of("smoother-1").unwrap(), key_of(ends_by).unwrap());
     let day = 86_400_000_000;
     let noon = Clock::Process.now().0 / day * day + day / 2;
-    let full = PublishedResult::Full { count: 8, sum: 4817, squares: None, uploads: 9 };
-    let ends = [Some(Ok(full)), Some(Err(NoResultError::NotFilled)), None];
+    let full =
+        |sum: &i128| PublishedResult::Full { count: 8, sum: *sum, squares: None, uploads: 9 };
+    let ends = sums.iter().map(|sum| Some(Ok(full(sum))));
+    let ends: Vec<_> = ends.chain([Some(Err(NoResultError::NotFilled)), None]).collect();
     let shown = ends.into_iter().zip(0..).map(|(end, number)| {
         let start = Timestamp(noon + number * 30_000_000);
         let any = ThresholdKey(Element::second_base());
@@ -86,7 +88,7 @@ async fn results_of_a_lying_aggregator_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let (_serving, shown) = deployment(folder.path());
     let results = |ends_by: &str| {
-        *shown.lock().unwrap() = published(folder.path(), ends_by);
+        *shown.lock().unwrap() = published(folder.path(), ends_by, &[4817]);
         let mut command = common::alpheus(["stats", "results", "road.yaml"]);
         let output = command.args(["--card", "roads/card.json"]).current_dir(folder.path());
         let output = output.output().unwrap();
@@ -101,19 +103,29 @@ async fn results_of_a_lying_aggregator_are_left_out() {
     assert!(!lies.contains("60.21") && lies.lines().count() < honest.lines().count(), "{lies}");
 }
 
+/// Opens the page of an aggregator that shows these results.
+pub(super) async fn open_page(
+    browser: &Browser,
+    folder: &Path,
+    sums: &[i128],
+) -> (Process, Trigger) {
+    let (serving, shown) = deployment(folder);
+    *shown.lock().unwrap() = published(folder, "smoother-1", sums);
+    let mut page =
+        common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
+    let mut page = Process::start(page.current_dir(folder));
+    let address =
+        page.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));
+    browser.client.goto(&address).await.unwrap();
+    (page, serving)
+}
+
 /// Aggregates of a deployment, as an aggregator by hand says them.
 #[tokio::test(flavor = "multi_thread")]
 async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     let Some(browser) = Browser::open().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (_serving, shown) = deployment(folder.path());
-    *shown.lock().unwrap() = published(folder.path(), "smoother-1");
-    let mut page =
-        common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
-    let mut page = Process::start(page.current_dir(folder.path()));
-    let address =
-        page.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));
-    browser.client.goto(&address).await.unwrap();
+    let _serving = open_page(&browser, folder.path(), &[4817]).await;
     browser.says("h1 + .lead", "speed/road, in the unit of its plan").await;
     let shown = browser.says("[aria-label^=Aggregates] table", "60.21").await;
     assert!(shown.contains("result") && shown.contains("open"), "{shown}");
