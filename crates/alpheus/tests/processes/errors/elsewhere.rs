@@ -31,7 +31,11 @@ pub(super) const TESTS: &[(&str, &str, &str)] = &[
         "board/attacks.rs",
         "a_writer_waits_in_the_background_and_asks_for_a_crowd",
     ),
-    ("board-entry", "board/attacks.rs", "a_writer_waits_in_the_background_and_asks_for_a_crowd"),
+    (
+        "board-entry",
+        "../../../board-service/src/error_ids.rs",
+        "a_key_that_is_not_the_writers_has_its_own_id",
+    ),
     ("board-disagrees", "board/lies.rs", "a_table_is_read_from_any_server_that_has_it"),
     ("stats-not-counted", "stats/replay.rs", "samples_that_find_no_slot_are_reported"),
     (
