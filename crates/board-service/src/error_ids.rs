@@ -52,3 +52,13 @@ fn board(error: &BoardError) -> ErrorId {
         BoardError::NoServer(_) => ErrorId::CommandLine,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_not_the_writers_has_its_own_id() {
+        assert_eq!(of(&EntryError::OtherKey).map(ErrorId::id), Some("board-entry"));
+    }
+}

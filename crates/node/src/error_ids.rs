@@ -114,7 +114,7 @@ fn refusal(problem: &Problem) -> ErrorId {
     match (problem.rule.as_str(), problem.status) {
         ("policy", _) => ErrorId::PolicyForbids,
         ("role", _) => ErrorId::RoleForbidden,
-        ("certificate", _) => ErrorId::CertificateRefused,
+        ("certificate" | "revoked", _) => ErrorId::CertificateRefused,
         ("missing", _) => ErrorId::NotFound,
         ("taken", _) => ErrorId::QueryNameTaken,
         ("malformed", _) => ErrorId::ServerOtherVersion,

@@ -69,3 +69,14 @@ fn parties(error: &StatsError) -> ErrorId {
         StatsError::Machine(_) => ErrorId::IoFailed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_that_is_refused_has_its_own_id() {
+        let refused = StatsError::NotRegistered(RegistrationError::Number);
+        assert_eq!(of(&refused).map(ErrorId::id), Some("stats-refused"));
+    }
+}

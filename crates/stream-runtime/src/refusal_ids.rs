@@ -62,3 +62,15 @@ fn of_exclusion(exclusion: &ExclusionError) -> ErrorId {
         _ => ErrorId::PolicyForbids,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the policies of today the population is refused first.
+    #[test]
+    fn masks_that_are_not_safe_have_their_own_id() {
+        let unsafe_masks = RuleError::NoMasks { controllers: 3, tolerated: 3 };
+        assert_eq!(of_rule(&unsafe_masks).id(), "masks-unsafe");
+    }
+}

@@ -24,6 +24,7 @@ pub mod produce;
 pub mod query;
 pub mod quota;
 pub mod read;
+pub mod refused;
 pub mod replay;
 pub mod server;
 pub mod settings;

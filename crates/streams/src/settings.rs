@@ -5,7 +5,7 @@ use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Category, Failure};
-use alpheus_node::settings::{Part, Settings};
+use alpheus_node::settings::{Part, Settings, SettingsError};
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::manager::QUERIES_PER_CONSUMER;
@@ -32,6 +32,16 @@ pub(crate) const QUOTA: &str = "stream-megabytes";
 pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
     let path: Option<PathBuf> = settings.value(SCHEMA)?;
     read_schema(&Settings::needed(&path, SCHEMA)?)
+}
+
+/// Reads the keys of streams, for their types alone.
+///
+/// # Errors
+/// One has a value of another type.
+pub fn check(settings: &Settings) -> Result<(), SettingsError> {
+    settings.value::<Option<PathBuf>>(SCHEMA)?;
+    settings.value::<EngineKind>(ENGINE)?;
+    [POLL, QUERIES, QUOTA].into_iter().try_for_each(|key| settings.value::<u32>(key).map(drop))
 }
 
 /// How many queries of one consumer may run at a time.

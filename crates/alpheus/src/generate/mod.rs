@@ -69,6 +69,14 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     }
 }
 
+/// What the system said, which tells a full disk from other failures.
+fn of_system(error: csv::Error) -> std::io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => std::io::Error::other(format!("{other:?}")),
+    }
+}
+
 /// Writes `profile`'s data as CSV: `stream`, `timestamp` in milliseconds, then
 /// the schema's metadata and attributes under their names.
 ///
@@ -84,7 +92,8 @@ pub fn generate(
     let mut csv = csv::Writer::from_writer(output);
     let names =
         schema.metadata.iter().map(|m| &m.name).chain(schema.attributes.iter().map(|a| &a.name));
-    csv.write_record(["stream", "timestamp"].into_iter().chain(names.map(String::as_str)))?;
+    let header = ["stream", "timestamp"].into_iter().chain(names.map(String::as_str));
+    csv.write_record(header).map_err(of_system)?;
     let mut streams: Vec<walk::Stream> = (0..profile.streams)
         .map(|number| walk::Stream::new(number, schema, profile, &mut rng))
         .collect();
@@ -92,7 +101,7 @@ pub fn generate(
     for step in 0..steps {
         for stream in &mut streams {
             let time = profile.start * 1000 + step * profile.interval_ms + stream.phase_ms;
-            csv.write_record(stream.row(time, schema, profile, &mut rng))?;
+            csv.write_record(stream.row(time, schema, profile, &mut rng)).map_err(of_system)?;
         }
     }
     csv.flush()

@@ -16,8 +16,9 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::embedded::Controllers;
-use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
+use alpheus_streams::refused::failure;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};
 use alpheus_time::{Span, Timestamp};
@@ -100,7 +101,10 @@ impl Inputs {
                 AssumedOwners::recorded(known.iter().copied(), Controllers::Count(controllers));
             owners.catalog(&folder.schema, schema.clone(), &policies)
         };
-        let refused = |refusal: &_| failure(refusal, &asked.text, &asked.place, true);
+        let refused = |refusal: &_| {
+            let query = (asked.text.as_str(), asked.place.as_str());
+            failure(refusal, query, Some(&folder.policies), Some(&schema))
+        };
         let plan = |controllers| planned(&create, &catalog(controllers)?);
         let opens = |planned: &PlannedQuery| {
             let own = Audience::of(planned, &known);

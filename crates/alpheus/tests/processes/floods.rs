@@ -53,7 +53,10 @@ fn frame(kind: ClaimKind, words: usize) -> Vec<u8> {
 
 #[test]
 fn a_device_that_sends_more_than_a_stream_may_is_refused_and_fills_no_disk() {
-    let running = Running::start_in(Site::with_quota("1"), |_, api| api.to_owned());
+    let running =
+        Running::start_in(Site::with_setting("ALPHEUS_STREAM_MEGABYTES", "1"), |_, api| {
+            api.to_owned()
+        });
     let mut flooder = Flooder::of(&running);
     // Longer than frames of the schema can be.
     let long = flooder.send(&frame(ClaimKind::Tick, 100_000), 1).unwrap();

@@ -110,6 +110,8 @@ fn a_table_server_refuses_an_owner_whose_certificate_is_revoked() {
     assert!(revoked.status.success(), "{}", String::from_utf8_lossy(&revoked.stderr));
     fs::copy(world.path("pki/revoked.txt"), world.path("pki/service/revoked.txt")).unwrap();
     is_refused("the owner", Instant::now(), || world.run("verify"));
+    let again = String::from_utf8(world.run("verify").stderr).unwrap();
+    assert!(again.contains("alpheus errors certificate-refused"), "{again}");
     let other = world.command_of("eve", "verify").output().unwrap();
     assert!(!String::from_utf8_lossy(&other.stderr).contains("revoked"), "{other:?}");
 }

@@ -151,3 +151,21 @@ fn devices_send_their_streams_of_a_recording() {
     let row = running.row(3);
     assert_eq!((&row["sum_reading"], &row["count_reading"]), (&"12".into(), &6.into()), "{row}");
 }
+
+/// At a terminal an error has colours, unless the reader wants none. `NO_COLOR` decides if it is set and not empty.
+#[test]
+fn errors_have_no_colours_for_who_wants_none() {
+    let program = env!("CARGO_BIN_EXE_alpheus");
+    for (variable, is_coloured) in [("", true), ("NO_COLOR= ", true), ("NO_COLOR=1 ", false)] {
+        let line = format!("env -u NO_COLOR TERM=xterm {variable}{program} errors no-such-id");
+        let Some(terminal) = Terminal::start(&line) else { return };
+        let (status, said) = terminal.ends();
+        assert_eq!(status.code(), Some(2), "{said}");
+        assert!(said.contains("there is no error `no-such-id`"), "{said}");
+        let colours = ["\u{1b}[1m\u{1b}[31merror:", "\u{1b}[36mhelp:", "\u{1b}[2mmore:"];
+        for colour in colours {
+            assert_eq!(said.contains(colour), is_coloured, "{variable}{colour:?}: {said:?}");
+        }
+        assert_eq!(said.contains('\u{1b}'), is_coloured, "{variable}: {said:?}");
+    }
+}

@@ -63,11 +63,18 @@ impl AnyPlan {
     /// # Errors
     /// If the file cannot be read, or the plan is invalid.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let text = read_text(path)?;
-        if is_count(&text) {
-            return CountPlan::parse(&text).map(Self::Count).blame_input(path);
+        Self::parse(&read_text(path)?).blame_input(path)
+    }
+
+    /// Reads the text of a plan of either kind.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        if is_count(text) {
+            return CountPlan::parse(text).map(Self::Count);
         }
-        Plan::parse(&text).map(|plan| Self::Sums(Box::new(plan))).blame_input(path)
+        Plan::parse(text).map(|plan| Self::Sums(Box::new(plan)))
     }
 }
 

@@ -14,6 +14,7 @@ pub mod sealed;
 pub mod verification;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
+use crate::refused::failure;
 use crate::replay::ControllerCount;
 use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
@@ -30,14 +31,14 @@ use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
-use alpheus_stream_runtime::planning::{QueryContext, failure, plan_query};
+use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;
 use clap::ArgGroup;
 use rand_core::SeedableRng;
 pub use remote::{StatementResult, cells_below};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The identity of a command that acts as a consumer: in the folder that its flag or the settings name.
 ///
@@ -139,7 +140,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     })?;
     let owners = AssumedOwners::invented(args.owners, args.controllers.0, &schema, &args.metadata)?;
     let catalog = owners.catalog(path, schema, &policies)?;
-    let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
+    let answer = answer(&statement, &catalog, &query, args.policies.as_deref())?;
     let mut out = io::stdout().lock();
     printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
 }
@@ -154,7 +155,7 @@ fn answer(
     statement: &Statement,
     catalog: &Catalog,
     query: &Query,
-    policies: bool,
+    policies: Option<&Path>,
 ) -> Result<Answer, Failure> {
     match statement {
         Statement::Create(create) => explained(create, false, catalog, query, policies),
@@ -181,14 +182,16 @@ fn explained(
     privacy_only: bool,
     catalog: &Catalog,
     query: &Query,
-    policies: bool,
+    policies: Option<&Path>,
 ) -> Result<Answer, Failure> {
     // A plan that runs gets a fresh nonce. This one never runs.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    let known = catalog.schema(&create.from.text);
+    let schema = known.map(|known| &known.schema);
     let planned = plan_query(create, catalog, asking, &mut rng)
-        .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
-    let known = catalog.schema(&create.from.text).ok_or_else(|| {
+        .map_err(|refusal| failure(&refusal, (&query.text, &query.place), policies, schema))?;
+    let known = known.ok_or_else(|| {
         let what = format!("there is no schema `{}`", create.from);
         query.failure(Category::Input, what).with_id(ErrorId::QueryUnknownName)
     })?;

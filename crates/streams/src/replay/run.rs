@@ -163,8 +163,9 @@ fn plan(
         rng,
     )
     .map_err(|refusal| {
-        let place = query.place.clone();
-        planning::failure(&refusal, &query.text, &place, args.policies.is_some())
+        let known = embedded.manager.catalog.schema(&create.from.text);
+        let (schema, file) = (known.map(|known| &known.schema), args.policies.as_deref());
+        crate::refused::failure(&refusal, (&query.text, &query.place), file, schema)
     })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);

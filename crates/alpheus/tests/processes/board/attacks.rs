@@ -205,6 +205,7 @@ fn a_writer_waits_in_the_background_and_asks_for_a_crowd() {
     let small = town.try_post(0, "mine", &["--crowd", "50"]);
     let said = String::from_utf8_lossy(&small.stderr).into_owned();
     assert!(!small.status.success() && said.contains("nothing was sent"), "{said}");
+    assert!(said.contains("alpheus errors board-not-written"), "{said}");
     std::fs::write(town.path("message.txt"), "from a file\n").unwrap();
     let file = ["--file", "message.txt", "--background", "--crowd", "3"];
     let output = town.try_post(0, "", &file);

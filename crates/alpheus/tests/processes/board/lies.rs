@@ -269,6 +269,7 @@ fn a_table_is_read_from_any_server_that_has_it() {
     stub.script().tables = [None, Some(other), None];
     let said = stub.not_read();
     assert!(said.contains("not the one that the databases signed"), "{said}");
+    assert!(said.contains("alpheus errors board-disagrees"), "{said}");
 }
 
 /// A server that takes requests and never answers does not keep a writer from the statements of the

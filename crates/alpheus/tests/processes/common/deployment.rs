@@ -143,12 +143,12 @@ impl Site {
 
     /// Whose windows wait so many seconds for controllers.
     pub(crate) fn with_patience(seconds: &'static str) -> Site {
-        Site { setting: Some((PATIENCE_OF_WINDOWS, seconds)), ..Site::new() }
+        Site::with_setting(PATIENCE_OF_WINDOWS, seconds)
     }
 
-    /// Whose service takes so many megabytes of a stream in a day.
-    pub(crate) fn with_quota(megabytes: &'static str) -> Site {
-        Site { setting: Some(("ALPHEUS_STREAM_MEGABYTES", megabytes)), ..Site::new() }
+    /// Whose service has this setting: its variable and value.
+    pub(crate) fn with_setting(variable: &'static str, value: &'static str) -> Site {
+        Site { setting: Some((variable, value)), ..Site::new() }
     }
 
     /// Whose service may have so many files open.

@@ -16,13 +16,14 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
         "alpheus private-copy",
         "it copies what is mounted at /from in a container; its own tests copy such folders",
     ),
-    ("alpheus doctor", "`doctor` runs it on a deployment with one fault after the other"),
+    (
+        "alpheus doctor --config /etc/alpheus",
+        "it reads the settings that packages install; `doctor` runs it with settings of its own",
+    ),
     (
         "alpheus owner move",
         "it needs a second host; `moves.rs` moves streams, also from a lost one",
     ),
-    ("alpheus backup", "`backups.rs` backs up processes that run, with work in progress"),
-    ("alpheus restore", "`backups.rs` restores what it backed up, and has it go on"),
     ("alpheus verify", "the commands of the guide docs/integrity.md, which `verified.rs` runs"),
     ("alpheus evidence", "the commands of the guide docs/standards.md, which `evidence` runs"),
     (
@@ -72,4 +73,38 @@ pub(super) const GUIDES: &[(&str, Result<&str, &str>)] = &[
     ("docs/statistics.md", Ok("stats/guide.rs")),
     ("docs/tables.md", Ok("table/guide.rs")),
     ("docs/tour.md", Ok("tour.rs")),
+];
+
+/// Commands in blocks of a terminal that no group runs: the page, how they begin, and the test that runs
+/// them as the page has them, or why none does.
+pub(super) const TERMINALS: &[(&str, &str, Result<&str, &str>)] = &[
+    ("README.md", "apt install", Err("it installs a package; `drills/packages.sh` does")),
+    ("README.md", "make demo", Err("it builds and runs the demo; `demo.rs` runs that")),
+    ("README.md", "make test", Err("it runs every test, and this one")),
+    ("CONTRIBUTING.md", "", Err("it builds, tests or measures code; it uses no program of ours")),
+    ("bindings/c/README.md", "", Err("it builds a binding; `make c` and `make dist` try it")),
+    ("bindings/js/README.md", "", Err("it installs what `make dist` builds and tries")),
+    ("bindings/python/README.md", "", Err("it installs what `make dist` builds and tries")),
+    ("docs/board.md", "alpheus board member", Err("it goes on; `board/day.rs` runs such members")),
+    (
+        "docs/board.md",
+        "echo 'Hello' |",
+        Err("it needs that member; `board/day.rs` queues for some"),
+    ),
+    ("docs/board.md", "alpheus board queue", Err("it needs that member; `board/day.rs` has some")),
+    ("docs/decisions/0022-paillier-as-a-baseline.md", "", Err("it measures for minutes")),
+    ("docs/integrity.md", "", Ok("verified.rs")),
+    ("docs/operating.md", "ssh-keygen", Err("it needs a signed release, and who signed it")),
+    (
+        "docs/operating.md",
+        "sha256sum",
+        Err("it needs a release; `drills/packages.sh` verifies one"),
+    ),
+    ("docs/operating.md", "apt install", Err("it installs packages; `drills/packages.sh` does")),
+    ("docs/scale.md", "make scale-demo", Err("it needs Kafka and Flink, and runs the page")),
+    ("docs/scale.md", "alpheus worker", Err("it needs Kafka; `worker.rs` runs workers")),
+    ("docs/standards.md", "alpheus otlp", Ok("otlp/mod.rs")),
+    ("docs/standards.md", "alpheus evidence", Ok("evidence/mod.rs")),
+    ("docs/standards.md", "python3 docs/evidence", Ok("evidence/mod.rs")),
+    ("docs/standards.md", "", Err("it needs PostgreSQL's client and dbt; `make interop` runs it")),
 ];

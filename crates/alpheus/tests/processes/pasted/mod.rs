@@ -4,6 +4,7 @@
 //!
 //! - [`files`]: commands over files,
 //! - [`authority`]: the certificate authority, and owners' requests to it,
+//! - [`operating`]: what is wrong, backups, and what is restored,
 //! - [`streams`]: one deployment of encrypted streams, and those who call it,
 //! - [`tables`]: one table on a server, and its owner,
 //! - [`elsewhere`]: what does not run here, and why.
@@ -13,6 +14,7 @@
 mod authority;
 mod elsewhere;
 mod files;
+mod operating;
 mod streams;
 mod tables;
 
@@ -35,15 +37,17 @@ pub(crate) enum Step {
     Runs(&'static str),
     /// An example that serves: a line of its output begins so. It ends with the group.
     Serves(&'static str, &'static str),
+    /// All that serve are stopped.
+    Stops,
     /// An example that goes on until it is stopped, and has not failed by the end of the group.
     Lasts(&'static str),
 }
-use Step::{Lasts, Own, Runs, Serves};
+use Step::{Lasts, Own, Runs, Serves, Stops};
 
 impl Step {
     fn example(&self) -> Option<&'static str> {
         match self {
-            Own(_) => None,
+            Own(_) | Stops => None,
             Runs(name) | Serves(name, _) | Lasts(name) => Some(name),
         }
     }
@@ -136,6 +140,7 @@ impl Group {
                 (Lasts(_), Some(text)) => {
                     self.servers.push(Process::start_script(&mut self.command(text)));
                 }
+                (Stops, _) => self.servers.clear(),
                 (_, None) => unreachable!(),
             }
         }
@@ -161,6 +166,11 @@ fn examples_of_streams_run_beside_one_deployment() {
 }
 
 #[test]
+fn examples_of_operating_run() {
+    Group::new(&["7400", "7401"]).run(operating::STEPS);
+}
+
+#[test]
 fn examples_of_tables_run_beside_one_server() {
     let variables = &[
         ("ALPHEUS_IDENTITY", "pki/ada"),
@@ -170,11 +180,16 @@ fn examples_of_tables_run_beside_one_server() {
     Group { variables, ..Group::new(&["7601"]) }.run(tables::STEPS);
 }
 
+/// The examples that the groups above run.
+fn run_here() -> BTreeSet<&'static str> {
+    let groups = [files::STEPS, authority::STEPS, streams::STEPS, operating::STEPS, tables::STEPS];
+    let steps = groups.into_iter().flatten().filter_map(Step::example);
+    steps.map(|beginning| example(beginning).0).collect()
+}
+
 #[test]
 fn every_example_runs_or_says_why_not() {
-    let groups = [files::STEPS, authority::STEPS, streams::STEPS, tables::STEPS];
-    let steps = groups.into_iter().flatten().filter_map(Step::example);
-    let run: BTreeSet<&str> = steps.map(|beginning| example(beginning).0).collect();
+    let run = run_here();
     let mut left: BTreeSet<&str> = examples().keys().map(String::as_str).collect();
     left.retain(|line| !run.contains(line));
     for (beginning, reason) in elsewhere::EXAMPLES {
@@ -187,19 +202,6 @@ fn every_example_runs_or_says_why_not() {
     assert!(run.len() >= 90, "only {} examples are run", run.len());
 }
 
-/// The pages of a folder and those below it that have commands to paste.
-fn with_commands(root: &Path, folder: &str, found: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(root.join(folder)).unwrap() {
-        let entry = entry.unwrap();
-        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
-        if entry.file_type().unwrap().is_dir() {
-            with_commands(root, &name, found);
-        } else if name.ends_with(".md") && has_commands(&root.join(&name)) {
-            found.insert(name);
-        }
-    }
-}
-
 fn has_commands(page: &Path) -> bool {
     std::fs::read_to_string(page).unwrap().lines().any(|line| line.starts_with("```sh"))
 }
@@ -208,7 +210,8 @@ fn has_commands(page: &Path) -> bool {
 fn every_guide_is_run_or_says_why_not() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = BTreeSet::from(["README.md".to_owned()]);
-    ["docs", "examples"].iter().for_each(|folder| with_commands(&root, folder, &mut found));
+    ["docs", "examples"].iter().for_each(|folder| pages_below(&root, folder, &mut found));
+    found.retain(|page| has_commands(&root.join(page)));
     let known: BTreeSet<String> =
         elsewhere::GUIDES.iter().map(|(page, _)| (*page).to_owned()).collect();
     assert_eq!(found, known);
@@ -219,5 +222,74 @@ fn every_guide_is_run_or_says_why_not() {
         // Examples are followed by the names of their folders.
         let name = page.strip_prefix("examples/").and_then(|rest| rest.split('/').next());
         assert!(code.contains(name.unwrap_or(page)), "{test} does not run {page}");
+    }
+}
+
+/// The commands of a page's blocks of a terminal, each on one line, without what they print.
+fn in_terminals(page: &str) -> Vec<String> {
+    let blocks = page.split("\n```console\n").skip(1);
+    let mut found: Vec<String> = Vec::new();
+    for block in blocks.map(|rest| rest.split("\n```").next().unwrap()) {
+        let mut goes_on = false;
+        for line in block.lines() {
+            let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "));
+            match (command, found.last_mut()) {
+                (Some(command), _) => found.push(command.to_owned()),
+                (None, Some(last)) if goes_on => *last = format!("{last}\n{line}"),
+                _ => continue,
+            }
+            goes_on = line.ends_with('\\');
+        }
+    }
+    found.iter().map(|text| on_one_line(text.split("  #").next().unwrap())).collect()
+}
+
+/// Every command in a block of a terminal is an example that is run above, or is named with the test that
+/// runs it, or with the reason why none does.
+#[test]
+fn every_command_in_a_terminal_is_run_or_says_why_not() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = BTreeSet::from(["README.md".to_owned(), "CONTRIBUTING.md".to_owned()]);
+    for folder in ["docs", "examples", "bindings", "deploy", "drills"] {
+        pages_below(&root, folder, &mut pages);
+    }
+    let (run, mut left, mut used) = (run_here(), Vec::new(), BTreeSet::new());
+    for page in &pages {
+        for command in in_terminals(&std::fs::read_to_string(root.join(page)).unwrap()) {
+            let is_named = |(_, (own, begins, _)): &(usize, &(&str, &str, _))| {
+                own == page && command.starts_with(begins)
+            };
+            match elsewhere::TERMINALS.iter().enumerate().find(is_named) {
+                Some((position, _)) => drop(used.insert(position)),
+                None if run.contains(&*command) => {}
+                None => left.push(format!("{page}: {command}")),
+            }
+        }
+    }
+    assert_eq!(left, [""; 0], "no test runs these, and no reason is given");
+    for (position, (page, begins, by)) in elsewhere::TERMINALS.iter().enumerate() {
+        assert!(used.contains(&position), "{page} has no command that begins so: {begins}");
+        match by {
+            Ok(test) => {
+                let path = root.join("crates/alpheus/tests/processes").join(test);
+                let code = std::fs::read_to_string(path).unwrap();
+                assert!(code.contains(page), "{test} does not run {page}");
+            }
+            Err(reason) => assert!(reason.len() > 20, "{page}: {reason}"),
+        }
+    }
+}
+
+/// The pages of a folder and those below it.
+fn pages_below(root: &Path, folder: &str, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        let is_ours = !["node_modules", "target", ".venv"].iter().any(|own| name.ends_with(own));
+        if entry.file_type().unwrap().is_dir() && is_ours {
+            pages_below(root, &name, found);
+        } else if name.ends_with(".md") {
+            found.insert(name);
+        }
     }
 }

@@ -104,6 +104,7 @@ fn who_comes_back_from_the_first_day_is_not_new() {
     let mut client = Process::start(client().current_dir(folder.path()));
     client.wait_for("refusal", |line| line.contains("older than its fence").then_some(()));
     assert!(!client.wait().success(), "{}", client.log());
+    assert!(client.log().contains("alpheus errors state-old"), "{}", client.log());
 }
 
 /// A smoother alone, with its fence here.

@@ -151,6 +151,7 @@ fn samples_that_find_no_slot_are_reported() {
     assert_eq!(done.status.code(), Some(1), "{log}");
     assert!(log.contains("from 1330642800000: 24 of 30 samples are counted"), "{log}");
     assert!(log.contains("6 samples are not counted"), "{log}");
+    assert!(log.contains("alpheus errors stats-not-counted"), "{log}");
     let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
     assert!(out.lines().nth(1).is_some_and(|line| line.contains(",24,295.2,")), "{out}");
 }

@@ -163,6 +163,7 @@ fn states_of_separate_copies_are_for_the_owner_to_choose() {
     let (code, both) = said(&world, "recover --key key.copy");
     assert_eq!(code, Some(3), "{both}");
     assert!(both.contains("of 150 rows") && both.contains("of 107 rows"), "{both}");
+    assert!(both.contains("alpheus errors table-state"), "{both}");
     let words: Vec<&str> = both.split([' ', ',', ':']).collect();
     let at = words.iter().position(|word| *word == "150").unwrap();
     let (code, wrong) = said(&world, "recover --key key.copy --choose 1-00000000");

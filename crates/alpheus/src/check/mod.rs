@@ -1,27 +1,29 @@
 //! `alpheus check`: whether files that people wrote are valid, and JSON Schemas for editors.
+//!
+//! - [`kinds`]: what a file is, and what is wrong with it,
+//! - [`editor`]: the JSON Schemas that no other crate has.
 
-use crate::generate::profile::Profile;
+mod editor;
+mod kinds;
+
 use alpheus_input::editor::source_schema;
 use alpheus_input::files::read_schema;
-use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
-use alpheus_node::settings::layers::Layers;
-use alpheus_node::settings::{Format, Settings, SettingsError};
-use alpheus_policy::document::{Node, Value};
+use alpheus_node::settings::Format;
 use alpheus_policy::editor::{EditedFile, json_schema};
 use alpheus_policy::policy::{Policies, ResolvedPolicy, Section};
-use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::query::Statement;
 use alpheus_policy::schema::{OptionKind, Schema};
 use alpheus_stream_runtime::embedded::Controllers;
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
-use alpheus_streams::settings::{LogSettings, WindowSettings};
 use alpheus_time::Timestamp;
 use clap::ValueEnum;
+use kinds::{MAPPING, POLICIES, SCHEMA, UNKNOWN, kind, named, problem};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,9 +37,10 @@ Examples:
   alpheus check --json-schema schema > alpheus-schema.json
 
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
-profiles, queries and alpheus.toml. Policies, sources and queries are checked against the schema
-that they name, and profiles against the one beside them, so name its file too. To find out whether
-policies allow a query, use `alpheus query`.
+profiles, schemas of tables, statistics plans, OTLP mappings (.json), queries and alpheus.toml.
+Policies, sources and queries are checked against the schema that they name, and profiles and
+mappings against the one beside them, so name its file too. To find out whether policies allow a
+query, use `alpheus query`.
 
 An editor with the YAML language server uses the JSON Schema if the file has this line:
 # yaml-language-server: $schema=alpheus-schema.json";
@@ -46,8 +49,8 @@ An editor with the YAML language server uses the JSON Schema if the file has thi
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Schemas, policies, sources, profiles and settings, and queries (.sql); or folders with such
-    /// files
+    /// Schemas, policies, sources, profiles, schemas of tables, statistics plans, OTLP mappings and
+    /// settings, and queries (.sql); or folders with such files
     #[arg(value_name = "FILE|DIR", required_unless_present = "json_schema")]
     pub files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of file instead, for editors
@@ -64,6 +67,16 @@ pub enum Kind {
     Policies,
     /// How the rows of a file become events
     Source,
+    /// How generated data behaves
+    Profile,
+    /// alpheus.toml, of all roles
+    Settings,
+    /// What a verifiable table holds
+    Table,
+    /// What accountable statistics measure
+    Plan,
+    /// What OpenTelemetry's metrics become
+    Mapping,
 }
 
 /// Levels of folders below a folder that is named.
@@ -99,6 +112,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Kind::Schema => json_schema(EditedFile::Schema),
             Kind::Policies => json_schema(EditedFile::Policies),
             Kind::Source => source_schema(),
+            Kind::Profile => editor::profile(),
+            Kind::Settings => editor::settings(),
+            Kind::Table => editor::table_schema(),
+            Kind::Plan => editor::plan(),
+            Kind::Mapping => editor::mapping(),
         };
         return printed(print_json(&found, &mut out)).map(drop);
     }
@@ -143,8 +161,7 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let before = files.len();
         ours(path, DEPTH, &mut files)?;
         if files.len() == before {
-            let what =
-                "the folder holds no schema, policies, source, profile, query or alpheus.toml";
+            let what = "the folder holds no schema, policies, source, profile, table schema, statistics plan, OTLP mapping, query or alpheus.toml";
             let failure = Failure::new(Category::Input, what).at(path.display().to_string());
             return Err(failure.with_help("name the files, or the folder that holds them"));
         }
@@ -180,7 +197,11 @@ fn is_ours(path: &Path) -> bool {
         Some("toml") => path.ends_with("alpheus.toml"),
         // Avro schemas may be of others.
         Some("avsc") => text().contains("\"alpheus\""),
-        Some("yaml" | "yml") => kind(path, &text()) != UNKNOWN || has_our_name(path),
+        // Files of others may have the same keys, but not the same names.
+        Some("json") => path.ends_with("otlp.json"),
+        Some("yaml" | "yml") => {
+            !matches!(kind(path, &text()), UNKNOWN | MAPPING) || has_our_name(path)
+        }
         _ => false,
     }
 }
@@ -219,76 +240,6 @@ fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
         note: (input.kind == POLICIES).then(|| exact_beside_noise(input, &schemas)).flatten(),
     };
     Ok(inputs.iter().map(finding).collect())
-}
-
-const SCHEMA: &str = "schema";
-const POLICIES: &str = "policies";
-const SOURCE: &str = "source";
-const PROFILE: &str = "profile";
-const SETTINGS: &str = "settings";
-const QUERY: &str = "query";
-const UNKNOWN: &str = "unknown";
-
-/// What a file is, by its ending, else by its keys.
-fn kind(path: &Path, text: &str) -> &'static str {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("sql") => return QUERY,
-        Some("toml") => return SETTINGS,
-        Some("avsc") => return SCHEMA,
-        _ => {}
-    }
-    let root = Node::from_yaml(text).map(|node| node.value);
-    let Ok(Value::Map(entries)) = root else { return UNKNOWN };
-    let has = |keys: &[&str]| entries.iter().any(|(key, _)| keys.contains(&key.as_str()));
-    if has(&["streamAttributes", "streamPolicyOptions", "metadataAttributes"]) {
-        SCHEMA
-    } else if has(&["default", "mix", "owners", "validFrom"]) {
-        POLICIES
-    } else if has(&["time", "wide", "stream"]) {
-        SOURCE
-    } else if has(&["minutes", "intervalMs"]) {
-        PROFILE
-    } else {
-        UNKNOWN
-    }
-}
-
-fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Result<(), String> {
-    let text = &input.text;
-    match input.kind {
-        SCHEMA if input.path.extension().is_some_and(|ending| ending == "avsc") => {
-            Schema::from_avsc(text).map(drop).map_err(|error| error.to_string())
-        }
-        SCHEMA => Schema::from_yaml(text).map(drop).map_err(|error| error.to_string()),
-        QUERY => {
-            let statement = parse(text).map_err(|error| error.to_string())?;
-            names_in(&statement, input, schemas)
-        }
-        SETTINGS => {
-            // The place names the file again, so its last part is enough.
-            let name = input.path.file_name().unwrap_or_default().to_string_lossy();
-            let layers = Layers::default().text(&name, text);
-            settings(layers, parts).map_err(|error| error.to_string())
-        }
-        POLICIES => {
-            let schema = named(input, schemas)?;
-            Policies::from_yaml(text, schema).map(drop).map_err(|error| error.to_string())
-        }
-        SOURCE => {
-            let schema = named(input, schemas)?;
-            Source::parse(text, schema).map(drop).map_err(|error| error.to_string())
-        }
-        PROFILE => {
-            let schema = named(input, schemas)?;
-            Profile::parse(text, schema).map(drop).map_err(|error| error.to_string())
-        }
-        _ => {
-            let node = Node::from_yaml(text).map(drop).map_err(|error| error.to_string());
-            node.and(Err(
-                "neither a schema, policies, a source, a profile, settings nor a query".to_owned()
-            ))
-        }
-    }
 }
 
 /// Attributes that policies release exactly although others only with noise: an attribute's own line
@@ -336,41 +287,4 @@ fn names_in(
         Err(refusal) if refusal.is_mistaken() => Err(refusal.explained(&input.text)),
         _ => Ok(()),
     }
-}
-
-/// Reads what every process shares, and the settings of each part.
-fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
-    let settings = Settings::load(layers, parts)?;
-    settings.part::<WindowSettings>()?;
-    settings.part::<LogSettings>()?;
-    #[cfg(feature = "board")]
-    settings.part::<alpheus_board_service::settings::BoardSettings>()?;
-    #[cfg(feature = "pass")]
-    settings.part::<alpheus_pass_service::settings::PassSettings>()?;
-    #[cfg(feature = "stats")]
-    settings.part::<alpheus_stats_service::settings::StatsSettings>()?;
-    #[cfg(feature = "table")]
-    settings.part::<alpheus_table_service::settings::TableSettings>()?;
-    Ok(())
-}
-
-/// The schema that a file names: one in the same folder, else any of the name.
-fn named<'a>(input: &Input<'_>, schemas: &'a [(&Path, Schema)]) -> Result<&'a Schema, String> {
-    let node = Node::from_yaml(&input.text).map_err(|error| error.to_string())?;
-    let Value::Map(entries) = node.value else { return Err("expected a map".to_owned()) };
-    let named = entries.iter().find(|(key, _)| key == "schema").map(|(_, node)| &node.value);
-    let name = match named {
-        Some(Value::Scalar { text, .. }) => Some(text.as_str()),
-        _ => None,
-    };
-    let fits = |schema: &Schema| name.is_none_or(|name| schema.name == name);
-    let beside = |path: &Path| path.parent() == input.path.parent();
-    let near = schemas.iter().find(|(path, schema)| beside(path) && fits(schema));
-    let found = near.or_else(|| schemas.iter().find(|(_, schema)| fits(schema)));
-    found.map(|(_, schema)| schema).ok_or_else(|| match name {
-        Some(name) => {
-            format!("its schema `{name}` is not among the valid files; name its file too")
-        }
-        None => "no schema is among the valid files; name its file too".to_owned(),
-    })
 }
