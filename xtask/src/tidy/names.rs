@@ -13,13 +13,22 @@ const LIMITS: &[(&str, &str)] = &[
     ("SMALLEST", "MIN"),
 ];
 
-/// Participles and question words, which name no thing.
-const NOT_THINGS: &[&str] = &[
-    "What", "Which", "Who", "Whose", "How", "Why", "Where", "When", "Way", "Ways", "Place",
-    "Places", "Said", "Told", "Untold", "Heard", "Known", "Asked", "Answered", "Found", "Meant",
-    "Seen", "Given", "Shown", "Done", "Taken", "Held", "Kept", "Made", "Sent", "Wanted", "Called",
-    "Begun", "Ran",
-];
+/// Question words, and participles that do not end in `ed` or `ing`. They name no thing.
+const NOT_THINGS: &str = "\
+    What Which Who Whose How Why Where When Way Ways Place Places \
+    Said Told Untold Heard Known Unknown Found Meant Seen Unseen Given Shown Done Taken Held Kept \
+    Withheld Made Sent Begun Ran Bought Broken Brought Built Caught Chosen Dealt Drawn Overdrawn \
+    Withdrawn Driven Forgotten Frozen Gone Hidden Learnt Lent Lost Met Paid Proven Risen Sold \
+    Sought Spent Unspent Spoken Stolen Stood Struck Sworn Thrown Torn Understood Woken Worn \
+    Written Unwritten Rewritten";
+
+/// Names that end in `ed` or `ing` and are nouns, or describe the type that they wrap, such as
+/// `Signed<T>`. The last two are of a library's trait.
+const THINGS: &str = "\
+    Binding Blinding Closing Dealing Encoding Ending Feed Finding Listing Mapping Need Opening \
+    Packing Reading Recording Ring Seed Setting Sighting Tiling Timing Understanding \
+    Endorsed Signed Verified \
+    Compressed Decompressed";
 
 /// Constants, types and errors are named as the rest of the field names them.
 pub(super) fn names_say_the_thing(tree: &Tree) -> Vec<Finding> {
@@ -58,9 +67,15 @@ fn type_name(line: &str) -> Option<String> {
         .iter()
         .find_map(|keyword| item.strip_prefix(keyword))?;
     let name = rust::identifier(rest)?;
-    NOT_THINGS
-        .contains(&name)
-        .then(|| format!("type `{name}`: name the thing, not what happened to it"))
+    names_no_thing(name).then(|| format!("type `{name}`: name the thing, not what happened to it"))
+}
+
+/// Whether a name is one participle or question word. Of several words, the last is a noun.
+fn names_no_thing(name: &str) -> bool {
+    let is_one_word = !name.chars().skip(1).any(char::is_uppercase);
+    let is_participle = ["ed", "ing"].iter().any(|ending| name.ends_with(ending));
+    let is_in = |list: &str| list.split_whitespace().any(|word| word == name);
+    is_in(NOT_THINGS) || (is_one_word && is_participle && !is_in(THINGS))
 }
 
 fn without_visibility(item: &str) -> &str {
@@ -127,6 +142,26 @@ mod tests {
             "a.rs:3: type `Known`: name the thing, not what happened to it",
         ];
         assert_eq!(lines(content), expected);
+    }
+
+    #[test]
+    fn refuses_types_that_are_one_participle() {
+        let content = "struct Solved;\nenum Running<'a> {}\ntype Spent = u8;\npub(crate) trait Committing {}\n\
+                       struct Signed<T>(T);\nstruct Opening;\nstruct SolvedNumber;\nstruct HTTPServed;\nconst USED: u8 = 1;\n\
+                       enum State { Running, Solved }\nimpl Solved {}\n";
+        let expected = ["Solved", "Running", "Spent", "Committing"]
+            .map(|name| format!("type `{name}`: name the thing, not what happened to it"));
+        let said: Vec<String> =
+            in_file("a.rs", content).into_iter().map(|finding| finding.what).collect();
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn no_word_is_in_two_lists_or_twice() {
+        let mut words: Vec<&str> =
+            [NOT_THINGS, THINGS].into_iter().flat_map(str::split_whitespace).collect();
+        words.sort_unstable();
+        assert!(words.is_sorted_by(|one, next| one != next), "{words:?}");
     }
 
     #[test]
