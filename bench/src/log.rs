@@ -2,7 +2,7 @@
 
 use crate::BenchError;
 use crate::floors;
-use crate::measure::Compared;
+use crate::measure::Comparison;
 use crate::report::{Figure, Goal};
 use alpheus_transport::local::{self, Options};
 use alpheus_transport::{Batch, NewRecord, Store, Topic};
@@ -32,7 +32,7 @@ pub(crate) fn figures(
             .map(|_| sample(directory, delay))
             .collect::<Result<Vec<_>, BenchError>>()?;
         let compared =
-            Compared::of(&samples.iter().map(|it| (it.file, it.log)).collect::<Vec<_>>());
+            Comparison::of(&samples.iter().map(|it| (it.file, it.log)).collect::<Vec<_>>());
         let name = format!("a record of {RECORD} bytes, {BATCH} a batch{how}");
         let fsyncs = samples.iter().map(|it| it.fsyncs).fold(0.0, f64::max);
         figures

@@ -14,7 +14,7 @@ pub(crate) struct Effort {
 
 /// Nanoseconds of processor time per run, medians over the samples.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Compared {
+pub(crate) struct Comparison {
     /// The floor.
     pub(crate) floor: f64,
     /// Ours.
@@ -24,11 +24,11 @@ pub(crate) struct Compared {
     pub(crate) ratio: f64,
 }
 
-impl Compared {
+impl Comparison {
     /// Of samples of the floor and ours.
     #[must_use]
-    pub(crate) fn of(samples: &[(f64, f64)]) -> Compared {
-        Compared {
+    pub(crate) fn of(samples: &[(f64, f64)]) -> Comparison {
+        Comparison {
             floor: median(samples.iter().map(|(floor, _)| *floor)),
             ours: median(samples.iter().map(|(_, ours)| *ours)),
             ratio: median(samples.iter().map(|(floor, ours)| ours / floor)),
@@ -37,9 +37,9 @@ impl Compared {
 
     /// Of one of `parts` equal parts of what was measured.
     #[must_use]
-    pub(crate) fn per(self, parts: usize) -> Compared {
+    pub(crate) fn per(self, parts: usize) -> Comparison {
         let parts = parts as f64;
-        Compared { floor: self.floor / parts, ours: self.ours / parts, ratio: self.ratio }
+        Comparison { floor: self.floor / parts, ours: self.ours / parts, ratio: self.ratio }
     }
 }
 
@@ -58,10 +58,10 @@ impl Effort {
     }
 
     /// Measures `floor` and `ours` alternating.
-    pub(crate) fn compare(self, mut floor: impl FnMut(), mut ours: impl FnMut()) -> Compared {
+    pub(crate) fn compare(self, mut floor: impl FnMut(), mut ours: impl FnMut()) -> Comparison {
         let (floor_runs, our_runs) = (self.calibrate(&mut floor), self.calibrate(&mut ours));
         let turn = |_| (sample(floor_runs, &mut floor), sample(our_runs, &mut ours));
-        Compared::of(&(0..self.repeats).map(turn).collect::<Vec<_>>())
+        Comparison::of(&(0..self.repeats).map(turn).collect::<Vec<_>>())
     }
 
     /// The same for long runs, one to a sample, where each run of `ours` needs
@@ -71,12 +71,12 @@ impl Effort {
         mut floor: impl FnMut(),
         mut fresh: impl FnMut() -> T,
         mut ours: impl FnMut(&mut T),
-    ) -> Compared {
+    ) -> Comparison {
         let turn = |_| {
             let mut state = fresh();
             (sample(1, &mut floor), sample(1, &mut || ours(&mut state)))
         };
-        Compared::of(&(0..self.repeats).map(turn).collect::<Vec<_>>())
+        Comparison::of(&(0..self.repeats).map(turn).collect::<Vec<_>>())
     }
 
     /// Runs that fill a sample. These runs also warm caches.

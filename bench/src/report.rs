@@ -1,7 +1,7 @@
 //! Figures, what they should be, where they were measured, and how they are
 //! printed.
 
-use crate::measure::Compared;
+use crate::measure::Comparison;
 use serde::Serialize;
 use std::fmt;
 use std::fs;
@@ -92,9 +92,9 @@ impl Figure {
         group: &'static str,
         name: String,
         unit: &'static str,
-        compared: Compared,
+        compared: Comparison,
     ) -> Figure {
-        let Compared { floor, ours, ratio } = compared;
+        let Comparison { floor, ours, ratio } = compared;
         Figure {
             group,
             name,
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_goal_is_met_or_not() {
-        let compared = Compared { floor: 10.0, ours: 16.0, ratio: 1.6 };
+        let compared = Comparison { floor: 10.0, ours: 16.0, ratio: 1.6 };
         let figure = Figure::compared("group", "name".into(), "ns", compared);
         assert_eq!(figure.clone().with_goal(Goal::RatioAtMost(1.5)).met, Some(false));
         assert_eq!(figure.clone().with_goal(Goal::RatioAtMost(2.0)).met, Some(true));

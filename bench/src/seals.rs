@@ -58,7 +58,7 @@ fn figures_of<const N: usize>(
     });
     #[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
     let bytes = |many: usize| many as f64;
-    let before = bytes(apart.iter().map(seal::Sealed::length).sum());
+    let before = bytes(apart.iter().map(seal::SealedSecret::length).sum());
     let now = bytes(whole.map_or(0, |whole| whole.as_bytes().len()));
     vec![
         Figure::compared(GROUP, format!("sealing {what}"), "ns", sealing),

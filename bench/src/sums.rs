@@ -42,7 +42,7 @@ pub(crate) fn figures(
 
 /// All data frames of a window, in the order of their times.
 fn additions(effort: Effort, streams: u32) -> Result<Vec<Figure>, BenchError> {
-    let mut recorded = Recorded::new(streams)?;
+    let mut recorded = RecordedFrames::new(streams)?;
     let opening = recorded.take();
     for event in 0..EVENTS {
         recorded.event_everywhere(event)?;
@@ -147,18 +147,18 @@ fn feed(transformer: &mut Transformer, stream: u32, frames: &[Vec<u8>]) -> Resul
 }
 
 /// Frames of many streams, with the stream of each.
-struct Recorded {
+struct RecordedFrames {
     sessions: Vec<Session>,
     frames: Vec<(u32, Vec<u8>)>,
 }
 
-impl Recorded {
-    fn new(streams: u32) -> Result<Recorded, BenchError> {
+impl RecordedFrames {
+    fn new(streams: u32) -> Result<RecordedFrames, BenchError> {
         let mut frames = Vec::new();
         let sessions = (0..streams)
             .map(|stream| session(stream, &mut |frame| frames.push((stream, frame.to_vec()))))
             .collect::<Result<_, _>>()?;
-        Ok(Recorded { sessions, frames })
+        Ok(RecordedFrames { sessions, frames })
     }
 
     fn event_everywhere(&mut self, event: u64) -> Result<(), BenchError> {

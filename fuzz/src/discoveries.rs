@@ -1,6 +1,6 @@
 //! Unknown files of readings.
 
-use alpheus_discover::write::{Understood, files};
+use alpheus_discover::write::{FileReport, files};
 use alpheus_discover::{Hints, understand};
 
 /// Any bytes are understood or refused, and what is written counts what was read.
@@ -8,6 +8,6 @@ pub fn discover(data: &[u8]) {
     let Ok(found) = understand(data, &Hints::default()) else { return };
     let written = files(&found, "data.csv", None);
     assert!(written.source.contains("time:") && written.schema.contains("streamAttributes:"));
-    let understood = Understood::of(&found);
+    let understood = FileReport::of(&found);
     assert!(understood.attributes.iter().all(|attribute| attribute.count <= understood.rows));
 }

@@ -42,7 +42,7 @@ use alpheus_anonymous_board::dpf::Shape;
 use alpheus_anonymous_board::messages as board;
 use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
@@ -407,8 +407,8 @@ fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
 }
 
 /// A deployment that accepts codes.
-fn pinned() -> &'static Option<Pinned> {
-    static PINNED: OnceLock<Option<Pinned>> = OnceLock::new();
+fn pinned() -> &'static Option<PinnedConfiguration> {
+    static PINNED: OnceLock<Option<PinnedConfiguration>> = OnceLock::new();
     PINNED.get_or_init(|| {
         let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).ok()?;
         let schedule = Schedule {
@@ -426,6 +426,6 @@ fn pinned() -> &'static Option<Pinned> {
             Configuration { deployment, kind, tier, limit, incarnation, schedule, issuer };
         let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
         let signed = Signed::new(&configuration, &operator);
-        Pinned::open(&signed, &operator.verifying_key()).ok()
+        PinnedConfiguration::open(&signed, &operator.verifying_key()).ok()
     })
 }

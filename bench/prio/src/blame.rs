@@ -7,7 +7,7 @@
 use crate::ours::{digest, scope, terms};
 use crate::processor;
 use alpheus_bounded_influence::blame::Blame;
-use alpheus_bounded_influence::check::{Checker, Member, Opened};
+use alpheus_bounded_influence::check::{Checker, Member, OpenedContribution};
 use alpheus_bounded_influence::commit::{Committer, Noise};
 use alpheus_bounded_influence::messages::{Contribution, Edge, EdgeStatement, Opening, Scope};
 use alpheus_bounded_influence::share::{Answer, Masks, Neighbour};
@@ -114,7 +114,8 @@ pub(crate) fn figures(members: u32, one_in: u32) -> Value {
     let bounded = checker.contributions(&round.scope, &given).expect("a window").bounded;
     let openings = (0..).zip(&digests).map(|(at, digest)| round.opening(at, *digest));
     let pairs: Vec<_> = bounded.into_iter().zip(openings).collect();
-    let opened: Vec<Opened> = checker.openings(&round.set, &pairs).expect("openings that hold");
+    let opened: Vec<OpenedContribution> =
+        checker.openings(&round.set, &pairs).expect("openings that hold");
     let all: Vec<u32> = (0..members).collect();
     assert!(checker.row(&all, &opened, None).is_err(), "the row fails");
     let begun = processor();

@@ -10,7 +10,7 @@ use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_range_proof::{Commitment, Opening, Proving, Shape, Terms as RangeTerms};
+use alpheus_range_proof::{Commitment, Opening, RangeProver, Shape, Terms as RangeTerms};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
@@ -83,8 +83,12 @@ pub(crate) fn figures(runs: usize) -> Value {
 fn range_alone(runs: usize) -> f64 {
     let shape = Shape::new(BITS, FORMS).expect("powers of two");
     let [value_base, blinding_base] = [Element::base(), Element::second_base()];
-    let proving =
-        Proving::new(RangeTerms { shape, value_base, blinding_base, label: "alpheus/bench/v1" });
+    let proving = RangeProver::new(RangeTerms {
+        shape,
+        value_base,
+        blinding_base,
+        label: "alpheus/bench/v1",
+    });
     let blinding = |at: u64| SecretScalar::from_integer(i128::from(at) + 12_345);
     let commitments: Vec<Commitment> = (0..FORMS as u64)
         .map(|at| {

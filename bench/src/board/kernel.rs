@@ -1,7 +1,7 @@
 //! Writes over tables of many shapes, in processor time of one thread.
 
 use super::{PAPER, ROWS};
-use crate::measure::{Compared, Effort};
+use crate::measure::{Comparison, Effort};
 use crate::report::{Figure, Goal, Series};
 use alpheus_anonymous_board::dpf::digest::Kappa;
 use alpheus_anonymous_board::dpf::generate::generate;
@@ -64,7 +64,7 @@ pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
         let mut table = vec![0; shape.bytes()];
         for (prgs, how) in [(prgs(), ""), (prgs().narrow(), ", one block of AES at a time")] {
             let pass = Pass::new(&prgs, shape, Side::First);
-            let milliseconds = |compared: Compared| compared.per(KEYS * 1_000_000);
+            let milliseconds = |compared: Comparison| compared.per(KEYS * 1_000_000);
             let named = |what: &str| {
                 let bytes = shape.width();
                 format!("{rows} rows of {bytes} bytes{how}: {what}; floor: AES of the rows")
@@ -86,7 +86,7 @@ pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Nanoseconds for a byte of table with audit, compared with those of its AES.
-fn of_byte(shape: Shape) -> Result<Compared, Failure> {
+fn of_byte(shape: Shape) -> Result<Comparison, Failure> {
     let effort = Effort { sample: Duration::from_millis(5), repeats: 3 };
     let (prgs, keys) = (prgs(), keys(&shape, FEW)?);
     let (pass, shares) = (Pass::new(&prgs, shape, Side::First), shares(&keys));
@@ -114,7 +114,7 @@ pub(super) fn sizes(gigabyte: bool) -> Result<(Vec<Figure>, Vec<Series>), Failur
             break;
         }
         let shape = PAPER.shape(rows).blame(Category::Check)?;
-        let Compared { ours: of_ours, floor: of_floor, .. } = of_byte(shape)?;
+        let Comparison { ours: of_ours, floor: of_floor, .. } = of_byte(shape)?;
         let (writes, bound) = (rate(&shape, of_ours), rate(&shape, of_floor));
         ours.push([f64::from(rows), writes]);
         most.push([f64::from(rows), bound]);

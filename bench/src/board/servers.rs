@@ -8,7 +8,7 @@ use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::configuration::Party;
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::writer::Content;
-use alpheus_board_service::client::{BoardError, Client, Posted};
+use alpheus_board_service::client::{BoardError, Client, PostedWrite};
 use alpheus_board_service::replay::first_view;
 use alpheus_board_service::stage::{Keepers, Stage};
 use alpheus_crypto::secret::Secret;
@@ -25,11 +25,11 @@ const UNDER_WAY: usize = 64;
 const MILLIONS: f64 = 2_895_216.0;
 
 /// Processor seconds of both databases, since they started.
-type Spent = [f64; 2];
+type ProcessorSeconds = [f64; 2];
 
 pub(super) fn figures(writes: u32) -> Result<Vec<Figure>, Failure> {
     let [before, taken, after] = spent(writes)?;
-    let each = |from: Spent, to: Spent| {
+    let each = |from: ProcessorSeconds, to: ProcessorSeconds| {
         1000.0 * (to[0] - from[0]).max(to[1] - from[1]) / f64::from(writes)
     };
     let (all, taking) = (each(before, after), each(before, taken));
@@ -51,13 +51,13 @@ pub(super) fn figures(writes: u32) -> Result<Vec<Figure>, Failure> {
 
 /// Processor time of both databases before the first write, after the last, and when all
 /// writers have seen the table.
-fn spent(writes: u32) -> Result<[Spent; 3], Failure> {
+fn spent(writes: u32) -> Result<[ProcessorSeconds; 3], Failure> {
     let mut rng = entropy::rng()?;
     let writers: Vec<SigningKey> =
         (0..writes).map(|_| SigningKey::from_seed(&Secret::random(&mut rng))).collect();
     let stage = Stage::start(&writers, PAPER, Some(ROWS), Keepers::Audited)?;
     let databases = Side::BOTH.map(|side| stage.process(Party::Database(side)));
-    let now = || -> Result<Spent, Failure> {
+    let now = || -> Result<ProcessorSeconds, Failure> {
         Ok([processor_seconds(databases[0])?, processor_seconds(databases[1])?])
     };
     block_on(async {
@@ -74,9 +74,9 @@ fn spent(writes: u32) -> Result<[Spent; 3], Failure> {
         let client = &client;
         let sent = stream::iter(made).map(|(written, submission)| async move {
             let received = client.submit(&written, &submission).await?;
-            Ok::<_, BoardError>(Posted { written, submission, received })
+            Ok::<_, BoardError>(PostedWrite { written, submission, received })
         });
-        let posted: Vec<Posted> = sent.buffer_unordered(UNDER_WAY).try_collect().await?;
+        let posted: Vec<PostedWrite> = sent.buffer_unordered(UNDER_WAY).try_collect().await?;
         let taken = now()?;
         client.settle(view.epoch(), &posted).await?;
         Ok([before, taken, now()?])

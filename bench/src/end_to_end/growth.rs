@@ -1,13 +1,13 @@
 //! What a window leaves: in ledgers, in the service's store, in memory.
 
 use super::application::{Application, Release};
-use super::ours::{Party, Started};
+use super::ours::{OpenDeployment, Party};
 use crate::BenchError;
 use crate::report::Figure;
 use crate::sums::resident;
 use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
 use alpheus_node::ledger::scan_all;
-use alpheus_stream_runtime::embedded::Embedded;
+use alpheus_stream_runtime::embedded::EmbeddedDeployment;
 use alpheus_transport::{Limits, Offset};
 use std::path::Path;
 
@@ -47,7 +47,8 @@ pub(crate) fn figures(
         say(&format!("growth: {PRODUCERS} streams, {who}, {windows} windows"));
         let folder = tempfile::tempdir_in(directory)?;
         let release = Release::Query;
-        let mut started = Started::new(folder.path(), application, PRODUCERS, release, party)?;
+        let mut started =
+            OpenDeployment::new(folder.path(), application, PRODUCERS, release, party)?;
         let mut at = Sizes::default();
         for window in 0..BEFORE + windows {
             if window == BEFORE {
@@ -78,7 +79,7 @@ fn grown(who: &str, at: Sizes, end: Sizes, windows: usize) -> [Figure; 5] {
     ]
 }
 
-fn sizes(embedded: &Embedded) -> Result<Sizes, BenchError> {
+fn sizes(embedded: &EmbeddedDeployment) -> Result<Sizes, BenchError> {
     let mut sizes = Sizes { memory: resident() as u64, ..Sizes::default() };
     let (store, topics) = (embedded.store.as_ref(), &embedded.topics);
     for (key, value) in embedded.ledger_records()? {

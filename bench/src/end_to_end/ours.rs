@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::select::{ReleasePlan, SelectItem, Statistic, SumLocation};
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Member, Pace};
+use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
 use alpheus_stream_runtime::planning;
 use alpheus_stream_runtime::results::{OK, Row};
 use alpheus_time::{Span, Timestamp};
@@ -37,24 +37,24 @@ pub(super) fn run(
     party: Party,
     windows: usize,
 ) -> Result<Vec<Cost>, BenchError> {
-    let mut started = Started::new(folder, application, producers, release, party)?;
+    let mut started = OpenDeployment::new(folder, application, producers, release, party)?;
     (0..windows).map(|window| started.window(application, window)).collect()
 }
 
 /// A deployment whose devices have opened their sessions.
-pub(super) struct Started {
-    pub(super) embedded: Embedded,
+pub(super) struct OpenDeployment {
+    pub(super) embedded: EmbeddedDeployment,
     rng: ChaCha20Rng,
 }
 
-impl Started {
+impl OpenDeployment {
     pub(super) fn new(
         folder: &Path,
         application: &Application,
         producers: u32,
         release: Release,
         party: Party,
-    ) -> Result<Started, BenchError> {
+    ) -> Result<OpenDeployment, BenchError> {
         let mut rng = ChaCha20Rng::from_seed([6; 32]);
         let mut embedded = deployment(folder, application, producers, party, &mut rng)?;
         let plan = plan_in(&embedded, application, release, &mut rng)?;
@@ -64,7 +64,7 @@ impl Started {
             return Err(BenchError::Query);
         }
         open_sessions(&mut embedded, &mut rng)?;
-        Ok(Started { embedded, rng })
+        Ok(OpenDeployment { embedded, rng })
     }
 
     pub(super) fn window(
@@ -94,7 +94,7 @@ fn deployment(
     producers: u32,
     party: Party,
     rng: &mut ChaCha20Rng,
-) -> Result<Embedded, BenchError> {
+) -> Result<EmbeddedDeployment, BenchError> {
     let members: Vec<Member> = (0..producers)
         .map(|number| {
             let metadata =
@@ -112,11 +112,11 @@ fn deployment(
     let all = Span::seconds(60);
     let timing = Timing { presence: all, tokens: all, ..Timing::default() };
     let pace = Pace::Live { timing, idle: WINDOW };
-    Ok(Embedded::open(folder, schema, &members, policies, controllers, pace, rng)?)
+    Ok(EmbeddedDeployment::open(folder, schema, &members, policies, controllers, pace, rng)?)
 }
 
 fn plan_in(
-    embedded: &Embedded,
+    embedded: &EmbeddedDeployment,
     application: &Application,
     release: Release,
     rng: &mut ChaCha20Rng,
@@ -151,7 +151,10 @@ fn release_all(plan: &mut Plan, application: &Application) {
     };
 }
 
-fn open_sessions(embedded: &mut Embedded, rng: &mut ChaCha20Rng) -> Result<(), BenchError> {
+fn open_sessions(
+    embedded: &mut EmbeddedDeployment,
+    rng: &mut ChaCha20Rng,
+) -> Result<(), BenchError> {
     let mut batch = Batch::new();
     for device in &mut embedded.devices {
         device.open(Start::First, START, rng, &mut batch)?;
@@ -161,7 +164,7 @@ fn open_sessions(embedded: &mut Embedded, rng: &mut ChaCha20Rng) -> Result<(), B
 }
 
 fn one_window(
-    embedded: &mut Embedded,
+    embedded: &mut EmbeddedDeployment,
     application: &Application,
     window: usize,
     rng: &mut ChaCha20Rng,
@@ -201,7 +204,11 @@ fn one_window(
 
 /// From the last border in the log to the row, and on until no messages are
 /// left.
-fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row, BenchError> {
+fn close(
+    embedded: &mut EmbeddedDeployment,
+    end: Timestamp,
+    cost: &mut Cost,
+) -> Result<Row, BenchError> {
     let began = Instant::now();
     measured_here(&mut cost.ingest, || embedded.manager.service.ingest(end))?;
     let mut round = measured(&mut cost.close, || {
@@ -225,7 +232,7 @@ fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row
 }
 
 /// Disk flushes of the service's store and the controllers' host.
-fn flushes(embedded: &Embedded) -> u64 {
+fn flushes(embedded: &EmbeddedDeployment) -> u64 {
     embedded.store.stats().syncs + embedded.host.flushes()
 }
 

@@ -3,7 +3,7 @@
 
 use super::EVENTS;
 use super::application::{Application, Release};
-use super::ours::{Party, Started};
+use super::ours::{OpenDeployment, Party};
 use crate::BenchError;
 use crate::report::Figure;
 use alpheus_input::rows::Cell;
@@ -52,9 +52,9 @@ pub(crate) fn figures(
 fn hour(directory: &Path, application: &Application) -> Result<u64, BenchError> {
     let folder = tempfile::tempdir_in(directory)?;
     let mut started =
-        Started::new(folder.path(), application, PRODUCERS, Release::Query, Party::One)?;
+        OpenDeployment::new(folder.path(), application, PRODUCERS, Release::Query, Party::One)?;
     started.window(application, 0)?;
-    let bytes = |started: &Started| started.embedded.manager.service.counters.bytes;
+    let bytes = |started: &OpenDeployment| started.embedded.manager.service.counters.bytes;
     let before = bytes(&started);
     for window in 1..=WINDOWS {
         started.window(application, window)?;

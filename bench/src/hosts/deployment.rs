@@ -121,7 +121,7 @@ fn add(program: &Program, number: usize, api: &str) -> Result<(), Failure> {
 }
 
 /// The resources used by an action.
-pub(super) struct Used {
+pub(super) struct ResourceUse {
     /// Wall-clock time.
     pub(super) seconds: f64,
     /// Seconds of processor time.
@@ -209,7 +209,7 @@ impl Deployment {
     pub(super) fn used_over(
         &self,
         work: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<Used, Failure> {
+    ) -> Result<ResourceUse, Failure> {
         let all = || {
             let each = self.controllers.iter().map(Server::cpu);
             Ok::<_, Failure>((self.service.cpu()?, each.sum::<Result<f64, _>>()?))
@@ -217,7 +217,7 @@ impl Deployment {
         let (before, began) = (all()?, Instant::now());
         work()?;
         let (after, seconds) = (all()?, began.elapsed().as_secs_f64());
-        Ok(Used { seconds, service: after.0 - before.0, controllers: after.1 - before.1 })
+        Ok(ResourceUse { seconds, service: after.0 - before.0, controllers: after.1 - before.1 })
     }
 
     /// Of the service, and of all controllers together, in KB.

@@ -13,7 +13,7 @@ mod windows;
 use crate::report::{Environment, Figure, Report};
 use alpheus_node::failure::Failure;
 use alpheus_node::note;
-use deployment::{Deployment, Used};
+use deployment::{Deployment, ResourceUse};
 use std::time::Duration;
 use windows::Windows;
 
@@ -74,7 +74,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
 fn figures(
     args: &Args,
     deployment: &Deployment,
-    (idle, used): (&Used, &Used),
+    (idle, used): (&ResourceUse, &ResourceUse),
     mut delays: Vec<f64>,
 ) -> Result<Vec<Figure>, Failure> {
     delays.sort_by(f64::total_cmp);

@@ -25,12 +25,12 @@ pub(super) struct Crowd {
     pub(super) failed: u64,
     /// In order, in milliseconds.
     pub(super) latencies: Vec<f64>,
-    pub(super) verifier: Used,
-    pub(super) gateway: Used,
+    pub(super) verifier: ServerLoad,
+    pub(super) gateway: ServerLoad,
 }
 
 /// The resources that a server used.
-pub(super) struct Used {
+pub(super) struct ServerLoad {
     /// Shares of one processor, in percent, over seconds.
     pub(super) processor: Series,
     /// The same with everybody online: from the arrival of the last client to the end.
@@ -62,7 +62,7 @@ impl Watch {
         Self { stop, memory, seen }
     }
 
-    async fn end(self, server: &Server, name: &str, from: f64) -> Result<Used, Failure> {
+    async fn end(self, server: &Server, name: &str, from: f64) -> Result<ServerLoad, Failure> {
         let memory = server.memory()? - self.memory;
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.seen.await.blame(Category::Io)?;
@@ -72,7 +72,7 @@ impl Watch {
         let steady = steady.map_or(f64::NAN, |(a, b)| share(a, b));
         let processor =
             Series { name: name.to_owned(), unit: "% of one processor", points: points.collect() };
-        Ok(Used { processor, steady, memory })
+        Ok(ServerLoad { processor, steady, memory })
     }
 }
 

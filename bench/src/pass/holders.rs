@@ -1,6 +1,6 @@
 //! Many holders' logins and re-ups, made in advance.
 
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -52,7 +52,7 @@ impl Stay {
 /// If the deployment does not work.
 pub(super) fn tokens(
     key: &IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     holders: u32,
     first: Epoch,
     stay: Stay,
@@ -67,7 +67,7 @@ pub(super) fn tokens(
 /// If the deployment does not work.
 pub(super) fn takes(
     key: &IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     holders: u32,
     stay: Stay,
 ) -> Result<Duration, Failure> {
@@ -79,7 +79,7 @@ pub(super) fn takes(
 
 fn one(
     key: &IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     number: u32,
     first: Epoch,
     stay: Stay,
@@ -112,7 +112,7 @@ fn one(
 /// If the deployment does not work.
 pub(super) fn holder(
     key: &IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     number: u32,
     now: Timestamp,
 ) -> Result<Holder, Failure> {

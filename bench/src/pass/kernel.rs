@@ -3,7 +3,7 @@
 use crate::measure::Effort;
 use crate::pass::holders::{Stay, Tokens, tokens};
 use crate::report::{Figure, Goal};
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
@@ -84,7 +84,7 @@ fn bytes(tokens: &Tokens, epoch: usize) -> Option<&Vec<u8>> {
     tokens.each.get(epoch).map(|(_, bytes)| bytes)
 }
 
-fn deployment() -> Result<(IssuerKey, Pinned), Failure> {
+fn deployment() -> Result<(IssuerKey, PinnedConfiguration), Failure> {
     let rng = &mut entropy::rng()?;
     let key = IssuerKey::random(rng).blame(Category::Io)?;
     let schedule = Schedule {
@@ -106,5 +106,5 @@ fn deployment() -> Result<(IssuerKey, Pinned), Failure> {
     };
     let operator = SigningKey::from_seed(&Secret::random(rng));
     let signed = Signed::new(&configuration, &operator);
-    Ok((key, Pinned::open(&signed, &operator.verifying_key()).blame(Category::Io)?))
+    Ok((key, PinnedConfiguration::open(&signed, &operator.verifying_key()).blame(Category::Io)?))
 }

@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 pub(super) const AT_ONCE: usize = 32;
 
 /// Requests that an issuer answered.
-pub(super) struct Registered {
+pub(super) struct AnsweredRequests {
     requests: u32,
 }
 
-impl Registered {
+impl AnsweredRequests {
     /// Milliseconds of the server's time for one request, over all since its start.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ pub(super) struct RequestCosts {
 ///
 /// # Errors
 /// If one is refused.
-pub(super) async fn register(town: &Town, requests: u32) -> Result<Registered, Failure> {
+pub(super) async fn register(town: &Town, requests: u32) -> Result<AnsweredRequests, Failure> {
     let link = town.issuer_client()?;
     let mut asked = Vec::new();
     for (name, secret) in town.accounts.iter().take(requests as usize) {
@@ -66,7 +66,7 @@ pub(super) async fn register(town: &Town, requests: u32) -> Result<Registered, F
         }
     };
     all(asked, AT_ONCE, send).await?;
-    Ok(Registered { requests })
+    Ok(AnsweredRequests { requests })
 }
 
 /// Sends everything, with limited concurrency.

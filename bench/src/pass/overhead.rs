@@ -1,7 +1,7 @@
 //! The cost of the gateway's check for a request: the same proxy with and without
 //! it, in this process, alternating, with one connection each.
 
-use crate::measure::{Compared, processor_time};
+use crate::measure::{Comparison, processor_time};
 use crate::pass::holders::holder;
 use crate::pass::town::Town;
 use crate::report::{Figure, Goal};
@@ -145,7 +145,7 @@ fn in_turns(
     checked: SocketAddr,
     stamper: &mut Stamper,
     length: usize,
-) -> Result<Compared, Failure> {
+) -> Result<Comparison, Failure> {
     let connection = |at: SocketAddr| -> Result<TcpStream, Failure> {
         let stream = TcpStream::connect(at).blame(Category::Io)?;
         stream.set_nodelay(true).blame(Category::Io)?;
@@ -168,7 +168,7 @@ fn in_turns(
         samples.push((floor, ours));
     }
     // The first turn warms up.
-    Ok(Compared::of(&samples[1..]))
+    Ok(Comparison::of(&samples[1..]))
 }
 
 /// Microseconds for a request.

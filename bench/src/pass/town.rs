@@ -2,7 +2,7 @@
 //! program.
 
 use crate::program::{Program, Server, free};
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::base::Base;
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 /// A deployment.
 pub(super) struct Town {
     program: Program,
-    pub(super) pinned: Pinned,
+    pub(super) pinned: PinnedConfiguration,
     pub(super) runtime: Runtime,
     pub(super) accounts: Vec<(String, String)>,
     pub(super) issuer_at: SocketAddr,

@@ -1,6 +1,6 @@
 //! An aggregate that ends: sums, trees, partial decryptions with their proofs, logarithms.
 
-use super::kernel::{Arrived, arrived, binding};
+use super::kernel::{EncodedTuple, arrived, binding};
 use crate::measure::processor_time;
 use crate::report::{Figure, Goal};
 use alpheus_accountable_statistics::closing::Trees;
@@ -65,7 +65,7 @@ fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(f64, T), Failu
     Ok(((processor_time() - before).as_secs_f64(), done))
 }
 
-fn checked(checker: &Checker, arrived: &[Arrived]) -> Result<Vec<CheckedTuple>, Failure> {
+fn checked(checker: &Checker, arrived: &[EncodedTuple]) -> Result<Vec<CheckedTuple>, Failure> {
     let interval = checker.terms().interval();
     let read = arrived.iter().map(|(binding, bytes)| {
         Ok((*binding, Tuple::from_bytes(bytes, interval).blame(Category::Check)?))
@@ -76,7 +76,7 @@ fn checked(checker: &Checker, arrived: &[Arrived]) -> Result<Vec<CheckedTuple>, 
 }
 
 /// Checks everything by so many threads; gives the seconds by the clock.
-fn checked_by(threads: usize, checker: &Checker, arrived: &[Arrived]) -> Result<f64, Failure> {
+fn checked_by(threads: usize, checker: &Checker, arrived: &[EncodedTuple]) -> Result<f64, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let start = Instant::now();
     pool.blame(Category::Io)?.install(|| {
@@ -126,7 +126,7 @@ pub(super) fn figures(tuples: u32) -> Result<Vec<Figure>, Failure> {
     let (shared, shares) = key(&mut rng)?;
     let terms = Terms::new(*shared.key(), interval);
     let (arrived, checker) = (arrived(terms, DIFFERENT, &mut rng)?, Checker::new(terms));
-    let all: Vec<Arrived> = arrived.iter().cycle().take(tuples as usize).cloned().collect();
+    let all: Vec<EncodedTuple> = arrived.iter().cycle().take(tuples as usize).cloned().collect();
     // On this thread, whose processor time is measured.
     let (checking, _) = timed(|| checked(&checker, &all))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

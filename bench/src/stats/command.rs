@@ -38,13 +38,13 @@ fn plan() -> String {
 }
 
 /// A client's process. It ends when this is dropped.
-struct Running {
+struct ClientProcess {
     child: Child,
     /// Seconds at its start, once it is registered.
     before: f64,
 }
 
-impl Drop for Running {
+impl Drop for ClientProcess {
     fn drop(&mut self) {
         // It may have ended already, which is fine.
         let _ = self.child.kill();
@@ -52,7 +52,7 @@ impl Drop for Running {
     }
 }
 
-impl Running {
+impl ClientProcess {
     /// Starts one and waits until it is registered.
     fn start(stage: &Stage, number: usize) -> Result<Self, Failure> {
         let (name, secret) =
@@ -113,12 +113,12 @@ impl Running {
     }
 }
 
-fn all(clients: &[Running]) -> Result<f64, Failure> {
-    clients.iter().map(Running::seconds).sum()
+fn all(clients: &[ClientProcess]) -> Result<f64, Failure> {
+    clients.iter().map(ClientProcess::seconds).sum()
 }
 
 /// Waits until clients have nothing left to give.
-fn settled(clients: &[Running]) -> Result<(), Failure> {
+fn settled(clients: &[ClientProcess]) -> Result<(), Failure> {
     let (mut before, until) = (all(clients)?, Instant::now() + PATIENCE);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_secs(2));
@@ -154,18 +154,18 @@ pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
         let parties = Parties::new(&stage.card)?;
         Ok(define(&stage.card, &parties, (&parsed, &stage.definer), Timestamp(NOON)).await?)
     })?;
-    let clients = (0..CLIENTS as usize).map(|number| Running::start(&stage, number));
+    let clients = (0..CLIENTS as usize).map(|number| ClientProcess::start(&stage, number));
     let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
     stage.clock_writer.set(Timestamp(NOON))?;
     // They ask for definitions at times of their own.
     std::thread::sleep(Duration::from_secs(2));
-    clients.iter_mut().try_for_each(Running::give)?;
+    clients.iter_mut().try_for_each(ClientProcess::give)?;
     settled(&clients)?;
     let (given, before) = (all(&clients)?, clients.iter().map(|client| client.before).sum::<f64>());
     std::thread::sleep(WAIT);
     let waiting = all(&clients)? - given;
     stage.clock_writer.set(agreed.release())?;
-    let ended = clients.iter_mut().map(Running::ended).sum::<Result<f64, Failure>>()?;
+    let ended = clients.iter_mut().map(ClientProcess::ended).sum::<Result<f64, Failure>>()?;
     let each = |seconds: f64| 1000.0 * seconds / f64::from(CLIENTS * SAMPLES);
     let figure = |what: &str, value| Figure::alone(GROUP, what.into(), "ms", value);
     Ok(vec![

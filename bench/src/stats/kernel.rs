@@ -41,14 +41,14 @@ pub(super) fn binding(upload: u32) -> Binding {
 }
 
 /// A tuple as it arrives.
-pub(super) type Arrived = (Binding, Vec<u8>);
+pub(super) type EncodedTuple = (Binding, Vec<u8>);
 
 /// So many tuples, with values all over the interval.
 pub(super) fn arrived(
     terms: Terms,
     count: u32,
     rng: &mut ChaCha20Rng,
-) -> Result<Vec<Arrived>, Failure> {
+) -> Result<Vec<EncodedTuple>, Failure> {
     let (prover, highest) = (Prover::new(terms), terms.interval().highest());
     let tuple = |slot: u32| {
         let given = Contribution::Sample(i64::from(slot) * 7919 % highest);
@@ -59,8 +59,8 @@ pub(super) fn arrived(
 }
 
 /// Decoding included; how many hold.
-fn check(checker: &Checker, arrived: &[Arrived]) -> usize {
-    let read = |(binding, bytes): &Arrived| {
+fn check(checker: &Checker, arrived: &[EncodedTuple]) -> usize {
+    let read = |(binding, bytes): &EncodedTuple| {
         Some((*binding, Tuple::from_bytes(bytes, checker.terms().interval()).ok()?))
     };
     let verdicts = checker.check_batch(arrived.iter().filter_map(read).collect());

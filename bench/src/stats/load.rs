@@ -42,7 +42,7 @@ pub(super) struct Upload {
 }
 
 /// An upload with its slot.
-type Granted = (Upload, SmootherId, Signed<Grant>);
+type GrantedUpload = (Upload, SmootherId, Signed<Grant>);
 
 impl Load {
     /// Registers all clients.
@@ -126,7 +126,7 @@ impl Load {
         }
     }
 
-    async fn slot(&self, mut upload: Upload) -> Result<Granted, Failure> {
+    async fn slot(&self, mut upload: Upload) -> Result<GrantedUpload, Failure> {
         loop {
             let (keeper, request) = upload.attempt.request().map_err(StatsError::from)?;
             let party = upload.parties.smoother(keeper).ok_or("no smoother");
@@ -139,7 +139,7 @@ impl Load {
     }
 
     /// Signs entries in the slots.
-    fn sign(&mut self, granted: Vec<Granted>) -> Result<Vec<Upload>, Failure> {
+    fn sign(&mut self, granted: Vec<GrantedUpload>) -> Result<Vec<Upload>, Failure> {
         let (now, mut uploads) = (self.stage.clock.now(), Vec::new());
         for (mut upload, keeper, grant) in granted {
             let (_, ledger) = &mut self.people[upload.who];

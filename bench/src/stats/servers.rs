@@ -23,18 +23,18 @@ const DAY: u64 = 24 * HOUR;
 const NOON: u64 = 15_400 * DAY + DAY / 2;
 
 /// Processor seconds so far: registrar, aggregator, smoothers, and this process.
-struct Spent {
+struct ProcessorTimes {
     servers: Vec<f64>,
     clients: f64,
 }
 
 /// What a run came to.
 struct Run {
-    before: Spent,
+    before: ProcessorTimes,
     /// When all have receipts.
-    deposited: Spent,
+    deposited: ProcessorTimes,
     /// When there are results.
-    after: Spent,
+    after: ProcessorTimes,
 }
 
 fn plan(number: u32, slots: u32, clients: u32) -> Result<Plan, Failure> {
@@ -49,10 +49,10 @@ fn plan(number: u32, slots: u32, clients: u32) -> Result<Plan, Failure> {
 
 async fn drive(load: &mut Load, slots: u32) -> Result<Run, Failure> {
     let processes = load.stage.processes();
-    let spent = || -> Result<Spent, Failure> {
+    let spent = || -> Result<ProcessorTimes, Failure> {
         let servers = processes.iter().map(|id| processor_seconds(*id));
         let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Spent { servers, clients: processor_seconds(std::process::id())? })
+        Ok(ProcessorTimes { servers, clients: processor_seconds(std::process::id())? })
     };
     let before = spent()?;
     load.set(Timestamp(NOON))?;
@@ -106,7 +106,7 @@ pub(super) fn figures(uploads: u32) -> Result<Vec<Figure>, Failure> {
     let uploads = uploads / AGGREGATES * AGGREGATES;
     let Run { before, deposited, after } = run(uploads)?;
     let each = |from: f64, to: f64| 1000.0 * (to - from) / f64::from(uploads);
-    let of = |from: &Spent, to: &Spent| -> Vec<f64> {
+    let of = |from: &ProcessorTimes, to: &ProcessorTimes| -> Vec<f64> {
         from.servers.iter().zip(&to.servers).map(|(a, b)| each(*a, *b)).collect()
     };
     let smoothers = |of: &[f64]| of.iter().skip(2).copied().fold(0.0, f64::max);

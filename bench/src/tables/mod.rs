@@ -27,7 +27,7 @@ A build with `--features pairing` measures the paper's own scheme too, as P80 an
 pub(super) struct Args {
     /// Measure only this parameter set; may be repeated
     #[arg(long, value_name = "SET", value_parser = named)]
-    only: Vec<Measured>,
+    only: Vec<MeasuredSet>,
     /// Fewer and shorter samples
     #[arg(long)]
     quick: bool,
@@ -38,34 +38,34 @@ pub(super) struct Args {
 
 /// A set of one of the schemes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Measured {
+enum MeasuredSet {
     Ours(Set),
     #[cfg(feature = "pairing")]
     Paper(alpheus_pairing_table::parameters::PairingSet),
 }
 
 #[cfg(feature = "pairing")]
-fn papers() -> impl Iterator<Item = Measured> {
+fn papers() -> impl Iterator<Item = MeasuredSet> {
     use alpheus_pairing_table::parameters::PairingSet;
-    PairingSet::ALL.into_iter().map(Measured::Paper)
+    PairingSet::ALL.into_iter().map(MeasuredSet::Paper)
 }
 
 #[cfg(not(feature = "pairing"))]
-fn papers() -> impl Iterator<Item = Measured> {
+fn papers() -> impl Iterator<Item = MeasuredSet> {
     std::iter::empty()
 }
 
-fn all() -> impl Iterator<Item = Measured> {
-    Set::ALL.into_iter().map(Measured::Ours).chain(papers())
+fn all() -> impl Iterator<Item = MeasuredSet> {
+    Set::ALL.into_iter().map(MeasuredSet::Ours).chain(papers())
 }
 
-fn named(name: &str) -> Result<Measured, String> {
+fn named(name: &str) -> Result<MeasuredSet, String> {
     let found = all().find(|set| set.name().eq_ignore_ascii_case(name));
-    let names = || all().map(Measured::name).collect::<Vec<_>>().join(", ");
+    let names = || all().map(MeasuredSet::name).collect::<Vec<_>>().join(", ");
     found.ok_or_else(|| format!("one of {}", names()))
 }
 
-impl Measured {
+impl MeasuredSet {
     fn name(self) -> &'static str {
         match self {
             Self::Ours(set) => set.name(),

@@ -5,7 +5,7 @@
 
 use alpheus_access_pass::client::Pace;
 use alpheus_access_pass::file::{Contents, Evidence};
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::Schedule;
@@ -209,7 +209,7 @@ fn card(case: &Case) -> Result<Card, Refusal> {
     };
     let operator = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
     let signed = Signed::new(&configuration, &operator);
-    let pinned = Pinned::open(&signed, &operator.verifying_key());
+    let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key());
     let pinned = pinned.map_err(|error| Refusal::of(Code::CardInvalid, &error))?;
     let fingerprint = pinned.fingerprint();
     let (issuer, gateway) = ("https://issuer.example".to_owned(), String::new());

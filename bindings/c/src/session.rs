@@ -27,13 +27,13 @@ pub struct Handle {
 /// A session with its randomness, and the frames that it made.
 struct Inner {
     shape: Option<Arc<Shape>>,
-    running: Option<Running>,
+    running: Option<OnlineSession>,
     rng: Randomness,
     outbox: Outbox,
 }
 
 /// A session that is online, with a frame for each event or one a tick.
-enum Running {
+enum OnlineSession {
     Events(Box<Session>),
     Ticks(Box<TickSession>),
 }
@@ -57,7 +57,7 @@ pub enum Opening {
 
 /// What is known of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SessionState {
     /// Its number, which is public.
     pub number: u64,
     /// Time of its last event or border.
@@ -107,30 +107,38 @@ impl Offline {
         (start, at): (Start, Timestamp),
         rng: &mut Randomness,
         outbox: &mut Outbox,
-    ) -> Result<Running, OpenError> {
+    ) -> Result<OnlineSession, OpenError> {
         let sink = &mut |frame: &[u8]| outbox.put(frame);
         match self {
             Offline::Events(producer) => {
                 let opened = producer.open(start, at, rng, sink);
-                opened.map(|own| Running::Events(Box::new(own))).map_err(|refused| refused.error)
+                opened
+                    .map(|own| OnlineSession::Events(Box::new(own)))
+                    .map_err(|refused| refused.error)
             }
             Offline::Ticks(producer) => {
                 let opened = producer.open(start, at, None, rng, sink);
-                opened.map(|own| Running::Ticks(Box::new(own))).map_err(|refused| refused.error)
+                opened
+                    .map(|own| OnlineSession::Ticks(Box::new(own)))
+                    .map_err(|refused| refused.error)
             }
         }
     }
 }
 
-impl Running {
-    fn standing(&self) -> Standing {
+impl OnlineSession {
+    fn standing(&self) -> SessionState {
         match self {
-            Running::Events(own) => {
-                Standing { number: own.number(), last: own.last(), next_border: own.next_border() }
-            }
-            Running::Ticks(own) => {
-                Standing { number: own.number(), last: own.last(), next_border: own.next_border() }
-            }
+            OnlineSession::Events(own) => SessionState {
+                number: own.number(),
+                last: own.last(),
+                next_border: own.next_border(),
+            },
+            OnlineSession::Ticks(own) => SessionState {
+                number: own.number(),
+                last: own.last(),
+                next_border: own.next_border(),
+            },
         }
     }
 
@@ -143,8 +151,8 @@ impl Running {
     ) -> Result<(), EventError<E>> {
         let sink = &mut |frame: &[u8]| outbox.put(frame);
         match self {
-            Running::Events(own) => own.event(t, |vector| encode(rng, vector), sink),
-            Running::Ticks(own) => {
+            OnlineSession::Events(own) => own.event(t, |vector| encode(rng, vector), sink),
+            OnlineSession::Ticks(own) => {
                 let tick = own.tick();
                 let passed = t.0.saturating_sub(own.next_border().0) / tick.0;
                 if passed >= MAX_SILENCE {
@@ -168,8 +176,8 @@ impl Running {
     ) -> Result<(), TimeError> {
         let sink = &mut |frame: &[u8]| outbox.put(frame);
         match self {
-            Running::Events(own) => own.advance(now, sink),
-            Running::Ticks(own) => own.advance(now, rng, sink),
+            OnlineSession::Events(own) => own.advance(now, sink),
+            OnlineSession::Ticks(own) => own.advance(now, rng, sink),
         }
     }
 
@@ -181,8 +189,8 @@ impl Running {
     ) -> Result<(), TimeError> {
         let sink = &mut |frame: &[u8]| outbox.put(frame);
         match self {
-            Running::Events(own) => own.advance(now, sink),
-            Running::Ticks(own) => own.sleep_until(now, rng, sink),
+            OnlineSession::Events(own) => own.advance(now, sink),
+            OnlineSession::Ticks(own) => own.sleep_until(now, rng, sink),
         }
     }
 
@@ -191,16 +199,16 @@ impl Running {
         at: Timestamp,
         rng: &mut Randomness,
         outbox: &mut Outbox,
-    ) -> Result<(), (Running, CloseError)> {
+    ) -> Result<(), (OnlineSession, CloseError)> {
         let sink = &mut |frame: &[u8]| outbox.put(frame);
         match self {
-            Running::Events(own) => own.close(at, sink).map(drop).map_err(|refused| {
+            OnlineSession::Events(own) => own.close(at, sink).map(drop).map_err(|refused| {
                 let own = Box::new(refused.state);
-                (Running::Events(own), refused.error)
+                (OnlineSession::Events(own), refused.error)
             }),
-            Running::Ticks(own) => own.close(at, rng, sink).map(drop).map_err(|refused| {
+            OnlineSession::Ticks(own) => own.close(at, rng, sink).map(drop).map_err(|refused| {
                 let own = Box::new(refused.state);
-                (Running::Ticks(own), refused.error)
+                (OnlineSession::Ticks(own), refused.error)
             }),
         }
     }
@@ -336,9 +344,9 @@ impl Handle {
     ///
     /// # Errors
     /// [`Code::ProcessCopied`].
-    pub fn standing(&self) -> Result<(Option<Standing>, usize), Refusal> {
+    pub fn standing(&self) -> Result<(Option<SessionState>, usize), Refusal> {
         let inner = self.lock()?;
-        Ok((inner.running.as_ref().map(Running::standing), inner.outbox.len()))
+        Ok((inner.running.as_ref().map(OnlineSession::standing), inner.outbox.len()))
     }
 
     /// Gives the oldest frame to `write`, or nothing if none waits. If that succeeds, the frame is dropped.

@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_python::{Running, refused};
+use alpheus_python::{OpenSession, refused};
 use alpheus_stream_runtime::producing::StreamProducer;
 use alpheus_time::{Span, Timestamp};
 use pyo3::exceptions::PyValueError;
@@ -25,12 +25,12 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
 /// What a session draws: a number that is chosen, then a key that is chosen, then what is not compared.
-struct Chosen {
+struct ChosenRng {
     number: u64,
     key: Option<[u8; 32]>,
 }
 
-impl TryRng for Chosen {
+impl TryRng for ChosenRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -50,11 +50,11 @@ impl TryRng for Chosen {
     }
 }
 
-impl TryCryptoRng for Chosen {}
+impl TryCryptoRng for ChosenRng {}
 
 /// A session of words, under a chosen number.
 #[pyclass(frozen)]
-struct KnownSession(Mutex<Option<Running<Chosen>>>);
+struct KnownSession(Mutex<Option<OpenSession<ChosenRng>>>);
 
 #[pymethods]
 impl KnownSession {
@@ -72,7 +72,7 @@ impl KnownSession {
         let producer = Producer::new(&master, stream, schema, Span(tick), words);
         let producer = producer.map_err(|error| refused(&error))?;
         let producer = StreamProducer::Events(Box::new(producer));
-        KnownSession::open(producer, at, Chosen { number, key: None })
+        KnownSession::open(producer, at, ChosenRng { number, key: None })
     }
 
     /// A session of one frame a tick, under a chosen number and key.
@@ -102,7 +102,7 @@ impl KnownSession {
         let producer = TickProducer::new(&master, stream, schema, shape, secrets);
         let producer = producer.map_err(|error| refused(&error))?;
         let producer = StreamProducer::Ticks(Box::new(producer));
-        KnownSession::open(producer, at, Chosen { number, key: Some(key) })
+        KnownSession::open(producer, at, ChosenRng { number, key: Some(key) })
     }
 
     fn advance<'py>(&self, py: Python<'py>, now: u64) -> PyResult<Bound<'py, PyList>> {
@@ -115,7 +115,7 @@ impl KnownSession {
 
     /// Encrypts words; gives the frames since the last call.
     fn event<'py>(&self, py: Python<'py>, t: u64, plain: Vec<u64>) -> PyResult<Bound<'py, PyList>> {
-        let encode = |_: &mut Chosen, vector: &mut EventVector<'_>| {
+        let encode = |_: &mut ChosenRng, vector: &mut EventVector<'_>| {
             for (at, word) in (0..).zip(&plain) {
                 vector.add(at, *word);
             }
@@ -132,8 +132,8 @@ impl KnownSession {
 }
 
 impl KnownSession {
-    fn open(producer: StreamProducer, at: u64, rng: Chosen) -> PyResult<KnownSession> {
-        let running = Running::open(producer, (Start::First, Timestamp(at)), rng)?;
+    fn open(producer: StreamProducer, at: u64, rng: ChosenRng) -> PyResult<KnownSession> {
+        let running = OpenSession::open(producer, (Start::First, Timestamp(at)), rng)?;
         Ok(KnownSession(Mutex::new(Some(running))))
     }
 
@@ -141,7 +141,7 @@ impl KnownSession {
     fn with<'py>(
         &self,
         py: Python<'py>,
-        act: impl FnOnce(&mut Running<Chosen>) -> PyResult<()>,
+        act: impl FnOnce(&mut OpenSession<ChosenRng>) -> PyResult<()>,
     ) -> PyResult<Bound<'py, PyList>> {
         let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let session = session.as_mut().ok_or_else(|| PyValueError::new_err("closed"))?;
@@ -162,7 +162,7 @@ fn encrypt_in_rust(py: Python<'_>, schema: &str, events: u64) -> PyResult<usize>
     let producer = Producer::for_schema(&master, StreamId([2; 16]), &schema, &layout);
     let producer = producer.map_err(|error| refused(&error))?;
     let (mut bytes, begin) = (0, Timestamp(1_772_366_400_000_000));
-    let rng = &mut Chosen { number: 1, key: None };
+    let rng = &mut ChosenRng { number: 1, key: None };
     py.detach(|| {
         let sink = &mut |frame: &[u8]| bytes += frame.len();
         let session = producer.open(Start::First, begin, rng, sink);

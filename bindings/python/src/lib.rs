@@ -15,7 +15,7 @@ mod shape;
 mod stream;
 
 pub use errors::refused;
-pub use session::Running;
+pub use session::OpenSession;
 
 use pyo3::prelude::*;
 

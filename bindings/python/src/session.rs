@@ -27,13 +27,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A session, its randomness, and the frames that were made and not fetched yet.
-pub struct Running<R> {
+pub struct OpenSession<R> {
     session: StreamSession,
     rng: R,
     frames: Vec<Vec<u8>>,
 }
 
-impl<R: CryptoRng> Running<R> {
+impl<R: CryptoRng> OpenSession<R> {
     /// Opens a session at a tick.
     ///
     /// # Errors
@@ -42,12 +42,12 @@ impl<R: CryptoRng> Running<R> {
         producer: StreamProducer,
         (start, at): (Start, Timestamp),
         mut rng: R,
-    ) -> PyResult<Running<R>> {
+    ) -> PyResult<OpenSession<R>> {
         let mut frames = Vec::new();
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
         let opened = producer.open(start, at, None, &mut rng, sink);
         let session = opened.map_err(|(_, error)| errors::refused(&error))?;
-        Ok(Running { session, rng, frames })
+        Ok(OpenSession { session, rng, frames })
     }
 
     /// Encrypts one event.
@@ -116,7 +116,7 @@ pub struct PySession {
     home: Home,
     shape: Arc<Shape>,
     stream: String,
-    running: Mutex<Option<Running<ChaCha20Rng>>>,
+    running: Mutex<Option<OpenSession<ChaCha20Rng>>>,
 }
 
 impl PySession {
@@ -125,7 +125,7 @@ impl PySession {
     fn on<T: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&mut Option<Running<ChaCha20Rng>>) -> PyResult<T> + Send,
+        act: impl FnOnce(&mut Option<OpenSession<ChaCha20Rng>>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
         self.home.check()?;
         py.detach(|| act(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -135,7 +135,7 @@ impl PySession {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&mut Running<ChaCha20Rng>) -> PyResult<T> + Send,
+        act: impl FnOnce(&mut OpenSession<ChaCha20Rng>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
         self.on(py, |running| match running {
             Some(running) => act(running),
@@ -145,7 +145,7 @@ impl PySession {
 
     fn encrypt(
         &self,
-        running: &mut Running<ChaCha20Rng>,
+        running: &mut OpenSession<ChaCha20Rng>,
         at: Timestamp,
         values: &[Value<'_>],
         row: Option<usize>,
@@ -184,7 +184,7 @@ impl PySession {
         } else {
             (Start::Again { now }, producer.next_tick(at_us.map_or(now, Timestamp).max(now)))
         };
-        let running = Mutex::new(Some(Running::open(producer, start, rng)?));
+        let running = Mutex::new(Some(OpenSession::open(producer, start, rng)?));
         Ok(PySession { home: Home::here(), shape, stream, running })
     }
 

@@ -49,11 +49,11 @@ pub(crate) struct PyStream {
 
 /// The device's thread, until it has ended, and how it ended.
 struct State {
-    running: Option<Running>,
+    running: Option<DeviceThread>,
     ended: Option<Summary>,
 }
 
-struct Running {
+struct DeviceThread {
     lines: Option<SyncSender<Result<Line, Failure>>>,
     thread: JoinHandle<Result<Summary, Failure>>,
     stop: Trigger,
@@ -183,7 +183,7 @@ impl PyStream {
         let thread = std::thread::Builder::new().name("device".into());
         let thread = thread.spawn(move || device.run(received, pace, &shutdown))?;
         let last = Timestamp(0);
-        let running = Running { lines: Some(lines), thread, stop, last, added: 0 };
+        let running = DeviceThread { lines: Some(lines), thread, stop, last, added: 0 };
         let state = Mutex::new(State { running: Some(running), ended: None });
         Ok(PyStream { home: Home::here(), shape, timed, state })
     }

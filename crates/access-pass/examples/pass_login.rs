@@ -8,9 +8,9 @@ use alpheus_access_pass::client::{AcknowledgedSession, Next, Pace, connect, next
 use alpheus_access_pass::request::{Stamp, Stamper};
 use alpheus_anonymous_credential::holder::{Holder, Timing};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
-use support::{Failed, Ledger, NOTHING, SONG, Service, at};
+use support::{AnyError, Ledger, NOTHING, SONG, Service, at};
 
-pub(crate) fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), AnyError> {
     let rng = &mut ChaCha20Rng::from_seed([7; 32]); // for a test; the system seeds real ones
     let mut service = Service::new(rng)?;
 
@@ -41,7 +41,7 @@ fn log_in(
     ada: &mut Holder,
     store: &mut Ledger,
     rng: &mut ChaCha20Rng,
-) -> Result<(AcknowledgedSession, Stamper), Failed> {
+) -> Result<(AcknowledgedSession, Stamper), AnyError> {
     // A gateway says hello on a fresh connection. Ada compares its configuration with the pinned
     // one, so that it cannot single her out. Then she presents the pass, without a name.
     let hello = service.gateway.hello(at(1), rng);
@@ -57,7 +57,7 @@ fn log_in(
     Ok((session, stamper))
 }
 
-fn request(service: &mut Service, stamper: &mut Stamper) -> Result<(), Failed> {
+fn request(service: &mut Service, stamper: &mut Stamper) -> Result<(), AnyError> {
     // A header carries the stamp, which is for this request alone.
     let header = stamper.stamp(&SONG)?.to_string();
     let stamp: Stamp = header.parse()?;
@@ -75,7 +75,7 @@ fn re_up(
     session: AcknowledgedSession,
     store: &mut Ledger,
     rng: &mut ChaCha20Rng,
-) -> Result<(), Failed> {
+) -> Result<(), AnyError> {
     // Ada's client draws a pace for each session, and a moment for each epoch, since a habit would
     // distinguish it. The re-up costs the verifier less than half of a login, and needs no key.
     let (schedule, pace) = (service.pinned.schedule, Pace::draw(rng));
@@ -91,7 +91,11 @@ fn re_up(
     Ok(())
 }
 
-fn share(service: &mut Service, friend: &mut Holder, rng: &mut ChaCha20Rng) -> Result<(), Failed> {
+fn share(
+    service: &mut Service,
+    friend: &mut Holder,
+    rng: &mut ChaCha20Rng,
+) -> Result<(), AnyError> {
     // The friend's proof is valid, but one pass has one tag in each epoch, and Ada's session has
     // spent it. The service learns no more than that.
     let compared = service.pinned.compare(&service.pinned.fingerprint())?;

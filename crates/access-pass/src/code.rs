@@ -8,7 +8,7 @@
 
 use crate::error::CodeError;
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::{HolderError, MessageError};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage};
 use alpheus_crypto::hash::labelled_hash;
@@ -71,7 +71,7 @@ pub fn present(
 /// # Errors
 /// [`CodeError`].
 pub fn read(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     nonce: Option<&GateNonce>,
     shown: &[u8],
     now: Timestamp,

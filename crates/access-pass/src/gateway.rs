@@ -10,7 +10,7 @@ use crate::error::GatewayError;
 use crate::messages::{Challenge, Connect, ConnectResponse, Hello};
 use crate::request::{Stamp, Target, tag};
 use crate::window::Window;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::messages::{Login, Logout, SessionId};
 use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_anonymous_credential::sessions::SessionStatus;
@@ -43,7 +43,7 @@ impl Default for Limits {
 
 /// The sessions of one gateway process.
 pub struct Gateway {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     limits: Limits,
     agreement: AgreementKey,
     challenges: MacKey,
@@ -82,7 +82,7 @@ pub struct AdmittedRequest {
 impl Gateway {
     /// A gateway that knows no session.
     #[must_use]
-    pub fn new(pinned: Pinned, limits: Limits, rng: &mut impl CryptoRng) -> Self {
+    pub fn new(pinned: PinnedConfiguration, limits: Limits, rng: &mut impl CryptoRng) -> Self {
         Self {
             pinned,
             limits,
@@ -318,13 +318,13 @@ fn is_valid(challenge: &[u8; 16], now: Timestamp) -> bool {
     now.0.checked_sub(drawn).is_some_and(|age| age <= CHALLENGE_LIFE.0)
 }
 
-fn cut_at(pinned: &Pinned, limits: &Limits, epoch: Epoch) -> Timestamp {
+fn cut_at(pinned: &PinnedConfiguration, limits: &Limits, epoch: Epoch) -> Timestamp {
     pinned.schedule.starts(epoch.next()).plus(limits.overlap)
 }
 
 /// The name of a login's session, to find its shard without a key.
 #[must_use]
-pub fn session_of(pinned: &Pinned, login: &Login) -> SessionId {
+pub fn session_of(pinned: &PinnedConfiguration, login: &Login) -> SessionId {
     use alpheus_anonymous_credential::messages::TagId;
     SessionId(TagId::of(&pinned.fingerprint(), login.epoch, &login.tag))
 }

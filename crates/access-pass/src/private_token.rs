@@ -2,7 +2,7 @@
 //! (RFC 9577, section 2.1), and the key under which an issuer's directory lists it (RFC 9578,
 //! section 4). So software of that world recognises what is asked for, and from whom.
 
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
@@ -34,7 +34,7 @@ impl TokenChallenge {
     /// Everybody gets the same challenge in an epoch. One that differed for each client would mark
     /// the client.
     #[must_use]
-    pub fn new(pinned: &Pinned, epoch: Epoch, issuer: &str, origin: &str) -> Self {
+    pub fn new(pinned: &PinnedConfiguration, epoch: Epoch, issuer: &str, origin: &str) -> Self {
         Self::of(&pinned.fingerprint(), epoch, issuer, origin, token_key(pinned))
     }
 
@@ -79,7 +79,7 @@ fn push(bytes: &mut Vec<u8>, text: &str) {
 
 /// The issuer's public key, X0 ‖ X1 ‖ X2, in base64url with padding.
 #[must_use]
-pub fn token_key(pinned: &Pinned) -> String {
+pub fn token_key(pinned: &PinnedConfiguration) -> String {
     let public = &pinned.issuer;
     let key = [&public.x0, &public.x1, &public.x2].map(|element| *element.as_bytes());
     BASE64URL.encode(key.as_flattened())

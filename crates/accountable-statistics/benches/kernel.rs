@@ -45,9 +45,9 @@ fn binding(slot: u32) -> Binding {
 }
 
 /// A tuple as it arrives.
-type Arrived = (Binding, Vec<u8>);
+type EncodedTuple = (Binding, Vec<u8>);
 
-fn arrived(terms: Terms, count: u32, rng: &mut ChaCha20Rng) -> Vec<Arrived> {
+fn arrived(terms: Terms, count: u32, rng: &mut ChaCha20Rng) -> Vec<EncodedTuple> {
     let prover = Prover::new(terms);
     let highest = terms.interval().highest();
     let value = |slot: u32| i64::from(slot) * 7919 % highest;
@@ -59,8 +59,8 @@ fn arrived(terms: Terms, count: u32, rng: &mut ChaCha20Rng) -> Vec<Arrived> {
 }
 
 /// Decoding included.
-fn check(checker: &Checker, arrived: &[Arrived]) {
-    let read = |(binding, bytes): &Arrived| {
+fn check(checker: &Checker, arrived: &[EncodedTuple]) {
+    let read = |(binding, bytes): &EncodedTuple| {
         (*binding, Tuple::from_bytes(bytes, checker.terms().interval()).unwrap())
     };
     let verdicts = checker.check_batch(arrived.iter().map(read).collect());

@@ -11,9 +11,9 @@ use alpheus_accountable_statistics::messages::PublishedResult;
 use alpheus_accountable_statistics::results::mean_and_deviation;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_accountable_statistics::verdict::{Verdict, verdict};
-use support::{Failed, Town, at, entry_of, proposed};
+use support::{AnyError, Town, at, entry_of, proposed};
 
-pub(crate) fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), AnyError> {
     // Four smoothers (aggregation nodes), of which any two can decrypt and no single one; a
     // registrar; an aggregator. The smoothers make a key for the day among themselves.
     let mut town = Town::new(4, 2, 7)?;
@@ -57,7 +57,7 @@ pub(crate) fn main() -> Result<(), Failed> {
 }
 
 /// From the release to the result.
-fn close(town: &mut Town, road: &AgreedDefinition, own: &Attempt) -> Result<(u64, i128), Failed> {
+fn close(town: &mut Town, road: &AgreedDefinition, own: &Attempt) -> Result<(u64, i128), AnyError> {
     // At the agreed time the aggregator gets all uploads, checks each and closes. Every smoother
     // checks each tuple too, and agrees to this set and to no other.
     let now = road.release();

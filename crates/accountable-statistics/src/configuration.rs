@@ -4,7 +4,9 @@
 use crate::error::CommitteeError;
 use crate::logarithm::Table;
 use crate::threshold::Committee;
-use alpheus_anonymous_credential::configuration::{Configuration as Credential, Pinned as Pass};
+use alpheus_anonymous_credential::configuration::{
+    Configuration as Credential, PinnedConfiguration as Pass,
+};
 use alpheus_anonymous_credential::error::ConfigurationError as CredentialError;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled_hash};
@@ -120,7 +122,7 @@ const MAX_TOLERANCE: u16 = 100;
 
 /// A configuration whose signature and content have been checked. Cheap to clone.
 #[derive(Clone)]
-pub struct Pinned(Arc<Inner>);
+pub struct PinnedConfiguration(Arc<Inner>);
 
 struct Inner {
     configuration: Verified<Configuration>,
@@ -128,7 +130,7 @@ struct Inner {
     slots: Vec<Pass>,
 }
 
-impl Pinned {
+impl PinnedConfiguration {
     /// Opens a configuration and those of its credentials with the operator's key.
     ///
     /// # Errors
@@ -278,7 +280,7 @@ impl Pinned {
     }
 }
 
-impl std::ops::Deref for Pinned {
+impl std::ops::Deref for PinnedConfiguration {
     type Target = Configuration;
 
     fn deref(&self) -> &Configuration {

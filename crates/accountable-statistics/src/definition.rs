@@ -1,12 +1,12 @@
 //! The definition of an aggregate: its location and time, allowed values and rules. A quorum of
 //! smoothers signs it, each only if it overlaps nothing that this smoother has signed before.
 
-use crate::configuration::{KeyEpoch, Pinned, SmootherId};
+use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::endorsed::{Endorsed, EndorsementError};
 use crate::interval::Interval;
 use crate::logarithm::readable;
 use crate::tuple::{Terms, ThresholdKey};
-use alpheus_anonymous_credential::configuration::Pinned as Pass;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration as Pass;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_anonymous_credential::subjects::Subject;
@@ -260,7 +260,7 @@ impl Definition {
     ///
     /// # Errors
     /// [`DefinitionError`].
-    pub fn check(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
+    pub fn check(&self, pinned: &PinnedConfiguration) -> Result<(), DefinitionError> {
         if self.deployment != pinned.fingerprint() {
             return Err(DefinitionError::Deployment);
         }
@@ -285,7 +285,7 @@ impl Definition {
     }
 
     /// Checks that sums can be read and that what is read is published.
-    fn check_result(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
+    fn check_result(&self, pinned: &PinnedConfiguration) -> Result<(), DefinitionError> {
         match self.rule {
             ReleaseRule::Mean { grain, resolution } if self.is_fine(grain, resolution, pinned) => {
                 return Err(DefinitionError::Grain);
@@ -302,12 +302,12 @@ impl Definition {
     /// Whether a mean of so many steps could exclude a count. The means of N samples lie at most
     /// resolution / N apart. If that is at most the grain, every multiple of the grain is the mean of
     /// any N; it is so from the smallest N that is opened on.
-    fn is_fine(&self, grain: u32, resolution: u32, pinned: &Pinned) -> bool {
+    fn is_fine(&self, grain: u32, resolution: u32, pinned: &PinnedConfiguration) -> bool {
         let apart = u64::from(grain).saturating_mul(self.crowd(pinned));
         grain == 0 || resolution == 0 || apart < u64::from(resolution)
     }
 
-    fn check_times(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
+    fn check_times(&self, pinned: &PinnedConfiguration) -> Result<(), DefinitionError> {
         let last = Timestamp(self.end.0.saturating_sub(1));
         let ClosingSchedule { turn, turns, settling, patience } = self.closing;
         let days = [self.start, last].map(|time| pinned.key_epoch(time));
@@ -324,7 +324,7 @@ impl Definition {
     }
 
     /// k_min: more slots than k − 1 accounts together can have filled.
-    fn crowd(&self, pinned: &Pinned) -> u64 {
+    fn crowd(&self, pinned: &PinnedConfiguration) -> u64 {
         let others = self.accounts.saturating_sub(1);
         pinned.max_slots_of_accounts(self.quota.get(), others).saturating_add(1)
     }
@@ -339,7 +339,10 @@ impl AgreedDefinition {
     ///
     /// # Errors
     /// [`DefinitionError`].
-    pub fn open(signed: &Endorsed<Definition>, pinned: &Pinned) -> Result<Self, DefinitionError> {
+    pub fn open(
+        signed: &Endorsed<Definition>,
+        pinned: &PinnedConfiguration,
+    ) -> Result<Self, DefinitionError> {
         let definition = signed.open(pinned, pinned.quorum())?;
         definition.check(pinned)?;
         let period = period(pinned.uploads(), definition.start).ok_or(DefinitionError::Time)?;
@@ -380,7 +383,7 @@ impl AgreedDefinition {
 
     /// The keeper of a slot at a turn.
     #[must_use]
-    pub fn keeper(&self, pinned: &Pinned, slot: u32, turn: Turn) -> SmootherId {
+    pub fn keeper(&self, pinned: &PinnedConfiguration, slot: u32, turn: Turn) -> SmootherId {
         let sum = u64::from(slot) + u64::from(turn.0);
         let keeper = sum.checked_rem(pinned.smoothers.len() as u64).unwrap_or(0);
         SmootherId(u16::try_from(keeper).unwrap_or(0))

@@ -1,6 +1,6 @@
 //! Messages that several smoothers have signed alike.
 
-use crate::configuration::{MAX_SMOOTHERS, Pinned, SmootherId};
+use crate::configuration::{MAX_SMOOTHERS, PinnedConfiguration, SmootherId};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::de::DeserializeOwned;
@@ -70,7 +70,11 @@ impl<T: Message> Endorsed<T> {
     ///
     /// # Errors
     /// [`EndorsementError`].
-    pub fn open(&self, pinned: &Pinned, needed: usize) -> Result<Verified<T>, EndorsementError> {
+    pub fn open(
+        &self,
+        pinned: &PinnedConfiguration,
+        needed: usize,
+    ) -> Result<Verified<T>, EndorsementError> {
         let mut signers: BTreeMap<_, Vec<SmootherId>> = BTreeMap::new();
         for (by, signed) in &self.0 {
             let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
@@ -92,7 +96,7 @@ impl<T: Message> Endorsed<T> {
     /// [`EndorsementError`].
     pub(crate) fn sift(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         needed: usize,
         known: impl Fn(SmootherId, &Signed<T>) -> bool,
     ) -> Result<(T, Self), EndorsementError> {

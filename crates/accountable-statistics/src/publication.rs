@@ -1,7 +1,7 @@
 //! What the aggregator publishes of an aggregate, such that nobody has to believe it: what its
 //! smoothers have signed.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::definition::{AgreedDefinition, Definition, DefinitionError};
 use crate::endorsed::Endorsed;
 use crate::messages::{NoResultError, Outcome};
@@ -57,14 +57,14 @@ impl Publication {
     /// [`PublicationError`].
     pub fn check(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
     ) -> Result<(AgreedDefinition, PublishedEnd), PublicationError> {
         let agreed = AgreedDefinition::open(&self.definition, pinned)?;
         let end = self.end(&agreed, pinned).ok_or(PublicationError::Outcome)?;
         Ok((agreed, end))
     }
 
-    fn end(&self, agreed: &AgreedDefinition, pinned: &Pinned) -> Option<PublishedEnd> {
+    fn end(&self, agreed: &AgreedDefinition, pinned: &PinnedConfiguration) -> Option<PublishedEnd> {
         let ours = |outcome: &Outcome| outcome.aggregate == agreed.name();
         let alike = self.outcomes.open(pinned, pinned.threshold.into()).ok();
         let result = alike.map(|it| it.into_inner()).filter(|it| ours(it) && it.result.is_ok());

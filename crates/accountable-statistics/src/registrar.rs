@@ -1,7 +1,7 @@
 //! The registrar: issues each account, once per period, a credential for uploads and one for slot
 //! requests to each smoother (aggregation node).
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::role_error::{RegistrationError, RestoreError};
 use alpheus_anonymous_credential::error::IssuerError;
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
@@ -28,7 +28,7 @@ impl Registrar {
     /// # Errors
     /// [`RestoreError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         keys: Vec<IssuerKey>,
         origin: StateOrigin,
         records: &[(Vec<u8>, Vec<u8>)],

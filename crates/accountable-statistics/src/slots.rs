@@ -4,7 +4,7 @@
 //! It signs one entry per slot and one per key, ever. Two quorums share an honest smoother, so a
 //! slot has at most one certified entry.
 
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::{AgreedDefinition, Turn};
 use crate::endorsed::Endorsed;
 use crate::messages::{ConflictingEntry, Entry, Evidence, Grant, Receipt, SealedUpload};
@@ -97,7 +97,7 @@ impl Slots {
     /// of. The draw is uniform, so that slots reveal nothing.
     pub(crate) fn draw(
         &self,
-        (agreed, pinned): (&AgreedDefinition, &Pinned),
+        (agreed, pinned): (&AgreedDefinition, &PinnedConfiguration),
         keeper: SmootherId,
         turn: Turn,
         rng: &mut impl CryptoRng,

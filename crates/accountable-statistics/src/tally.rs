@@ -1,9 +1,9 @@
 //! Pure counts, without smoothers: each account counts once, at a time that it draws.
 
 use crate::aggregator::Node;
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::definition::Location;
-use alpheus_anonymous_credential::configuration::Pinned as Pass;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration as Pass;
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, TagId};
@@ -80,7 +80,10 @@ impl Tally {
     ///
     /// # Errors
     /// [`TallyError`].
-    pub fn open(signed: &Signed<TallyDefinition>, pinned: &Pinned) -> Result<Self, TallyError> {
+    pub fn open(
+        signed: &Signed<TallyDefinition>,
+        pinned: &PinnedConfiguration,
+    ) -> Result<Self, TallyError> {
         let question = signed.open(pinned.operator()).map_err(TallyError::Signature)?;
         let schedule = pinned.uploads().schedule;
         let period = schedule.epoch_at(question.start).map(|epoch| schedule.period_of(epoch));
@@ -144,7 +147,7 @@ impl Counter {
     /// [`DamagedLedgerError`].
     pub fn restore(
         tally: Tally,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         node: Node,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self, DamagedLedgerError> {

@@ -1,7 +1,7 @@
 //! How an aggregate ended according to its smoothers, whatever the aggregator says.
 
 use crate::closing::AgreedSet;
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::messages::{End, NoResultError, Outcome, PublishedResult, Ready};
@@ -28,7 +28,7 @@ pub enum Verdict {
 pub fn verdict(
     ends: &[(SmootherId, End)],
     agreed: &AgreedDefinition,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
 ) -> Option<Verdict> {
     let (mut results, mut sets) = (Endorsed::<Outcome>::default(), Endorsed::<Ready>::default());
     let (mut without, mut signed) = (BTreeMap::<SmootherId, NoResultError>::new(), false);

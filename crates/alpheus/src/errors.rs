@@ -131,7 +131,7 @@ fn coloured(said: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct Explained {
+struct ErrorExplanation {
     id: &'static str,
     what: &'static str,
     why: &'static str,
@@ -139,7 +139,7 @@ struct Explained {
     page: String,
 }
 
-impl From<ErrorId> for Explained {
+impl From<ErrorId> for ErrorExplanation {
     fn from(id: ErrorId) -> Self {
         let page = format!("docs/reference/errors.md#{id}");
         Self { id: id.id(), what: id.what(), why: id.why(), fix: id.fix(), page }
@@ -151,8 +151,8 @@ impl From<ErrorId> for Explained {
 /// # Errors
 /// There is no failure of the id.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let explained: Vec<Explained> = match &args.id {
-        None => ErrorId::ALL.iter().copied().map(Explained::from).collect(),
+    let explained: Vec<ErrorExplanation> = match &args.id {
+        None => ErrorId::ALL.iter().copied().map(ErrorExplanation::from).collect(),
         Some(id) => match ErrorId::parse(id) {
             Some(known) => vec![known.into()],
             None => return Err(unknown(id)),
@@ -181,8 +181,8 @@ fn unknown(id: &str) -> Failure {
 }
 
 /// The first columns of a table of failures.
-fn table(explained: &[Explained], columns: usize) -> Table {
-    let row = |one: &Explained| [one.id, one.what, one.why, one.fix].map(str::to_owned);
+fn table(explained: &[ErrorExplanation], columns: usize) -> Table {
+    let row = |one: &ErrorExplanation| [one.id, one.what, one.why, one.fix].map(str::to_owned);
     let some = |cells: [String; 4]| cells.into_iter().take(columns).collect();
     Table {
         title: "Errors".to_owned(),
@@ -191,7 +191,7 @@ fn table(explained: &[Explained], columns: usize) -> Table {
     }
 }
 
-fn in_words(one: &Explained, out: &mut impl Write) -> io::Result<()> {
+fn in_words(one: &ErrorExplanation, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}\n\n{}\n", one.id, one.what)?;
     writeln!(out, "Why:  {}\nFix:  {}", one.why, one.fix)?;
     // A user of a package has no checkout, and misses nothing: the page says the same.
@@ -272,8 +272,8 @@ mod tests {
     /// A device logs the lines that it refuses, and a connection to a wrong peer has no answer.
     #[test]
     fn causes_that_no_command_ends_with_have_their_ids() {
-        let late = Failure::new(Category::Input, alpheus_streams::produce::LateLineError);
-        assert_eq!(id_of(&late).id(), "line-refused");
+        let refused = Failure::new(Category::Input, alpheus_streams::produce::LateLineError);
+        assert_eq!(id_of(&refused).id(), "line-refused");
         let peer = alpheus_node::network::peer::WrongPeerError::Revoked;
         assert_eq!(id_of(&Failure::new(Category::Io, peer)).id(), "wrong-peer");
     }

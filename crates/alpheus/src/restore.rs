@@ -82,8 +82,11 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     // Complete or not there: the folders get their names last.
     let [identity, state] =
         [&args.identity, &args.state].map(|folder| folder.as_deref().map(unfinished_name));
-    let mut place =
-        Restored { identity: identity.clone(), state: state.clone(), ..Restored::default() };
+    let mut place = RestoreTarget {
+        identity: identity.clone(),
+        state: state.clone(),
+        ..RestoreTarget::default()
+    };
     let mut made = Vec::new();
     let all_made = [&identity, &state].into_iter().flatten().try_for_each(|folder| {
         make_private_folder(folder)?;
@@ -115,7 +118,7 @@ fn unfinished_name(folder: &Path) -> PathBuf {
 
 /// Where things go, and what came.
 #[derive(Default)]
-struct Restored {
+struct RestoreTarget {
     identity: Option<PathBuf>,
     state: Option<PathBuf>,
     has_identity: bool,
@@ -124,7 +127,7 @@ struct Restored {
     has_slots: bool,
 }
 
-impl Restored {
+impl RestoreTarget {
     fn all(&mut self, args: &Args, secret: &[u8]) -> Result<About, Failure> {
         let about = self.one(&args.from, secret)?;
         if let Some(slots) = &args.slots_from {
@@ -317,7 +320,7 @@ mod tests {
     fn a_file_stays_in_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let state = Some(folder.path().join("state"));
-        let mut place = Restored { state, ..Restored::default() };
+        let mut place = RestoreTarget { state, ..RestoreTarget::default() };
         for bad in ["../x", "/x", "a/../../x", "..", "", "."] {
             let refused = place.file(Origin::State, bad, b"x").is_err();
             assert!(refused || bad.is_empty(), "{bad}");

@@ -134,7 +134,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             });
         }
     };
-    let reply = Assuming { reply, assumed };
+    let reply = AssumedReply { reply, assumed };
     let mut out = io::stdout().lock();
     printed(print(&reply, globals.format.unwrap_or_default(), &mut out)).map(drop)
 }
@@ -267,7 +267,7 @@ impl Windows {
 
 /// The reply, and for whom it holds.
 #[derive(Serialize)]
-struct Assuming {
+struct AssumedReply {
     #[serde(flatten)]
     reply: Reply,
     /// Which owners and controllers were planned for.
@@ -339,7 +339,7 @@ fn write_noise(accuracy: &[String], cost: Option<&String>, out: &mut impl Write)
     accuracy.iter().chain(cost).try_for_each(|what| writeln!(out, "{what}"))
 }
 
-fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<()> {
+fn print(answer: &AssumedReply, format: Format, out: &mut impl Write) -> io::Result<()> {
     match format {
         Format::Json => return print_json(answer, out),
         Format::Csv => {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 const SECOND: Span = Span::seconds(1);
 const MINUTE: Span = Span::seconds(60);
-type Failed = Box<dyn std::error::Error>;
+type AnyError = Box<dyn std::error::Error>;
 
 fn key(number: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([number; 32]))
@@ -46,7 +46,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn start() -> Result<Self, Failed> {
+    fn start() -> Result<Self, AnyError> {
         let now = Timestamp(0).plus(SECOND);
         let members = Members::new((1..=3).map(|number| key(number).verifying_key()));
         let (servers, operator) = ([10, 11, 12].map(key), key(20));
@@ -108,7 +108,7 @@ impl Servers {
     }
 
     /// Sends a member's write to both databases.
-    fn post(&mut self, member: u8, content: Content<'_>) -> Result<(), Failed> {
+    fn post(&mut self, member: u8, content: Content<'_>) -> Result<(), AnyError> {
         let view = View::open(&self.board, &self.transcript())?;
         let (key, tag) = (key(member), Members::tag_of(&key(member).verifying_key()));
         let ticket = |name: &_| Members::ticket(&key, name);
@@ -122,7 +122,7 @@ impl Servers {
     }
 
     /// A database receives statements, computes, and makes its next statements.
-    fn turn(&mut self, side: Side) -> Result<(), Failed> {
+    fn turn(&mut self, side: Side) -> Result<(), AnyError> {
         let (i, other) = (side.index(), side.other());
         for by in [Party::Database(other), Party::Auditor] {
             for said in self.statements[by.index()].clone() {
@@ -147,7 +147,7 @@ impl Servers {
         Ok(())
     }
 
-    fn audit(&mut self) -> Result<(), Failed> {
+    fn audit(&mut self) -> Result<(), AnyError> {
         for side in Side::BOTH {
             for said in &self.statements[side.index()] {
                 if let Ok(step) = self.auditor.handle_statement(said, side, Epoch(0), self.now) {
@@ -165,7 +165,7 @@ impl Servers {
 
 impl Servers {
     /// The auditor recomputes the share of the database that its coin names.
-    fn check_share(&mut self) -> Result<(), Failed> {
+    fn check_share(&mut self) -> Result<(), AnyError> {
         let awaited: Vec<_> = self.auditor.awaited_reveals().collect();
         for (epoch, by) in awaited {
             if let Some(reveal) = &self.reveal {
@@ -179,7 +179,7 @@ impl Servers {
     }
 }
 
-pub(crate) fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), AnyError> {
     let mut servers = Servers::start()?;
     // Both databases begin, and each learns the other's key.
     for _ in 0..2 {

@@ -8,9 +8,9 @@ use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::limit::Limit;
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
-use support::{Failed, Ledger, NOTHING, Service, at};
+use support::{AnyError, Ledger, NOTHING, Service, at};
 
-pub(crate) fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), AnyError> {
     let rng = &mut ChaCha20Rng::from_seed([7; 32]); // for a test; the system seeds real ones
     // The operator draws the issuer's key and signs the configuration that everybody pins.
     let mut service = Service::new(Limit::ONE, rng)?;

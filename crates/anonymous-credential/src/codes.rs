@@ -1,7 +1,7 @@
 //! Login codes: a login and the re-ups of the following epochs in one message, accepted all or
 //! none. A turnstile reads them from a screen.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::MessageError;
 use crate::limit::Limit;
 use crate::messages::{Login, ReUp, Reader, SessionId, TagId, connection};
@@ -56,13 +56,13 @@ impl Code {
 
     /// The session that the login would begin.
     #[must_use]
-    pub fn session(&self, pinned: &Pinned) -> SessionId {
+    pub fn session(&self, pinned: &PinnedConfiguration) -> SessionId {
         SessionId(TagId::of(&pinned.fingerprint(), self.login.epoch, &self.login.tag))
     }
 
     /// Every tag that the code spends, the login's first.
     #[must_use]
-    pub fn tags(&self, pinned: &Pinned) -> Vec<(Epoch, TagId)> {
+    pub fn tags(&self, pinned: &PinnedConfiguration) -> Vec<(Epoch, TagId)> {
         let named = |(epoch, tag)| (epoch, TagId::of(&pinned.fingerprint(), epoch, tag));
         self.elements().map(named).collect()
     }
@@ -92,7 +92,7 @@ impl Code {
     /// [`SignatureError`].
     pub fn check_signature(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         challenge: &[u8; 32],
         signature: &Signature,
     ) -> Result<(), SignatureError> {

@@ -44,9 +44,9 @@ impl Message for Configuration {
 
 /// A configuration whose signature and content were checked. Cheap to clone.
 #[derive(Clone)]
-pub struct Pinned(Arc<Opened>);
+pub struct PinnedConfiguration(Arc<PinnedContent>);
 
-struct Opened {
+struct PinnedContent {
     configuration: Configuration,
     fingerprint: Digest,
     /// The most recently used contexts, which cost some ten microseconds each. They are public
@@ -58,7 +58,7 @@ struct Opened {
 const CONTEXTS: usize = 4;
 
 /// Evidence that the other side uses the same configuration, as reported over the path that
-/// presentations take. Only [`Pinned::compare`] creates it, and a login requires it.
+/// presentations take. Only [`PinnedConfiguration::compare`] creates it, and a login requires it.
 #[derive(Clone, Copy)]
 pub struct ConfigurationMatch(pub(crate) Digest);
 
@@ -70,7 +70,7 @@ pub struct ConfigurationMatch(pub(crate) Digest);
 )]
 pub struct OtherConfigurationError;
 
-impl Pinned {
+impl PinnedConfiguration {
     /// Opens a configuration with the key that the software pins.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Pinned {
 
     fn with(configuration: Configuration, fingerprint: Digest) -> Self {
         let contexts = Mutex::new(VecDeque::with_capacity(CONTEXTS));
-        Self(Arc::new(Opened { configuration, fingerprint, contexts }))
+        Self(Arc::new(PinnedContent { configuration, fingerprint, contexts }))
     }
 
     /// The same deployment, for presentations about one subject. The attributes stay, so the
@@ -152,7 +152,7 @@ impl Pinned {
     }
 }
 
-impl std::ops::Deref for Pinned {
+impl std::ops::Deref for PinnedConfiguration {
     type Target = Configuration;
 
     fn deref(&self) -> &Configuration {

@@ -1,6 +1,6 @@
 //! The issuer: one credential for each account, kind and period.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::{IssuerError, MessageError};
 use crate::keys::IssuerKey;
 use crate::ledger::{Change, DamagedLedgerError, StateOrigin, Step, put};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// and nothing about any presentation.
 pub struct Issuer {
     key: IssuerKey,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     /// H(request) and response, by account and period.
     issued: BTreeMap<(Vec<u8>, Period), (Digest, Vec<u8>)>,
     /// Credentials of earlier periods may be forgotten.
@@ -57,7 +57,7 @@ impl Issuer {
     /// [`IssuerError::OtherKey`] if the key is not the configuration's, [`IssuerError::Ledger`].
     pub fn restore(
         key: IssuerKey,
-        pinned: Pinned,
+        pinned: PinnedConfiguration,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         origin: StateOrigin,
         now: Timestamp,
@@ -189,7 +189,11 @@ impl Issuer {
 struct CheckedRequest(Request);
 
 impl CheckedRequest {
-    fn check(pinned: &Pinned, name: &[u8], request: Request) -> Result<Self, IssuerError> {
+    fn check(
+        pinned: &PinnedConfiguration,
+        name: &[u8],
+        request: Request,
+    ) -> Result<Self, IssuerError> {
         let statement = statements::request(pinned, name, request.period, &request.e1);
         let proof = Proof::from_bytes(&request.proof, &statement).map_err(MessageError::from)?;
         if Claim::new(statement, proof).holds() {
@@ -203,7 +207,7 @@ impl CheckedRequest {
     fn respond(
         &self,
         key: &IssuerKey,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         rng: &mut impl CryptoRng,
     ) -> Result<Response, ProvingError> {
         let vanished = |IdentityError| ProvingError::Identity;
@@ -219,7 +223,12 @@ impl CheckedRequest {
 
     /// b, hedged. With one b for two requests, their two holders could compute x1·U and forge
     /// credentials.
-    fn blinding(&self, key: &IssuerKey, pinned: &Pinned, rng: &mut impl CryptoRng) -> SecretScalar {
+    fn blinding(
+        &self,
+        key: &IssuerKey,
+        pinned: &PinnedConfiguration,
+        rng: &mut impl CryptoRng,
+    ) -> SecretScalar {
         let (fresh, key) = (Secret::<32>::random(rng), key.expose());
         let (fingerprint, asked) = (pinned.fingerprint(), self.0.digest());
         let parts: [&[u8]; 4] =

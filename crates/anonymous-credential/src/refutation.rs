@@ -6,7 +6,7 @@
 //! everybody can check the proof, and only the verifier knows whether V is right. If it is not, the
 //! verifier proves that, and reveals no more than that.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::{MessageError, RefutationError, VerifierError};
 use crate::keys::{IssuerKey, IssuerPublic};
 use crate::limit::Limit;
@@ -84,7 +84,7 @@ impl OpenPresentation {
 }
 
 /// m2·Ũ.
-fn attributed(pinned: &Pinned, login: &Login) -> Result<Element, IdentityError> {
+fn attributed(pinned: &PinnedConfiguration, login: &Login) -> Result<Element, IdentityError> {
     let period = pinned.schedule.period_of(login.epoch);
     login.u.times(&SecretScalar::from_public(&pinned.attributes(period)))
 }
@@ -127,7 +127,7 @@ fn base(subject: &Subject, open: &OpenPresentation, about: &Digest) -> Element {
 /// V − V', in constant time; none if V is right.
 fn difference(
     key: &IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     open: &OpenPresentation,
 ) -> Result<Option<Element>, IdentityError> {
     let (shifted, m2u) = (open.shifted()?, attributed(pinned, &open.login)?);

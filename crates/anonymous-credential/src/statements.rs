@@ -1,7 +1,7 @@
 //! The statements of the four proofs. Prover and verifier build them from the same public
 //! values; `docs/protocol.md` has the equations and every byte.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::messages::{Login, ReUp, Request, Response};
 use crate::schedule::Period;
 use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
@@ -9,7 +9,12 @@ use alpheus_crypto::labels;
 use alpheus_crypto::sigma::{ElementIndex, OwnCounts, SecretIndex, Statement, Term};
 
 /// Secrets (m1, r1): E1 = m1·G + r1·H. Bound to configuration, period and account.
-pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Element) -> Statement {
+pub(crate) fn request(
+    pinned: &PinnedConfiguration,
+    account: &[u8],
+    period: Period,
+    e1: &Element,
+) -> Statement {
     let fingerprint = pinned.fingerprint();
     let fields: [&[u8]; 3] = [fingerprint.as_bytes(), &period.0.to_be_bytes(), account];
     let mut s = Statement::new(labels::CREDENTIAL_REQUEST, &fields);
@@ -23,7 +28,7 @@ pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Elem
 /// Secrets (x0, x1, x2, xb, b, t1, t2): the response was made from this request with the pinned
 /// keys and the public m2.
 pub(crate) fn response(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     request: &Request,
     response: &Response,
 ) -> Result<Statement, IdentityError> {
@@ -56,7 +61,11 @@ pub(crate) fn response(
 /// Secrets (m1, z, r) and, for each bit, (b_j, s_j, s'_j): the holder has a credential of the
 /// epoch's period, and the tag belongs to an index below the limit. V = z·X1 − r·G for the
 /// holder; the verifier computes it with its key.
-pub(crate) fn presentation(pinned: &Pinned, login: &Login, v: &Element) -> Presentation {
+pub(crate) fn presentation(
+    pinned: &PinnedConfiguration,
+    login: &Login,
+    v: &Element,
+) -> Presentation {
     let fingerprint = pinned.fingerprint();
     let fields: [&[u8]; 5] = [
         fingerprint.as_bytes(),
@@ -103,7 +112,7 @@ pub(crate) struct Presentation {
 
 /// Secret m1: T_t = m1·τ and T_{t+1} = m1·τ'. `from` is the session's recorded tag, of the
 /// previous epoch.
-pub(crate) fn re_up(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Statement {
+pub(crate) fn re_up(pinned: &PinnedConfiguration, from: &Element, re_up: &ReUp) -> Statement {
     let (fingerprint, epoch) = (pinned.fingerprint(), re_up.epoch);
     let session = re_up.session.0.0;
     let fields: [&[u8]; 3] = [fingerprint.as_bytes(), &epoch.0.to_be_bytes(), session.as_bytes()];

@@ -2,7 +2,7 @@
 //! times about each subject, which is whatever a deployment counts by, such as an aggregate. A
 //! subject has its own limit and its own tags; the credential is the same.
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::limit::Limit;
 use crate::messages::{Login, TagId};
 use crate::schedule::{Epoch, Period};
@@ -14,7 +14,7 @@ use alpheus_crypto::hash::Digest;
 /// later.
 #[derive(Clone)]
 pub struct Subject {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     period: Period,
 }
 
@@ -25,7 +25,7 @@ pub struct ProvenPresentation(pub(crate) Login);
 impl Subject {
     /// A subject of a deployment, with its name and limit, for credentials of a period.
     #[must_use]
-    pub fn new(pinned: &Pinned, name: &Digest, limit: Limit, period: Period) -> Self {
+    pub fn new(pinned: &PinnedConfiguration, name: &Digest, limit: Limit, period: Period) -> Self {
         Self { pinned: pinned.for_subject(name, limit), period }
     }
 
@@ -48,7 +48,7 @@ impl Subject {
     }
 
     /// The configuration with the subject's fingerprint and limit.
-    pub(crate) fn pinned(&self) -> &Pinned {
+    pub(crate) fn pinned(&self) -> &PinnedConfiguration {
         &self.pinned
     }
 

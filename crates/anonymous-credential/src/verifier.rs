@@ -2,7 +2,7 @@
 //! key.
 
 use crate::codes::Code;
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::{IssuerError, MessageError, RefutationError, VerifierError};
 use crate::keys::IssuerKey;
 use crate::lookups::{DueReUp, UnspentCode, UnspentLogin};
@@ -19,7 +19,7 @@ use rand_core::CryptoRng;
 /// verifier runs in a process of its own.
 pub struct Verifier {
     key: IssuerKey,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
 }
 
 /// A login whose tag was unspent when it was looked up, and whose proof holds.
@@ -36,7 +36,7 @@ impl Verifier {
     ///
     /// # Errors
     /// [`IssuerError::OtherKey`] if the key is not the configuration's.
-    pub fn new(key: IssuerKey, pinned: Pinned) -> Result<Self, IssuerError> {
+    pub fn new(key: IssuerKey, pinned: PinnedConfiguration) -> Result<Self, IssuerError> {
         if *key.public() != pinned.issuer {
             return Err(IssuerError::OtherKey);
         }
@@ -159,14 +159,14 @@ impl Verifier {
         Ok(ProvenCode(unspent.0))
     }
 
-    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, VerifierError> {
+    fn claim(&self, pinned: &PinnedConfiguration, login: &Login) -> Result<Claim, VerifierError> {
         let (statement, proof) = self.statement(pinned, login)?;
         Ok(Claim::new(statement, proof))
     }
 
     fn statement(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         login: &Login,
     ) -> Result<(Statement, Proof), VerifierError> {
         of_presentation(pinned, login, &self.keyed(pinned, login)?)
@@ -174,7 +174,7 @@ impl Verifier {
 
     /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time. For a check the key is used for nothing
     /// else: it receives an element and public scalars.
-    fn keyed(&self, pinned: &Pinned, login: &Login) -> Result<Element, VerifierError> {
+    fn keyed(&self, pinned: &PinnedConfiguration, login: &Login) -> Result<Element, VerifierError> {
         let period = pinned.schedule.period_of(login.epoch);
         let m2 = SecretScalar::from_public(&pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
@@ -185,7 +185,7 @@ impl Verifier {
 
 /// The statement of a presentation with a V, and its proof.
 fn of_presentation(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     login: &Login,
     v: &Element,
 ) -> Result<(Statement, Proof), VerifierError> {
@@ -199,7 +199,7 @@ fn of_presentation(
 /// # Privacy
 /// Re-ups of one session are linked to it and to each other, by design.
 pub fn verify_re_ups(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     re_ups: Vec<DueReUp>,
 ) -> Vec<Result<ProvenReUp, VerifierError>> {
     let claim = |due: &DueReUp| re_up_claim(pinned, &due.from, &due.re_up);
@@ -207,7 +207,11 @@ pub fn verify_re_ups(
     verdicts(re_ups, claims, ProvenReUp)
 }
 
-fn re_up_claim(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Result<Claim, VerifierError> {
+fn re_up_claim(
+    pinned: &PinnedConfiguration,
+    from: &Element,
+    re_up: &ReUp,
+) -> Result<Claim, VerifierError> {
     let statement = statements::re_up(pinned, from, re_up);
     let proof = Proof::from_bytes(&re_up.proof, &statement).map_err(MessageError::from)?;
     Ok(Claim::new(statement, proof))

@@ -136,7 +136,7 @@ impl Content {
 
 impl CardContent for Content {
     const VERSION: u32 = 2;
-    type Checked = VerifiedCard;
+    type ValidCard = VerifiedCard;
     type Error = BoardCardError;
 
     fn check(content: Verified<Self>) -> Result<VerifiedCard, BoardCardError> {

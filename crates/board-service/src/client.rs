@@ -153,7 +153,7 @@ fn max_reveal(board: &Board) -> usize {
 }
 
 /// A write that databases have.
-pub struct Posted {
+pub struct PostedWrite {
     /// The writer's record.
     pub written: PendingWrite,
     /// The submission.
@@ -373,7 +373,7 @@ impl Client {
     pub async fn settle(
         &self,
         epoch: Epoch,
-        posted: &[Posted],
+        posted: &[PostedWrite],
     ) -> Result<(Reading, Vec<Fate>), BoardError> {
         self.settle_keeping(epoch, posted, &|_| Ok(())).await
     }
@@ -383,8 +383,8 @@ impl Client {
     pub(crate) async fn settle_keeping(
         &self,
         epoch: Epoch,
-        posted: &[Posted],
-        keep: &(dyn Fn(&Posted) -> Result<(), Failure> + Sync),
+        posted: &[PostedWrite],
+        keep: &(dyn Fn(&PostedWrite) -> Result<(), Failure> + Sync),
     ) -> Result<(Reading, Vec<Fate>), BoardError> {
         let mut transcript = Transcript::new(&self.board, epoch);
         let mut complaints = Complaints::default();
@@ -395,7 +395,7 @@ impl Client {
             let published =
                 self.board.databases().iter().all(|by| transcript.published_table(*by).is_some());
             if published && let Some((reading, table)) = self.either_table(&transcript).await? {
-                let fate = |p: &Posted| p.written.fate(&transcript, &table);
+                let fate = |p: &PostedWrite| p.written.fate(&transcript, &table);
                 return Ok((reading, posted.iter().map(fate).collect()));
             }
             let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);

@@ -11,7 +11,7 @@
 use crate::card::{MismatchError, VerifiedCard, same_epochs};
 use crate::role::{RoleArgs, RoleContext};
 use alpheus_anonymous_board::admission::{Admission, Doorkeeper, Permit};
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::Login;
@@ -69,7 +69,7 @@ pub struct Args {
 struct Door {
     engine: Handle<Call>,
     key: SigningKey,
-    passes: Pinned,
+    passes: PinnedConfiguration,
     card: VerifiedCard,
 }
 

@@ -3,7 +3,7 @@
 pub(crate) mod background;
 
 use crate::card::{self, VerifiedCard};
-use crate::client::{Client, Posted};
+use crate::client::{Client, PostedWrite};
 use crate::content::MessageArgs;
 use crate::entry::{Entry, EntryArgs};
 use crate::moments;
@@ -179,7 +179,7 @@ impl Args {
         client: &Client,
         card: &VerifiedCard,
         content: Content<'_>,
-    ) -> Result<Posted, Failure> {
+    ) -> Result<PostedWrite, Failure> {
         if let Some(wanted) = self.crowd {
             client.expect_crowd(wanted).await?;
         }

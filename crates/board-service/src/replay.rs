@@ -2,7 +2,7 @@
 //! a separate writer in one epoch.
 
 use crate::card;
-use crate::client::{BoardError, Client, Posted};
+use crate::client::{BoardError, Client, PostedWrite};
 use crate::entry::Entry;
 use crate::stage::{Keepers, Stage};
 use alpheus_anonymous_board::reader::Reading;
@@ -162,7 +162,7 @@ async fn one(
     view: &View,
     line: &str,
     entry: &mut Entry,
-) -> Result<(Posted, bool), Failure> {
+) -> Result<(PostedWrite, bool), Failure> {
     let mut rng = entropy::rng()?;
     match client.post(view, Content::Message(line.as_bytes()), entry, Span(0), &mut rng).await {
         Ok(posted) => Ok((posted, true)),
@@ -174,9 +174,13 @@ async fn one(
     }
 }
 
-type Joined = Option<Result<Result<(Posted, bool), Failure>, tokio::task::JoinError>>;
+type PostResult = Option<Result<Result<(PostedWrite, bool), Failure>, tokio::task::JoinError>>;
 
-fn collect(done: Joined, posted: &mut Vec<Posted>, counts: &mut Counts) -> Result<(), Failure> {
+fn collect(
+    done: PostResult,
+    posted: &mut Vec<PostedWrite>,
+    counts: &mut Counts,
+) -> Result<(), Failure> {
     let Some(done) = done else { return Ok(()) };
     let (one, accepted) = done.blame(Category::Io)??;
     posted.push(one);

@@ -4,7 +4,7 @@
 //! honest member's share is what its commitments and its edges say, and both honest ends of an edge
 //! say the same.
 
-use crate::check::{Committing, Failed, Opened};
+use crate::check::{FailedWindow, OpenedContribution, ValueCommitment};
 use crate::messages::{Edge, EdgeStatement, Opening};
 use crate::share::{Answer, Share};
 use alpheus_crypto::group::Element;
@@ -112,7 +112,12 @@ impl EdgeStatement {
         edge.map(|edge| edge.commitments.as_slice())
     }
 
-    fn is_well_formed(&self, members: &BTreeSet<u32>, cells: usize, failed: &Failed<'_>) -> bool {
+    fn is_well_formed(
+        &self,
+        members: &BTreeSet<u32>,
+        cells: usize,
+        failed: &FailedWindow<'_>,
+    ) -> bool {
         let edge = |edge: &Edge| {
             let known = edge.other != self.controller && members.contains(&edge.other);
             let ends = (edge.other.min(self.controller), edge.other.max(self.controller));
@@ -131,7 +136,7 @@ impl EdgeStatement {
     }
 
     /// Whether Com(Z − o) = Σ V − V_η + Σ ±Q + R in every cell.
-    fn balances(&self, opened: &Opened) -> bool {
+    fn balances(&self, opened: &OpenedContribution) -> bool {
         let scalars = opened.share.values.iter().zip(&opened.share.blindings);
         let mut cells = opened.total.iter().zip(scalars).enumerate();
         cells.all(|(cell, (total, (value, blinding)))| {
@@ -173,7 +178,7 @@ impl Blame {
     /// anybody can send them again. The same statement twice is one, so members may be asked again.
     pub fn judge(
         &self,
-        failed: &Failed<'_>,
+        failed: &FailedWindow<'_>,
         signed: &[impl Borrow<Verified<EdgeStatement>>],
     ) -> Judgement {
         let members: BTreeSet<u32> = failed.opened.iter().map(|one| one.controller).collect();
@@ -218,7 +223,7 @@ impl Blame {
     }
 }
 
-fn is_of(statement: &EdgeStatement, opened: &Opened) -> bool {
+fn is_of(statement: &EdgeStatement, opened: &OpenedContribution) -> bool {
     let stated = (statement.scope, statement.opening_set, statement.controller);
     stated == (opened.scope, opened.opening_set, opened.controller)
 }

@@ -7,12 +7,12 @@ pub use fault::{FaultError, FaultyError, OpeningsError, RoundError, RowError};
 
 use crate::commit::{noise_statement, owner_statement, owners_statement};
 use crate::form::Form;
-use crate::messages::{Committed, Contribution, MaskedShare, Opening, Scope};
+use crate::messages::{CommittedCells, Contribution, MaskedShare, Opening, Scope};
 use crate::terms::Terms;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Verified;
-use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
+use alpheus_range_proof::{Claim, Commitment, EncodedProof, RangeChecker, culprits};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ use std::ops::AddAssign;
 #[derive(Clone, Debug, Default)]
 pub struct Contributions {
     /// Those that are in bounds.
-    pub bounded: Vec<Bounded>,
+    pub bounded: Vec<BoundedContribution>,
     /// Those that are not.
     pub faulty: Vec<FaultyError>,
     /// Members in whose place there is a message of another window, membership or sender. It says
@@ -55,7 +55,7 @@ pub struct Member {
 
 /// A contribution whose commitments are all in bounds. Only [`Checker::contributions`] makes one.
 #[derive(Clone, Debug)]
-pub struct Bounded {
+pub struct BoundedContribution {
     pub(crate) scope: Scope,
     pub(crate) controller: u32,
     pub(crate) digest: Digest,
@@ -67,7 +67,7 @@ pub struct Bounded {
 
 /// A member's bounded contribution and its opening. Only [`Checker::openings`] makes one.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedContribution {
     pub(crate) scope: Scope,
     pub(crate) controller: u32,
     pub(crate) opening_set: Digest,
@@ -89,15 +89,15 @@ pub struct BoundedRow {
 /// What a checker needs under the terms of a plan.
 pub struct Checker {
     terms: Terms,
-    owners: Checking,
-    noise: Checking,
+    owners: RangeChecker,
+    noise: RangeChecker,
     sealed: bool,
 }
 
 /// A window whose row does not hold. Only [`Checker::failed`] makes one.
-pub struct Failed<'a> {
+pub struct FailedWindow<'a> {
     /// The members of S, in roster order.
-    pub(crate) opened: &'a [Opened],
+    pub(crate) opened: &'a [OpenedContribution],
     pub(crate) sealed: bool,
     /// Edges that both ends leave out.
     pub(crate) left_out: BTreeSet<(u32, u32)>,
@@ -108,7 +108,7 @@ impl Checker {
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         let (owners, noise) = (terms.owner_range(), terms.noise_range());
-        let (owners, noise) = (Checking::new(owners), Checking::new(noise));
+        let (owners, noise) = (RangeChecker::new(owners), RangeChecker::new(noise));
         Self { owners, noise, terms, sealed: false }
     }
 
@@ -181,7 +181,7 @@ impl Checker {
         scope: &Scope,
         member: &Member,
         message: &Verified<Contribution>,
-    ) -> Result<(Bounded, Vec<Claim>), Refusal> {
+    ) -> Result<(BoundedContribution, Vec<Claim>), Refusal> {
         if message.scope != *scope || message.controller != member.controller {
             return Err(Refusal::Misplaced);
         }
@@ -204,7 +204,7 @@ impl Checker {
             claims.push(claim.ok_or(FaultError::Range)?);
             add_cells(&mut total, &cells);
         }
-        let bounded = Bounded {
+        let bounded = BoundedContribution {
             scope: *scope,
             controller: member.controller,
             digest: message.digest(),
@@ -216,7 +216,7 @@ impl Checker {
     }
 
     /// One owner's commitments, if there is one for each cell.
-    fn cells(&self, owner: &Committed) -> Option<Vec<Commitment>> {
+    fn cells(&self, owner: &CommittedCells) -> Option<Vec<Commitment>> {
         let fits = owner.commitments.len() == self.terms.cells().len();
         fits.then(|| owner.commitments.iter().map(Commitment::of).collect())
     }
@@ -229,8 +229,8 @@ impl Checker {
     pub fn openings(
         &self,
         opening_set: &Digest,
-        signed: &[(Bounded, impl Borrow<Verified<Opening>>)],
-    ) -> Result<Vec<Opened>, OpeningsError> {
+        signed: &[(BoundedContribution, impl Borrow<Verified<Opening>>)],
+    ) -> Result<Vec<OpenedContribution>, OpeningsError> {
         let scopes: Vec<&Scope> = signed.iter().map(|(bounded, _)| &bounded.scope).collect();
         let scope = *scopes.first().ok_or(RoundError::Members)?;
         self.check_round(scope, signed.iter().map(|(bounded, _)| bounded.controller))?;
@@ -251,8 +251,10 @@ impl Checker {
             }
         }
         let bad = culprits(&claims).into_iter().filter_map(|at| opened.get(at));
-        let named =
-            |bad: &Opened| FaultyError { controller: bad.controller, fault: FaultError::Noise };
+        let named = |bad: &OpenedContribution| FaultyError {
+            controller: bad.controller,
+            fault: FaultError::Noise,
+        };
         faulty.extend(bad.map(named));
         let all = faulty.is_empty() && misplaced.is_empty();
         if all { Ok(opened) } else { Err(OpeningsError::Refused { faulty, misplaced }) }
@@ -260,10 +262,10 @@ impl Checker {
 
     fn opening(
         &self,
-        bounded: &Bounded,
+        bounded: &BoundedContribution,
         opening_set: &Digest,
         message: &Verified<Opening>,
-    ) -> Result<(Opened, Option<Claim>), Refusal> {
+    ) -> Result<(OpenedContribution, Option<Claim>), Refusal> {
         let stated = (message.scope, message.controller, message.opening_set, message.contribution);
         if stated != (bounded.scope, bounded.controller, *opening_set, bounded.digest) {
             return Err(Refusal::Misplaced);
@@ -286,9 +288,9 @@ impl Checker {
         };
         let mut share = bounded.share.clone();
         share.subtract(&message.share);
-        let Bounded { scope, controller, owners, .. } = *bounded;
+        let BoundedContribution { scope, controller, owners, .. } = *bounded;
         let opening_set = *opening_set;
-        Ok((Opened { scope, controller, opening_set, share, total, owners }, claim))
+        Ok((OpenedContribution { scope, controller, opening_set, share, total, owners }, claim))
     }
 
     /// Checks that the members' commitments open to the sum of their shares, cell by cell, for
@@ -299,7 +301,7 @@ impl Checker {
     pub fn row(
         &self,
         members: &[u32],
-        opened: &[Opened],
+        opened: &[OpenedContribution],
         consumer_pad: Option<&MaskedShare>,
     ) -> Result<BoundedRow, RowError> {
         self.check_opened(members, opened)?;
@@ -326,17 +328,23 @@ impl Checker {
     pub fn failed<'a>(
         &self,
         members: &[u32],
-        opened: &'a [Opened],
-    ) -> Result<Failed<'a>, RoundError> {
+        opened: &'a [OpenedContribution],
+    ) -> Result<FailedWindow<'a>, RoundError> {
         self.check_opened(members, opened)?;
-        Ok(Failed { opened, sealed: self.sealed, left_out: BTreeSet::new() })
+        Ok(FailedWindow { opened, sealed: self.sealed, left_out: BTreeSet::new() })
     }
 
     /// One opened share of each member of S, of one window of these terms.
-    fn check_opened(&self, members: &[u32], opened: &[Opened]) -> Result<(), RoundError> {
+    fn check_opened(
+        &self,
+        members: &[u32],
+        opened: &[OpenedContribution],
+    ) -> Result<(), RoundError> {
         let first = opened.first().ok_or(RoundError::Members)?;
         self.check_round(&first.scope, members.iter().copied())?;
-        let same = |one: &Opened| (one.scope, one.opening_set) == (first.scope, first.opening_set);
+        let same = |one: &OpenedContribution| {
+            (one.scope, one.opening_set) == (first.scope, first.opening_set)
+        };
         let found = opened.iter().map(|one| one.controller);
         let all = found.eq(members.iter().copied()) && opened.iter().all(same);
         if all { Ok(()) } else { Err(RoundError::Members) }
@@ -350,7 +358,7 @@ impl fmt::Debug for Checker {
     }
 }
 
-impl Failed<'_> {
+impl FailedWindow<'_> {
     /// The same, where both ends of these edges had each other's differing statements with M, and so
     /// leave them out. A statement that has one is none of this round: otherwise a liar could cover
     /// itself with the same struck edge in each window, and would never lose another. The lower position
@@ -362,7 +370,7 @@ impl Failed<'_> {
     }
 }
 
-impl Bounded {
+impl BoundedContribution {
     /// Whose contribution it is.
     #[must_use]
     pub fn controller(&self) -> u32 {
@@ -391,7 +399,7 @@ impl BoundedRow {
 }
 
 /// Something that a value and a blinding are committed to in.
-pub(crate) trait Committing: PartialEq {
+pub(crate) trait ValueCommitment: PartialEq {
     type Scalar;
 
     /// The commitment to a value.
@@ -406,7 +414,7 @@ pub(crate) trait Committing: PartialEq {
     }
 }
 
-impl Committing for Commitment {
+impl ValueCommitment for Commitment {
     type Scalar = PublicScalar;
 
     fn to(value: &PublicScalar, blinding: &PublicScalar) -> Self {
@@ -424,7 +432,7 @@ pub(crate) fn add_cells<C: AddAssign + Copy>(total: &mut [C], cells: &[C]) {
 
 /// The cells in which a commitment is not to its value with its blinding. Each is compared alone, so values cannot
 /// move between cells.
-pub(crate) fn unopened<'a, C: Committing>(
+pub(crate) fn unopened<'a, C: ValueCommitment>(
     total: &'a [C],
     values: &'a [C::Scalar],
     blindings: &'a [C::Scalar],
@@ -443,20 +451,20 @@ fn opened_cells(total: &[Commitment], share: &MaskedShare) -> Result<Vec<i128>, 
 }
 
 /// Ascending and different, as their sender has sorted them.
-fn check_order(owners: &[Committed]) -> Result<(), FaultError> {
-    let first = |one: &Committed| one.commitments.first().map(|first| *first.as_bytes());
+fn check_order(owners: &[CommittedCells]) -> Result<(), FaultError> {
+    let first = |one: &CommittedCells| one.commitments.first().map(|first| *first.as_bytes());
     let ascending = owners.iter().is_sorted_by(|a, b| first(a) < first(b));
     if ascending { Ok(()) } else { Err(FaultError::Order) }
 }
 
 fn claim(
-    checking: &Checking,
+    checking: &RangeChecker,
     forms: &[Form],
     cells: &[Commitment],
-    committed: &Committed,
+    committed: &CommittedCells,
     bound: Digest,
 ) -> Option<Claim> {
-    let proof = Encoded::from_bytes(&committed.proof, &checking.shape()).ok()?;
+    let proof = EncodedProof::from_bytes(&committed.proof, &checking.shape()).ok()?;
     let commitments: Vec<Commitment> = forms.iter().map(|form| form.commitment(cells)).collect();
     checking.claim(&commitments, &proof, bound)
 }

@@ -6,7 +6,7 @@
 //! share a nonce.
 
 use crate::form::Form;
-use crate::messages::{Committed, Scope};
+use crate::messages::{CommittedCells, Scope};
 use crate::share::Share;
 use crate::terms::{Cell, Terms};
 use alpheus_crypto::group::{Element, SecretScalar};
@@ -14,7 +14,7 @@ use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_range_proof::{Commitment, Opening, Proving};
+use alpheus_range_proof::{Commitment, Opening, RangeProver};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use zeroize::Zeroizing;
@@ -27,7 +27,7 @@ pub struct OwnerValues {
 
 /// The owners of a window whose values are in bounds: those that their controller counts in M, and
 /// commits to. Only [`Committer::admit`] makes one.
-pub struct Admitted {
+pub struct AdmittedOwners {
     owners: Vec<OwnerValues>,
     left_out: Vec<Digest>,
     terms: Digest,
@@ -64,8 +64,8 @@ pub enum CommitError {
 pub struct Committer {
     terms: Terms,
     secret: Secret<32>,
-    owners: Proving,
-    noise: Proving,
+    owners: RangeProver,
+    noise: RangeProver,
 }
 
 /// Values that are being committed to.
@@ -83,7 +83,7 @@ impl OwnerValues {
     }
 }
 
-impl Admitted {
+impl AdmittedOwners {
     /// How many there are. A controller states this number before M is made.
     #[must_use]
     pub fn counted(&self) -> u32 {
@@ -124,7 +124,7 @@ impl Committer {
     #[must_use]
     pub fn new(terms: Terms, secret: Secret<32>) -> Self {
         let (owners, noise) = (terms.owner_range(), terms.noise_range());
-        Self { owners: Proving::new(owners), noise: Proving::new(noise), terms, secret }
+        Self { owners: RangeProver::new(owners), noise: RangeProver::new(noise), terms, secret }
     }
 
     /// The terms.
@@ -139,10 +139,10 @@ impl Committer {
     ///
     /// # Errors
     /// [`CommitError::Cells`] or [`CommitError::Twice`].
-    pub fn admit(&self, owners: Vec<OwnerValues>) -> Result<Admitted, CommitError> {
+    pub fn admit(&self, owners: Vec<OwnerValues>) -> Result<AdmittedOwners, CommitError> {
         check_once(&owners)?;
         let terms = self.terms.digest();
-        let mut admitted = Admitted { owners: Vec::new(), left_out: Vec::new(), terms };
+        let mut admitted = AdmittedOwners { owners: Vec::new(), left_out: Vec::new(), terms };
         for owner in owners {
             if self.is_in_bounds(&owner)? {
                 admitted.owners.push(owner);
@@ -166,8 +166,8 @@ impl Committer {
         &self,
         scope: &Scope,
         controller: u32,
-        admitted: &Admitted,
-    ) -> Result<(Vec<Committed>, Share), CommitError> {
+        admitted: &AdmittedOwners,
+    ) -> Result<(Vec<CommittedCells>, Share), CommitError> {
         let (cells, owners) = (self.terms.cells(), &admitted.owners);
         self.check_terms(&admitted.terms)?;
         let scoped = scope.digest();
@@ -202,7 +202,7 @@ impl Committer {
         controller: u32,
         opening_set: &Digest,
         noise: &Noise,
-    ) -> Result<(Option<Committed>, Share), CommitError> {
+    ) -> Result<(Option<CommittedCells>, Share), CommitError> {
         let cells = self.terms.cells();
         self.check_terms(&noise.terms)?;
         if !self.terms.has_noise() {
@@ -259,11 +259,11 @@ impl Committer {
 
     fn proven(
         &self,
-        proving: &Proving,
+        proving: &RangeProver,
         forms: &[Form],
         draft: &Draft,
         bound: &Digest,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommittedCells, CommitError> {
         let cells: Vec<Commitment> = draft.commitments.iter().map(Commitment::of).collect();
         let commitments: Vec<Commitment> =
             forms.iter().map(|form| form.commitment(&cells)).collect();
@@ -279,7 +279,10 @@ impl Committer {
         let mut rng = self.generator(draft, bound);
         let proof = proving.prove(openings, &commitments, bound, &mut rng);
         let proof = proof.ok_or(CommitError::Identity)?;
-        Ok(Committed { commitments: draft.commitments.clone(), proof: proof.as_bytes().to_vec() })
+        Ok(CommittedCells {
+            commitments: draft.commitments.clone(),
+            proof: proof.as_bytes().to_vec(),
+        })
     }
 
     /// The randomness of one proof: from secret, statement and witness.

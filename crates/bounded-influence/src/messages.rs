@@ -35,7 +35,7 @@ pub struct Contribution {
     /// Its share Z of the row, under its masks.
     pub share: MaskedShare,
     /// One for each owner with data, in the order of their first commitments.
-    pub owners: Vec<Committed>,
+    pub owners: Vec<CommittedCells>,
 }
 
 /// A share of the row under pads. Two scalars for each cell.
@@ -49,7 +49,7 @@ pub struct MaskedShare {
 
 /// Commitments, one for each cell, and the proof that they are in bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Committed {
+pub struct CommittedCells {
     /// V, one for each cell.
     pub commitments: Vec<Element>,
     /// The range proof.
@@ -70,7 +70,7 @@ pub struct Opening {
     /// Its opening o, with its noise.
     pub share: MaskedShare,
     /// Commitments to the noise. None if the terms have no noise.
-    pub noise: Option<Committed>,
+    pub noise: Option<CommittedCells>,
 }
 
 /// A controller's commitments to the pads that it shares with others, for a row that failed.

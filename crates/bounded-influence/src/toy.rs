@@ -1,7 +1,7 @@
 //! Row and blame over a group so small that every forgery can be tried.
 
 use crate::blame::with_edges;
-use crate::check::{Committing, add_cells, unopened};
+use crate::check::{ValueCommitment, add_cells, unopened};
 use std::ops::{AddAssign, Neg};
 
 const Q: u32 = 13;
@@ -11,7 +11,7 @@ const Q: u32 = 13;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Toy(u32);
 
-impl Committing for Toy {
+impl ValueCommitment for Toy {
     type Scalar = u32;
 
     fn to(value: &u32, blinding: &u32) -> Self {

@@ -222,12 +222,12 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Counting {
+    struct CountingStore {
         store: BTreeMap<Vec<u8>, Vec<u8>>,
         written: Vec<usize>,
     }
 
-    impl Ledger for Counting {
+    impl Ledger for CountingStore {
         fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
             self.written.push(changes.len());
             self.store.commit(changes)
@@ -245,7 +245,7 @@ mod tests {
             vec!["second"],
         ));
         assert_eq!(step.bytes(), 7);
-        let mut ledger = Counting::default();
+        let mut ledger = CountingStore::default();
         assert_eq!(step.commit(&mut ledger), Ok(vec!["first", "second"]));
         assert_eq!(ledger.written, [2]);
         assert_eq!(ledger.store, BTreeMap::from([(b"a".to_vec(), vec![2])]));
@@ -255,7 +255,7 @@ mod tests {
     fn a_step_without_changes_does_not_touch_the_ledger() {
         let step = Step::<Vec<u8>>::default();
         assert!(step.is_empty());
-        let mut ledger = Counting::default();
+        let mut ledger = CountingStore::default();
         assert_eq!(step.map(|messages| messages.len()).commit(&mut ledger), Ok(0));
         assert!(ledger.written.is_empty());
     }

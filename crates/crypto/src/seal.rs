@@ -25,7 +25,7 @@ pub struct SealingPublic(pub [u8; 32]);
 
 /// A sealed secret. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sealed {
+pub struct SealedSecret {
     encapsulated: [u8; 32],
     ciphertext: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl SealingPublic {
     }
 }
 
-impl Sealed {
+impl SealedSecret {
     /// Its length in bytes: that of the secret, plus 48.
     #[must_use]
     pub fn length(&self) -> usize {
@@ -60,7 +60,7 @@ impl Sealed {
         [&self.encapsulated, self.ciphertext.as_slice()].concat()
     }
 
-    /// Decodes [`Sealed::to_bytes`]. `None` if the bytes are too few.
+    /// Decodes [`SealedSecret::to_bytes`]. `None` if the bytes are too few.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (encapsulated, ciphertext) = bytes.split_first_chunk()?;
@@ -103,7 +103,7 @@ impl SealingKey {
         &self,
         label: &str,
         context: &[&[u8]],
-        sealed: &Sealed,
+        sealed: &SealedSecret,
     ) -> Result<Secret<N>, UnsealError> {
         let opened = self.open_bytes(label, context, sealed)?;
         Secret::from_slice(&opened).ok_or(UnsealError)
@@ -117,9 +117,9 @@ impl SealingKey {
         &self,
         label: &str,
         context: &[&[u8]],
-        sealed: &Sealed,
+        sealed: &SealedSecret,
     ) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
-        let Sealed { encapsulated, ciphertext } = sealed;
+        let SealedSecret { encapsulated, ciphertext } = sealed;
         hpke_base::open::<X25519HkdfSha256>(&self.secret, label, context, encapsulated, ciphertext)
             .map_err(|_| UnsealError)
     }
@@ -136,7 +136,7 @@ pub fn seal<const N: usize>(
     context: &[&[u8]],
     secret: &Secret<N>,
     rng: &mut impl CryptoRng,
-) -> Result<Sealed, SealingKeyError> {
+) -> Result<SealedSecret, SealingKeyError> {
     seal_bytes(to, label, context, secret.expose(), rng)
 }
 
@@ -151,11 +151,11 @@ pub fn seal_bytes(
     context: &[&[u8]],
     secret: &[u8],
     rng: &mut impl CryptoRng,
-) -> Result<Sealed, SealingKeyError> {
+) -> Result<SealedSecret, SealingKeyError> {
     let public = PublicKey::from_bytes(&to.0).map_err(|_| SealingKeyError)?;
     let sealed = hpke_base::seal::<X25519HkdfSha256>(&public, label, context, secret, rng);
     let (key, ciphertext) = sealed.map_err(|_| SealingKeyError)?;
     let mut encapsulated = [0; 32];
     encapsulated.copy_from_slice(&key.to_bytes());
-    Ok(Sealed { encapsulated, ciphertext })
+    Ok(SealedSecret { encapsulated, ciphertext })
 }

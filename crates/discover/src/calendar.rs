@@ -25,7 +25,7 @@ const MIN_ROWS: u64 = 20;
 
 /// Which parts of the rows' times a column has equalled so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedTimeParts {
     rows: u64,
     /// How much more than the part the column says; none once it differed.
     more: [Option<i64>; PARTS.len()],
@@ -34,14 +34,14 @@ pub(crate) struct Repeated {
     alive: bool,
 }
 
-impl Default for Repeated {
+impl Default for RepeatedTimeParts {
     fn default() -> Self {
         let ranges = [(i64::MAX, i64::MIN); PARTS.len()];
         Self { rows: 0, more: [None; PARTS.len()], ranges, alive: true }
     }
 }
 
-impl Repeated {
+impl RepeatedTimeParts {
     /// Adds a row's number, with its local time in seconds since 1970.
     pub(crate) fn add(&mut self, value: Decimal, local: Option<i64>) {
         if !self.alive {

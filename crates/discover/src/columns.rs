@@ -4,7 +4,7 @@ use crate::attribute::Attribute;
 use crate::codes::MAX_SURE_CODES;
 use crate::counted::{counted, verb};
 use crate::doubts::DEGREES;
-use crate::hints::{Hints, Outlying};
+use crate::hints::{Hints, OutlierTreatment};
 use crate::id_words::{is_id, may_be_count};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
@@ -28,7 +28,7 @@ const POSITION: &str = "it is a position";
 
 /// Columns, sorted by what they are.
 #[derive(Default)]
-pub(crate) struct Sorted {
+pub(crate) struct SortedColumns {
     pub wanted: Vec<CountedColumn>,
     pub attributes: Vec<Attribute>,
     pub categories: Vec<(String, u64)>,
@@ -41,15 +41,15 @@ pub(crate) struct Sorted {
     pub answered: bool,
 }
 
-impl Sorted {
+impl SortedColumns {
     /// Sorts all columns but those of time and owner.
     pub(crate) fn of(
         (table, profile): (&Table, &Profile),
         time: &TimePlan,
         owner: &OwnerPlan,
         hints: &Hints,
-    ) -> Sorted {
-        let mut sorted = Sorted::default();
+    ) -> SortedColumns {
+        let mut sorted = SortedColumns::default();
         let mut codes = Vec::new();
         for (at, column) in profile.columns.iter().enumerate() {
             if time.columns.contains(&at) || owner.column == Some(at) {
@@ -257,8 +257,10 @@ impl Sorted {
             let mut left_out = verdict.left_out;
             for open in verdict.open {
                 match hints.outliers {
-                    Some(Outlying::Keep) => drop(left_out.remove(&open.text)),
-                    Some(Outlying::LeaveOut) => drop(left_out.insert(open.text, open.cells)),
+                    Some(OutlierTreatment::Keep) => drop(left_out.remove(&open.text)),
+                    Some(OutlierTreatment::LeaveOut) => {
+                        drop(left_out.insert(open.text, open.cells))
+                    }
                     None if open.asked => {
                         self.questions.push(may_be_missing(&attribute.column, &open));
                     }

@@ -3,7 +3,7 @@
 use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::profile::{Column, Profile};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 
 /// Owners who prove it.
 const MIN_OWNERS: usize = 10;
@@ -27,7 +27,7 @@ pub(crate) fn find(
         tried.map(|(at, _)| (at, Map::default())).collect();
     let hashes = Hashes::default();
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         let whose = hashes.of(cell(owner));
         found.retain_mut(|(at, known)| {

@@ -71,20 +71,20 @@ impl Default for Form {
 
 /// Texts that stand for a missing value, to look up the cells of many rows.
 #[derive(Clone, Debug, Default)]
-pub struct Missing {
+pub struct MissingTexts {
     texts: Set<String>,
     longest: usize,
     /// Whether one begins with a digit, as most cells do.
     digits: bool,
 }
 
-impl Missing {
+impl MissingTexts {
     /// These texts.
-    pub fn of<'t>(texts: impl IntoIterator<Item = &'t String>) -> Missing {
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t String>) -> MissingTexts {
         let texts: Set<String> = texts.into_iter().cloned().collect();
         let longest = texts.iter().map(String::len).max().unwrap_or(0);
         let digits = texts.iter().any(|text| begins_with_digit(text));
-        Missing { texts, longest, digits }
+        MissingTexts { texts, longest, digits }
     }
 
     /// Whether a cell is one of them.
@@ -101,7 +101,7 @@ fn begins_with_digit(text: &str) -> bool {
 }
 
 /// A file that is open for reading.
-pub struct Opened<'a> {
+pub struct OpenFile<'a> {
     /// The name of each column.
     pub names: Vec<String>,
     /// The rows.
@@ -130,7 +130,7 @@ impl Form {
 
     /// Opens the text of a file.
     #[must_use]
-    pub fn open<'a>(&self, text: &'a str) -> Opened<'a> {
+    pub fn open<'a>(&self, text: &'a str) -> OpenFile<'a> {
         let mut rest = text;
         for _ in 0..self.skip {
             rest = after_line(rest);
@@ -148,7 +148,7 @@ impl Form {
         let rows = Rows::new(rest, self.delimiter, line)
             .without_comments(self.comment)
             .over_lines(self.multiline);
-        Opened { names, rows }
+        OpenFile { names, rows }
     }
 
     /// Makes a row as wide as the header, if it may be: empty cells at its end may be more
@@ -253,12 +253,12 @@ mod tests {
     #[test]
     fn missing_texts_are_found() {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let words = Missing::of(&texts(&["NA", "", "-"]));
+        let words = MissingTexts::of(&texts(&["NA", "", "-"]));
         let found = ["NA", "", "-", "N", "NAN", "7"].map(|cell| words.contains(cell));
         assert_eq!(found, [true, true, true, false, false, false]);
-        let numbers = Missing::of(&texts(&["9999", "-9"]));
+        let numbers = MissingTexts::of(&texts(&["9999", "-9"]));
         assert_eq!(["9999", "-9", "999"].map(|c| numbers.contains(c)), [true, true, false]);
-        assert!(!Missing::default().contains("7"));
+        assert!(!MissingTexts::default().contains("7"));
     }
 
     #[test]

@@ -27,14 +27,14 @@ pub struct Hints {
     /// Columns that are not used.
     pub leave_out: Vec<String>,
     /// Whether numbers far from all others are kept, or stand for missing ones.
-    pub outliers: Option<Outlying>,
+    pub outliers: Option<OutlierTreatment>,
     /// Whether the times of days far from all others are right.
     pub keep_far_days: bool,
 }
 
 /// What becomes of numbers far from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlying {
+pub enum OutlierTreatment {
     /// Bounds include them.
     Keep,
     /// They are taken for missing.

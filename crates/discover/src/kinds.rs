@@ -7,7 +7,7 @@ use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::tally::Values;
 use crate::times::{TimePlan, join};
 use crate::totals::{is_total, seems_total};
@@ -111,7 +111,7 @@ pub(crate) fn recur(
     let mut times: Map<(u64, i64), (u64, u64)> = Map::default();
     let (mut texts, mut rows) = (Set::<u64>::default(), 0);
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let at = join(row, &time.columns, form, &mut joined).then(|| time.clock.micros(&joined));
         let Some(at) = at.flatten() else { return true };
         let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);

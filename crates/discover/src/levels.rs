@@ -1,11 +1,11 @@
 //! Owners whose levels differ as units do: some write mmol/L and others mg/dL.
 
 use crate::attribute::Attribute;
-use crate::form::{Form, Missing};
+use crate::form::{Form, MissingTexts};
 use crate::hash::{Hashes, Map};
 use crate::hints::Hints;
 use crate::number::{Decimal, scaled_text};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::tally::{CountedColumn, Values};
 use crate::words::{has, worded};
 
@@ -37,12 +37,13 @@ pub(crate) fn asked(
         attributes.iter().zip(wanted).filter(open).collect();
     let hashes = Hashes::default();
     let marks = form.marks();
-    let usual = Missing::of(&form.missing);
-    let missing: Vec<Missing> = tried.iter().map(|(_, own)| Missing::of(&own.missing)).collect();
+    let usual = MissingTexts::of(&form.missing);
+    let missing: Vec<MissingTexts> =
+        tried.iter().map(|(_, own)| MissingTexts::of(&own.missing)).collect();
     let mut levels: Vec<Map<u64, Level>> = vec![Map::default(); tried.len()];
     let mut rows = 0;
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         let whose = hashes.of(cell(owner));
         rows += 1;

@@ -69,7 +69,7 @@ pub mod write;
 mod written;
 
 pub use error::DiscoverError;
-pub use hints::{Hints, Outlying};
+pub use hints::{Hints, OutlierTreatment};
 mod owner;
 mod owner_rows;
 mod owner_words;

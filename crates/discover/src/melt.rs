@@ -2,9 +2,9 @@
 
 use crate::DiscoverError;
 use crate::cells::Delimiter;
-use crate::form::Missing;
+use crate::form::MissingTexts;
 use crate::hints::Hints;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::tally::Values;
 use crate::understanding::{self, Understanding};
 use crate::watch::Watch;
@@ -111,10 +111,10 @@ fn melted(text: &str, first: &Understanding, streams: &[usize], value: &str) -> 
     let names: Vec<String> = names.chain([quoted(STREAM), quoted(value)]).collect();
     let mut long = names.join(&mark.to_string());
     long.push('\n');
-    let missing = Missing::of(&first.form.missing);
+    let missing = MissingTexts::of(&first.form.missing);
     let names: Vec<String> = first.names.iter().map(|name| quoted(name)).collect();
     scan(text, &first.form, |_, scanned| {
-        if let Scanned::Row(row) = scanned {
+        if let ScannedRow::Row(row) = scanned {
             let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
             let mut times = String::new();
             for at in &first.time.columns {

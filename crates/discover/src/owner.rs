@@ -11,7 +11,7 @@ use crate::pairs;
 use crate::persons::{self, offers};
 use crate::profile::{Column, Profile};
 use crate::rivals;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
 use crate::whose;
@@ -410,7 +410,7 @@ impl Series {
         let mut own: Vec<Set<(u64, i64)>> = vec![Set::default(); columns.len()];
         let mut joined = String::new();
         scan(text, form, |_, scanned| {
-            let Scanned::Row(row) = scanned else { return true };
+            let ScannedRow::Row(row) = scanned else { return true };
             if !join(row, &time.columns, form, &mut joined) {
                 return true;
             }

@@ -5,7 +5,7 @@ use crate::hash::{Hashes, Set};
 use crate::id_words::is_id;
 use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::words::{has, worded, words};
 
 /// Rows that are read.
@@ -95,7 +95,7 @@ fn same_persons(
     let (mut owners, mut rows) = (Set::<u64>::default(), 0);
     let mut others = vec![(Set::<u64>::default(), 0u64); tried.len()];
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         let whose = hashes.of(cell(best));
         owners.insert(whose);
@@ -216,7 +216,7 @@ pub(crate) fn numbered_within(
     let hashes = Hashes::default();
     let (mut pairs, mut rows) = (Set::<u64>::default(), 0);
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         pairs.insert(hashes.of((cell(group), cell(member))));
         rows += 1;

@@ -1,7 +1,7 @@
 //! The part of a file that a first answer covers, if all of it would take long.
 
 use crate::cells::BrokenQuotes;
-use crate::clock::Reading;
+use crate::clock::TimeReader;
 use crate::hash::Map;
 use crate::times::join;
 use crate::understanding::Understanding;
@@ -165,7 +165,7 @@ impl Part {
         let mut start = position(opened.rows.rest());
         let mut reported = 0;
         let (mut row, mut joined) = (Vec::new(), String::new());
-        let mut times = Reading::of(&found.time.clock);
+        let mut times = TimeReader::of(&found.time.clock);
         loop {
             let read = opened.rows.read(&mut row);
             let end = position(opened.rows.rest());

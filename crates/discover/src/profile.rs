@@ -3,17 +3,17 @@
 use crate::clock::{Format, shape};
 use crate::distinct::Distinct;
 use crate::extremes::{Cells, Extremes, count_cell};
-use crate::form::{Form, Missing};
+use crate::form::{Form, MissingTexts};
 use crate::hash::{Hashes, Map};
 use crate::id_words::{is_id, is_measured};
 use crate::number::{Decimal, Marks};
 use crate::owner_words::owner_score;
-use crate::scan::{Scanned, scan_watched};
+use crate::scan::{ScannedRow, scan_watched};
 use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
 use crate::watch::Watch;
 use crate::words::{TIMES, WEEK, YEARS};
-use crate::written::Written;
+use crate::written::NumberForms;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -74,7 +74,7 @@ pub(crate) struct Column {
     /// Cells such as 2001/02, whose second number is the year after the first.
     pub seasons: u64,
     /// How numbers are written.
-    pub written: Written,
+    pub written: NumberForms,
     /// The least and the greatest number, and how often they occur.
     pub extremes: Extremes,
 }
@@ -417,9 +417,9 @@ pub(crate) fn profile(text: &str, form: &Form, names: &[String], watch: &mut dyn
     let columns = names.iter().map(|name| Column { name: name.clone(), ..Column::default() });
     let mut profile = Profile { columns: columns.collect(), rows: 0 };
     let (marks, hashes) = (form.marks(), Hashes::default());
-    let missing = Missing::of(&form.missing);
+    let missing = MissingTexts::of(&form.missing);
     scan_watched(text, form, watch, |_, scanned| {
-        if let Scanned::Row(row) = scanned {
+        if let ScannedRow::Row(row) = scanned {
             profile.rows += 1;
             for (column, cell) in profile.columns.iter_mut().zip(row) {
                 if !cell.is_empty() && !missing.contains(cell) {

@@ -7,7 +7,7 @@ use crate::id_words::is_id;
 use crate::owner_words::{may_count_people, owner_score};
 use crate::pairs;
 use crate::profile::{Column, Profile};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::whose;
@@ -201,8 +201,8 @@ fn other_person(
     };
     let other = (0..profile.columns.len()).filter(fits).find(|at| {
         let nested = nested(rows, best, *at);
-        nested == Nested::Neither
-            || (nested == Nested::One
+        nested == Pairing::Neither
+            || (nested == Pairing::One
                 && [own, &profile.columns[*at]].iter().any(|own| has_role(own)))
     })?;
     let (name, other) = (&own.name, &profile.columns[other].name);
@@ -240,7 +240,7 @@ fn is_same_word(one: &Column, other: &Column) -> bool {
 
 /// How the values of two columns belong together.
 #[derive(PartialEq)]
-enum Nested {
+enum Pairing {
     /// Each value of either stands beside one of the other: two names of the same.
     Both,
     /// Each value of one of them does.
@@ -249,12 +249,12 @@ enum Nested {
     Neither,
 }
 
-fn nested((text, form): (&str, &Form), one: usize, other: usize) -> Nested {
+fn nested((text, form): (&str, &Form), one: usize, other: usize) -> Pairing {
     let (hashes, mut rows) = (Hashes::default(), 0);
     let mut maps: [Map<u64, u64>; 2] = Default::default();
     let mut nested = [true; 2];
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         let (a, b) = (cell(one), cell(other));
         if !form.is_missing(a) && !form.is_missing(b) {
@@ -266,8 +266,8 @@ fn nested((text, form): (&str, &Form), one: usize, other: usize) -> Nested {
         rows < SAMPLE && nested != [false; 2]
     });
     match nested {
-        [true, true] => Nested::Both,
-        [false, false] => Nested::Neither,
-        _ => Nested::One,
+        [true, true] => Pairing::Both,
+        [false, false] => Pairing::Neither,
+        _ => Pairing::One,
     }
 }

@@ -8,7 +8,7 @@ use crate::watch::Watch;
 const ROWS: u32 = 4096;
 
 /// What became of one row.
-pub(crate) enum Scanned<'r, 'a> {
+pub(crate) enum ScannedRow<'r, 'a> {
     /// As wide as the header, and not empty.
     Row(&'r Row<'a>),
     /// Nothing but empty cells.
@@ -20,7 +20,11 @@ pub(crate) enum Scanned<'r, 'a> {
 }
 
 /// Passes every row to `each`, until that says no.
-pub(crate) fn scan<'a>(text: &'a str, form: &Form, each: impl FnMut(u64, Scanned<'_, 'a>) -> bool) {
+pub(crate) fn scan<'a>(
+    text: &'a str,
+    form: &Form,
+    each: impl FnMut(u64, ScannedRow<'_, 'a>) -> bool,
+) {
     scan_watched(text, form, &mut (), each);
 }
 
@@ -29,7 +33,7 @@ pub(crate) fn scan_watched<'a>(
     text: &'a str,
     form: &Form,
     watch: &mut dyn Watch,
-    mut each: impl FnMut(u64, Scanned<'_, 'a>) -> bool,
+    mut each: impl FnMut(u64, ScannedRow<'_, 'a>) -> bool,
 ) {
     let mut opened = form.open(text);
     let width = opened.names.len();
@@ -46,10 +50,10 @@ pub(crate) fn scan_watched<'a>(
         let line = opened.rows.line();
         let scanned = match read {
             Ok(false) => return watch.passed(left as u64),
-            Err(_) => Scanned::Broken,
-            Ok(true) if row.iter().all(|cell| cell.is_empty()) => Scanned::Blank,
-            Ok(true) if form.fit(&mut row, width) => Scanned::Row(&row),
-            Ok(true) => Scanned::Width,
+            Err(_) => ScannedRow::Broken,
+            Ok(true) if row.iter().all(|cell| cell.is_empty()) => ScannedRow::Blank,
+            Ok(true) if form.fit(&mut row, width) => ScannedRow::Row(&row),
+            Ok(true) => ScannedRow::Width,
         };
         if !each(line, scanned) {
             return;

@@ -3,9 +3,9 @@
 //! A window opens if enough owners have data of any kind. Of an attribute that rows may lack, fewer
 //! of them may have a value.
 
-use crate::form::{Form, Missing};
+use crate::form::{Form, MissingTexts};
 use crate::hash::{Hashes, Map};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::tally::{CountedColumn, Tally};
 use crate::times::{TimePlan, join};
 use crate::windows::{SECOND, WINDOWS};
@@ -107,19 +107,21 @@ fn windows(
         own: vec![vec![Vec::new(); sparse.len()]; lengths.len()],
     };
     let mut owners: Map<u64, LastWindows> = Map::default();
-    let (hashes, missing) = (Hashes::default(), Missing::of(&form.missing));
-    let columns: Vec<(usize, Missing)> =
-        sparse.iter().map(|at| (wanted[*at].column, Missing::of(&wanted[*at].missing))).collect();
+    let (hashes, missing) = (Hashes::default(), MissingTexts::of(&form.missing));
+    let columns: Vec<(usize, MissingTexts)> = sparse
+        .iter()
+        .map(|at| (wanted[*at].column, MissingTexts::of(&wanted[*at].missing)))
+        .collect();
     let mut joined = String::new();
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         if cell(owner).is_empty() || !join(row, &time.columns, form, &mut joined) {
             return true;
         }
         let Some(micros) = time.clock.micros(&joined) else { return true };
         let seen = owners.entry(hashes.of(cell(owner))).or_insert_with(|| none.clone());
-        let has = |(at, own): &(usize, Missing)| {
+        let has = |(at, own): &(usize, MissingTexts)| {
             let cell = cell(*at);
             !cell.is_empty() && !missing.contains(cell) && !own.contains(cell)
         };

@@ -1,10 +1,10 @@
 //! Counts and exact sums over all rows, once it is known how to read them.
 
 use crate::bounds::Spread;
-use crate::calendar::{Days, Midnights, Repeated};
+use crate::calendar::{Days, Midnights, RepeatedTimeParts};
 use crate::cells::Row;
-use crate::clock::{Local, Reading, Region};
-use crate::form::{Form, Missing, distinct};
+use crate::clock::{Local, Region, TimeReader};
+use crate::form::{Form, MissingTexts, distinct};
 use crate::hash::{Hashes, Map};
 use crate::load::Load;
 use crate::nights::Nights;
@@ -12,7 +12,7 @@ use crate::number::{Decimal, Marks, Sum};
 use crate::owner_rows::Owner;
 use crate::profile::truth;
 use crate::rounds::Rounds;
-use crate::scan::{Scanned, scan_watched};
+use crate::scan::{ScannedRow, scan_watched};
 use crate::steps::Steps;
 use crate::times::{TimePlan, Zone, join};
 use crate::watch::Watch;
@@ -61,7 +61,7 @@ pub struct Total {
     /// How its numbers change from one reading of an owner to the next.
     pub(crate) steps: Steps,
     /// Whether they are a part of the row's time.
-    pub(crate) repeated: Repeated,
+    pub(crate) repeated: RepeatedTimeParts,
     /// Whether they go round from row to row.
     pub(crate) rounds: Rounds,
 }
@@ -179,12 +179,12 @@ impl Tally {
 struct Counter<'w> {
     tally: Tally,
     form: &'w Form,
-    missing: Missing,
+    missing: MissingTexts,
     /// Those of each wanted column.
-    own_missing: Vec<Missing>,
+    own_missing: Vec<MissingTexts>,
     marks: Marks,
     time: &'w TimePlan,
-    times: Reading<'w>,
+    times: TimeReader<'w>,
     owner: Option<usize>,
     wanted: &'w [CountedColumn],
     owners: Map<String, Owner>,
@@ -205,11 +205,11 @@ pub(crate) fn tally(
     let mut counter = Counter {
         tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },
         form,
-        missing: Missing::of(&form.missing),
-        own_missing: wanted.iter().map(|own| Missing::of(&own.missing)).collect(),
+        missing: MissingTexts::of(&form.missing),
+        own_missing: wanted.iter().map(|own| MissingTexts::of(&own.missing)).collect(),
         marks: form.marks(),
         time,
-        times: Reading::of(&time.clock),
+        times: TimeReader::of(&time.clock),
         owner,
         wanted,
         owners: Map::default(),
@@ -221,10 +221,10 @@ pub(crate) fn tally(
     scan_watched(text, form, watch, |line, scanned| {
         let refused = counter.tally.refused();
         match scanned {
-            Scanned::Row(row) => counter.row(line, row),
-            Scanned::Blank => counter.tally.blank += 1,
-            Scanned::Width => counter.tally.bad_width += 1,
-            Scanned::Broken => counter.tally.broken += 1,
+            ScannedRow::Row(row) => counter.row(line, row),
+            ScannedRow::Blank => counter.tally.blank += 1,
+            ScannedRow::Width => counter.tally.bad_width += 1,
+            ScannedRow::Broken => counter.tally.broken += 1,
         }
         if counter.tally.refused() > refused && counter.tally.refused_lines.len() < 5 {
             counter.tally.refused_lines.push(line);

@@ -2,13 +2,13 @@
 
 use crate::attribute::Attribute;
 use crate::bounds::Outliers;
-use crate::columns::{Sorted, lost};
+use crate::columns::{SortedColumns, lost};
 use crate::decimal_mark;
 use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
-use crate::hints::{Hints, Outlying};
+use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
@@ -79,7 +79,7 @@ pub(crate) fn of(
     let owner = owner::find(&text, &table, &profile, &time, hints)?;
     let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
     questions.extend(encoding.doubt(bytes));
-    let mut sorted = Sorted::of((&table, &profile), &time, &owner, hints);
+    let mut sorted = SortedColumns::of((&table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(nothing_to_measure(&sorted));
     }
@@ -88,7 +88,7 @@ pub(crate) fn of(
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
-    if hints.outliers == Some(Outlying::LeaveOut) && leave_outliers(&mut sorted, &tally) {
+    if hints.outliers == Some(OutlierTreatment::LeaveOut) && leave_outliers(&mut sorted, &tally) {
         watch.expects(text.len() as u64);
         tally = crate::tally::tally(rows, (&time, owner.column), &sorted.wanted, watch);
     }
@@ -109,7 +109,7 @@ pub(crate) fn of(
 }
 
 /// No column holds what can be measured; the first open point may say why.
-fn nothing_to_measure(sorted: &Sorted) -> DiscoverError {
+fn nothing_to_measure(sorted: &SortedColumns) -> DiscoverError {
     let open = sorted.questions.iter().chain(&sorted.notes).next();
     let found = open.map_or_else(String::new, |says| format!(": {}", says.trim_end_matches('.')));
     DiscoverError::NothingToMeasure { found }
@@ -117,13 +117,13 @@ fn nothing_to_measure(sorted: &Sorted) -> DiscoverError {
 
 /// Says of each attribute whom its sums are over, what its values add up to, and how they lie and move.
 fn describe(attributes: &mut [Attribute], crowds: Vec<Crowd>, tally: &Tally, hints: &Hints) {
-    let kept = hints.outliers == Some(Outlying::Keep);
+    let kept = hints.outliers == Some(OutlierTreatment::Keep);
     let span = tally.span.map_or(0, |(first, last)| last - first);
     for ((attribute, total), crowd) in attributes.iter_mut().zip(&tally.totals).zip(crowds) {
         attribute.crowd = crowd;
         attribute.total = total.clone();
         attribute.said = hints.measure.contains(&attribute.column);
-        attribute.leaves_out = hints.outliers == Some(Outlying::LeaveOut);
+        attribute.leaves_out = hints.outliers == Some(OutlierTreatment::LeaveOut);
         if !attribute.said {
             attribute.course = total.steps.course(&attribute.column, tally.owners, span);
         }
@@ -161,7 +161,7 @@ fn unread_times(table: &Table, time: &TimePlan, tally: &Tally, hints: &Hints) ->
 }
 
 /// Leaves out columns that repeat a part of the row's time, unless there is nothing else.
-fn leave_parts_of_times(sorted: &mut Sorted, tally: &mut Tally, hints: &Hints) {
+fn leave_parts_of_times(sorted: &mut SortedColumns, tally: &mut Tally, hints: &Hints) {
     let parts: Vec<Option<&str>> = sorted
         .attributes
         .iter()
@@ -181,7 +181,7 @@ fn leave_parts_of_times(sorted: &mut Sorted, tally: &mut Tally, hints: &Hints) {
 }
 
 /// Takes numbers far from all others for missing ones; whether there are any.
-fn leave_outliers(sorted: &mut Sorted, tally: &Tally) -> bool {
+fn leave_outliers(sorted: &mut SortedColumns, tally: &Tally) -> bool {
     let mut some = false;
     let attributes = sorted.attributes.iter_mut().zip(&mut sorted.wanted);
     for ((attribute, wanted), total) in attributes.zip(&tally.totals) {
@@ -199,11 +199,11 @@ fn finish(
     table: Table,
     time: TimePlan,
     owner: OwnerPlan,
-    sorted: Sorted,
+    sorted: SortedColumns,
     tally: Tally,
 ) -> Understanding {
     let Table { mut form, names, has_header, notes: noticed, .. } = table;
-    let Sorted { attributes, categories, left_out, notes, questions, alike, .. } = sorted;
+    let SortedColumns { attributes, categories, left_out, notes, questions, alike, .. } = sorted;
     form.untimed = tally.untimed > 0;
     let mut found = Understanding {
         form,

@@ -11,7 +11,7 @@ use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
 use crate::quantities::QUANTITIES;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::units;
@@ -331,7 +331,7 @@ fn numbers(column: &Column, before_time: bool) -> bool {
 fn has_rare_ends((text, form): (&str, &Form), at: usize) -> bool {
     let (mut counts, mut rows): (BTreeMap<i64, u64>, u64) = (BTreeMap::new(), 0);
     scan(text, form, |_, scanned| {
-        if let Scanned::Row(row) = scanned
+        if let ScannedRow::Row(row) = scanned
             && let Some(number) = row.get(at).and_then(|cell| cell.parse().ok())
         {
             *counts.entry(number).or_default() += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// How the numbers of a column are written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct NumberForms {
     /// Those with a point before exactly three digits, which may be thousands.
     pub threes: u64,
     /// Those with a point that can only stand before decimals, and of these, those that may be
@@ -26,7 +26,7 @@ pub(crate) struct Written {
     pub bare: u64,
 }
 
-impl Written {
+impl NumberForms {
     /// The only sign around numbers, if nearly all have it.
     pub(crate) fn unit(&self) -> Option<String> {
         let (sign, count) = self.around.iter().next().filter(|_| self.around.len() == 1)?;

@@ -16,7 +16,7 @@ use alpheus_encrypted_stream::mask::epoch::Epoch;
 use alpheus_encrypted_stream::mask::params::{self, largest_b};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, Terms, WindowMembers};
-use alpheus_encrypted_stream::noise::{Running, Shares};
+use alpheus_encrypted_stream::noise::{SeedTables, Shares};
 use alpheus_encrypted_stream::sums::add;
 use alpheus_policy::budget::{RowNoise, RunningNoise};
 use alpheus_policy::ids::PlanId;
@@ -272,7 +272,7 @@ fn noise(c: &mut Criterion) {
     const WINDOWS: u32 = 500;
     // A coarse grid of seeds, so that they are drawn soon: a share's work does not depend on it.
     let row = RunningNoise { seed_scale: 6 << 8, fraction_bits: 2, fine_bits: 8 };
-    let running = Running::new(&[RowNoise::Running(row)], WINDOWS).unwrap();
+    let running = SeedTables::new(&[RowNoise::Running(row)], WINDOWS).unwrap();
     let (mut seeds, mut rng) = (running.seeds(), ChaCha20Rng::from_seed([8; 32]));
     (0..WINDOWS).for_each(|_| seeds.extend(&mut rng).unwrap());
     c.bench_function(&format!("share of a running total, window {WINDOWS}"), |b| {

@@ -16,11 +16,11 @@ use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::{ids::StreamId, layout::Layout, policy::Policies, schema::Schema};
 use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
-use support::{Failed, Town, key};
+use support::{AnyError, Town, key};
 
 const START: Timestamp = Timestamp(0);
 
-pub(crate) fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), AnyError> {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     // The service's schema: what a stream contains and what its owner may choose (§4.1).
     let schema = Arc::new(Schema::from_yaml(include_str!("support/medical.yaml"))?);
@@ -78,7 +78,7 @@ fn join(
     schema: &Arc<Schema>,
     layout: &Arc<Layout>,
     rng: &mut ChaCha20Rng,
-) -> Result<(Controller, Producer), Failed> {
+) -> Result<(Controller, Producer), AnyError> {
     let mut controller = town.controller(&Secret::random(rng), &format!("{person}'s"))?;
     let (stream, owner_key, master) =
         (StreamId([person; 16]), key(10 + person), MasterSecret::random(rng));

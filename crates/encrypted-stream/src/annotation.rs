@@ -63,13 +63,13 @@ pub struct Placement {
     /// The name on the certificate of the device that sends it.
     pub producer: String,
     /// If another controller guarded it before.
-    pub moved: Option<Moved>,
+    pub moved: Option<ControllerChange>,
 }
 
 /// The border between two controllers of a stream. The one before answers no window that ends after
 /// it, the next one none that begins before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct ControllerChange {
     /// The controller before.
     pub from: ControllerId,
     /// The border.

@@ -24,7 +24,7 @@ use crate::ledger::Record;
 use crate::mask::params::{self, UnsafeMasksError};
 use crate::mask::quorum::Roster;
 use crate::messages::{Announcement, EpochCall, List, ListEntry, Listing, MaskKey, ServiceMessage};
-use crate::noise::{NoiseError, Running, Shares};
+use crate::noise::{NoiseError, SeedTables, Shares};
 
 /// Number of honest floors whose tables are kept; a plan's opening sets have few sizes.
 const FLOORS_KEPT: usize = 8;
@@ -49,7 +49,7 @@ pub struct AnnouncedPlan {
     /// Noise tables by honest floor: public, and the same for all controllers of a host.
     shares: Mutex<BTreeMap<u32, Arc<Shares>>>,
     /// Noise tables of running totals: also shared.
-    running: OnceLock<Result<Arc<Running>, NoiseError>>,
+    running: OnceLock<Result<Arc<SeedTables>, NoiseError>>,
     /// Keys for pads whose signatures were checked, by position: also shared, since those of an
     /// epoch's plan are new in each window.
     mask_keys: Mutex<BTreeMap<u32, (Signed<MaskKey>, MaskKey)>>,
@@ -181,11 +181,11 @@ impl AnnouncedPlan {
     ///
     /// # Errors
     /// [`NoiseError`] if they cannot be drawn.
-    pub fn running(&self) -> Result<Option<Arc<Running>>, NoiseError> {
+    pub fn running(&self) -> Result<Option<Arc<SeedTables>>, NoiseError> {
         let (Some(privacy), Some(horizon)) = (&self.plan.privacy, self.plan.horizon()) else {
             return Ok(None);
         };
-        let tables = || Running::new(&privacy.noise, horizon.windows).map(Arc::new);
+        let tables = || SeedTables::new(&privacy.noise, horizon.windows).map(Arc::new);
         self.running.get_or_init(tables).clone().map(Some)
     }
 

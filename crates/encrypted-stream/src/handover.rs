@@ -98,7 +98,7 @@ impl Message for HandedOver {
 }
 
 /// What goes along with a stream.
-pub struct Carried {
+pub struct HandoverContents {
     /// The source of its keys.
     pub master: MasterSecret,
     /// What its owner was charged.
@@ -107,7 +107,7 @@ pub struct Carried {
     pub copies: Vec<(u64, Option<Timestamp>)>,
 }
 
-impl Carried {
+impl HandoverContents {
     /// Seals it for the next controller of the authority's deployment, under the owner's placement.
     ///
     /// # Errors

@@ -27,6 +27,6 @@ pub(crate) use records::{
 };
 pub use scope::Scope;
 pub use spent::SpentToken;
-pub(crate) use spent::{Share, Unmasked};
+pub(crate) use spent::{Share, SignedOpening};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

@@ -1,7 +1,7 @@
 //! How the cells of a recorded file are written: missing values, marks of numbers.
 
 use super::source::Source;
-use alpheus_discover::form::Missing;
+use alpheus_discover::form::MissingTexts;
 use alpheus_discover::number::Marks;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use std::borrow::Cow;
@@ -9,26 +9,27 @@ use std::borrow::Cow;
 /// Turns cells into what the schema's attributes take.
 pub(crate) struct CellForm {
     /// Of files whose form the source file describes.
-    form: Option<Described>,
+    form: Option<CellDescription>,
     /// By attribute: texts that stand for a missing value.
-    missing: Vec<Missing>,
+    missing: Vec<MissingTexts>,
     numbers: Vec<bool>,
 }
 
-struct Described {
+struct CellDescription {
     marks: Marks,
-    missing: Missing,
+    missing: MissingTexts,
     untimed: bool,
 }
 
 impl CellForm {
     pub(crate) fn new(source: &Source, schema: &Schema) -> CellForm {
-        let form = source.file.as_ref().map(|form| Described {
+        let form = source.file.as_ref().map(|form| CellDescription {
             marks: form.marks(),
-            missing: Missing::of(&form.missing),
+            missing: MissingTexts::of(&form.missing),
             untimed: form.untimed,
         });
-        let missing = |name: &String| Missing::of(source.missing.get(name).into_iter().flatten());
+        let missing =
+            |name: &String| MissingTexts::of(source.missing.get(name).into_iter().flatten());
         CellForm {
             form,
             missing: schema.attributes.iter().map(|attribute| missing(&attribute.name)).collect(),

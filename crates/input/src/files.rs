@@ -1,6 +1,6 @@
 //! Input files of commands: schemas, and recordings that may be compressed.
 
-use crate::convert::{Converted, to_text};
+use crate::convert::{TextReader, to_text};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::files::read_text;
@@ -38,7 +38,7 @@ pub fn read_policies(path: &Path, schema: &Schema) -> Result<Policies, Failure> 
 /// first read.
 #[must_use]
 pub fn unpacked(path: &Path, file: File) -> Box<dyn Read + Send> {
-    Box::new(Converted::New(decompressed(path, file)))
+    Box::new(TextReader::New(decompressed(path, file)))
 }
 
 /// The bytes of a file, decompressed if its name ends in `.gz`.

@@ -16,7 +16,7 @@ pub trait CardContent: Message {
     /// The version of the card's format.
     const VERSION: u32;
     /// What a valid card says.
-    type Checked;
+    type ValidCard;
     /// Why a card is rejected.
     type Error: From<CardError> + Error + Send + Sync + 'static;
 
@@ -24,7 +24,7 @@ pub trait CardContent: Message {
     ///
     /// # Errors
     /// [`Self::Error`] if the content is invalid.
-    fn check(content: Verified<Self>) -> Result<Self::Checked, Self::Error>;
+    fn check(content: Verified<Self>) -> Result<Self::ValidCard, Self::Error>;
 }
 
 /// A card as its file holds it. Only [`Card::open`] gives access to the content.
@@ -80,7 +80,7 @@ impl<T: CardContent> Card<T> {
     ///
     /// # Errors
     /// If the file cannot be read, or the card is invalid.
-    pub fn load(path: &Path) -> Result<(Self, T::Checked), Failure> {
+    pub fn load(path: &Path) -> Result<(Self, T::ValidCard), Failure> {
         let card: Self = serde_json::from_str(&read_text(path)?).blame_input(path)?;
         let checked = card.open().blame_input(path)?;
         Ok((card, checked))
@@ -90,7 +90,7 @@ impl<T: CardContent> Card<T> {
     ///
     /// # Errors
     /// [`CardError`], or what [`CardContent::check`] rejects.
-    pub fn open(&self) -> Result<T::Checked, T::Error> {
+    pub fn open(&self) -> Result<T::ValidCard, T::Error> {
         T::check(self.verify()?)
     }
 
@@ -122,7 +122,7 @@ mod tests {
 
     impl CardContent for Name {
         const VERSION: u32 = 2;
-        type Checked = String;
+        type ValidCard = String;
         type Error = CardError;
 
         fn check(content: Verified<Self>) -> Result<String, CardError> {

@@ -193,14 +193,14 @@ impl FencedLedger {
 
     /// The ledger with lines for a log, which are appended in the same commit as its next
     /// change.
-    pub fn with<'a>(&'a mut self, log: &'a Topic, lines: Vec<Logged>) -> Appending<'a> {
-        Appending { ledger: self, log, lines }
+    pub fn with<'a>(&'a mut self, log: &'a Topic, lines: Vec<LogRecord>) -> AppendingLedger<'a> {
+        AppendingLedger { ledger: self, log, lines }
     }
 
     fn commit_with(
         &mut self,
         changes: &[Change],
-        lines: Option<(&Topic, &[Logged])>,
+        lines: Option<(&Topic, &[LogRecord])>,
     ) -> Result<(), LedgerError> {
         if self.failed {
             return Err(LedgerError);
@@ -215,11 +215,11 @@ impl FencedLedger {
     fn write(
         &mut self,
         changes: &[Change],
-        lines: Option<(&Topic, &[Logged])>,
+        lines: Option<(&Topic, &[LogRecord])>,
     ) -> Result<(), WriteError> {
         let mut batch = Batch::new();
         if let Some((log, lines)) = lines {
-            for Logged { key, value, timestamp } in lines {
+            for LogRecord { key, value, timestamp } in lines {
                 let record = NewRecord { key, value, timestamp: *timestamp, headers: &[] };
                 batch.append(&log.partition(0), &record)?;
             }
@@ -339,7 +339,7 @@ impl Ledger for FencedLedger {
 }
 
 /// A line of a log.
-pub struct Logged {
+pub struct LogRecord {
     /// What it is about.
     pub key: Vec<u8>,
     /// What it says.
@@ -349,13 +349,13 @@ pub struct Logged {
 }
 
 /// A ledger whose commit appends lines to a log too.
-pub struct Appending<'a> {
+pub struct AppendingLedger<'a> {
     ledger: &'a mut FencedLedger,
     log: &'a Topic,
-    lines: Vec<Logged>,
+    lines: Vec<LogRecord>,
 }
 
-impl Ledger for Appending<'_> {
+impl Ledger for AppendingLedger<'_> {
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
         let lines = std::mem::take(&mut self.lines);
         self.ledger.commit_with(changes, Some((self.log, &lines)))

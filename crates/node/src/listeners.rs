@@ -4,11 +4,11 @@
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::network::door;
-use crate::network::revoked::Revoked;
+use crate::network::revoked::RevokedCertificates;
 use crate::service::ServiceError;
 use crate::service::descriptors::{Share, bounds, share_of};
 use crate::service::expiry::watch_certificate;
-use crate::service::http::{Drained, Server};
+use crate::service::http::{DrainOutcome, Server};
 use crate::service::shutdown::{Shutdown, Signals, Trigger};
 use crate::service::tls::{TlsError, server};
 use crate::settings::{Settings, TlsFiles};
@@ -29,7 +29,7 @@ pub struct Listener {
     /// Whether answers may run for hours while the client only listens.
     pub streams: bool,
     /// Certificates of clients that it refuses.
-    pub revoked: Option<Revoked>,
+    pub revoked: Option<RevokedCertificates>,
 }
 
 /// Serves until a signal arrives or `broken` is triggered. `started` gets the addresses and
@@ -70,7 +70,7 @@ pub fn serve(
         trigger.stop();
         for served in serving {
             let drained = served.await.map_err(|e| ServiceError::from(io::Error::other(e)))?;
-            if matches!(drained, Drained::Cut(_)) {
+            if matches!(drained, DrainOutcome::Cut(_)) {
                 // At a smoother that moves with the number of samples, so no usual log has it.
                 tracing::debug!("connections were cut off");
             }

@@ -1,7 +1,7 @@
 //! A schema, policies and a mapping from what was seen.
 
 use crate::capture::{Kind, MAX_VALUES, MetricSurvey, Survey};
-use crate::mapping::{Compiled, Mapping, MetricMap, SUM, SeriesMap, Shape};
+use crate::mapping::{CompiledMapping, Mapping, MetricMap, SUM, SeriesMap, Shape};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_standards::inventory::Entry;
@@ -90,7 +90,7 @@ fn check(draft: &Draft) -> Result<(), DraftError> {
     let schema = Schema::from_yaml(&draft.schema).map_err(|e| invalid("schema", e.to_string()))?;
     Policies::from_yaml(&draft.policies, &schema)
         .map_err(|e| invalid("policies", e.to_string()))?;
-    Compiled::of(&draft.mapping, &schema).map_err(|e| invalid("mapping", e.to_string()))?;
+    CompiledMapping::of(&draft.mapping, &schema).map_err(|e| invalid("mapping", e.to_string()))?;
     Ok(())
 }
 

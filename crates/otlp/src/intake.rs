@@ -11,7 +11,7 @@
 mod counters;
 mod work;
 
-use crate::mapping::Compiled;
+use crate::mapping::CompiledMapping;
 use crate::message::ExportRequest;
 use crate::series::{Horizon, SeriesState};
 use alpheus_time::{Span, Timestamp};
@@ -85,7 +85,7 @@ pub struct Intake(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     space: Space,
-    mapping: Compiled,
+    mapping: CompiledMapping,
     next: Mutex<Next>,
     arrived: Condvar,
     doors: Arc<Semaphore>,
@@ -111,7 +111,11 @@ impl Intake {
     ///
     /// # Errors
     /// The store's error.
-    pub fn open(store: Arc<dyn Store>, mapping: Compiled, now: Timestamp) -> Result<Intake, Error> {
+    pub fn open(
+        store: Arc<dyn Store>,
+        mapping: CompiledMapping,
+        now: Timestamp,
+    ) -> Result<Intake, Error> {
         let space = Space::new("otlp")?;
         store.ensure_space(&space)?;
         let stored = store.get(&space, NEXT)?;

@@ -11,7 +11,7 @@ pub const CUMULATIVE: i32 = 2;
 /// A number as JSON has it.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum JsonNumber {
     Whole(i64),
     Large(u64),
     Real(f64),
@@ -26,54 +26,54 @@ pub(crate) fn bytes<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<u8
 
 const NO_NUMBER: &str = "not a number";
 
-impl Written {
+impl JsonNumber {
     fn integer(&self) -> Option<i128> {
         match self {
-            Written::Whole(value) => Some((*value).into()),
-            Written::Large(value) => Some((*value).into()),
-            Written::Real(_) => None,
-            Written::Text(text) => text.parse().ok(),
-            Written::Nothing(()) => Some(0),
+            JsonNumber::Whole(value) => Some((*value).into()),
+            JsonNumber::Large(value) => Some((*value).into()),
+            JsonNumber::Real(_) => None,
+            JsonNumber::Text(text) => text.parse().ok(),
+            JsonNumber::Nothing(()) => Some(0),
         }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a whole number where one with a point is due")]
     fn real(&self) -> Option<f64> {
         match self {
-            Written::Whole(value) => Some(*value as f64),
-            Written::Large(value) => Some(*value as f64),
-            Written::Real(value) => Some(*value),
-            Written::Text(text) => match text.as_str() {
+            JsonNumber::Whole(value) => Some(*value as f64),
+            JsonNumber::Large(value) => Some(*value as f64),
+            JsonNumber::Real(value) => Some(*value),
+            JsonNumber::Text(text) => match text.as_str() {
                 "Infinity" => Some(f64::INFINITY),
                 "-Infinity" => Some(f64::NEG_INFINITY),
                 text => text.parse().ok(),
             },
-            Written::Nothing(()) => None,
+            JsonNumber::Nothing(()) => None,
         }
     }
 }
 
 pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
-    let value = Written::deserialize(input)?.integer();
+    let value = JsonNumber::deserialize(input)?.integer();
     value.and_then(|value| value.try_into().ok()).ok_or_else(|| D::Error::custom(NO_NUMBER))
 }
 
 pub(crate) fn wholes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
-    let all = Option::<Vec<Written>>::deserialize(input)?.unwrap_or_default();
-    let read = |value: &Written| value.integer()?.try_into().ok();
+    let all = Option::<Vec<JsonNumber>>::deserialize(input)?.unwrap_or_default();
+    let read = |value: &JsonNumber| value.integer()?.try_into().ok();
     let read: Option<Vec<u64>> = all.iter().map(read).collect();
     read.ok_or_else(|| D::Error::custom(NO_NUMBER))
 }
 
 pub(crate) fn reals<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<f64>, D::Error> {
-    let all = Option::<Vec<Written>>::deserialize(input)?.unwrap_or_default();
-    let read: Option<Vec<f64>> = all.iter().map(Written::real).collect();
+    let all = Option::<Vec<JsonNumber>>::deserialize(input)?.unwrap_or_default();
+    let read: Option<Vec<f64>> = all.iter().map(JsonNumber::real).collect();
     read.ok_or_else(|| D::Error::custom(NO_NUMBER))
 }
 
 pub(crate) fn signed<'de, D: Deserializer<'de>>(input: D) -> Result<Option<i64>, D::Error> {
-    match Written::deserialize(input)? {
-        Written::Nothing(()) => Ok(None),
+    match JsonNumber::deserialize(input)? {
+        JsonNumber::Nothing(()) => Ok(None),
         written => {
             let value = written.integer().and_then(|value| value.try_into().ok());
             value.map(Some).ok_or_else(|| D::Error::custom(NO_NUMBER))
@@ -82,17 +82,17 @@ pub(crate) fn signed<'de, D: Deserializer<'de>>(input: D) -> Result<Option<i64>,
 }
 
 pub(crate) fn real<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
-    match Written::deserialize(input)? {
-        Written::Nothing(()) => Ok(None),
+    match JsonNumber::deserialize(input)? {
+        JsonNumber::Nothing(()) => Ok(None),
         written => written.real().map(Some).ok_or_else(|| D::Error::custom(NO_NUMBER)),
     }
 }
 
 /// A number, or its name, which some programs write.
 pub(crate) fn temporality<'de, D: Deserializer<'de>>(input: D) -> Result<i32, D::Error> {
-    Ok(match Written::deserialize(input)? {
-        Written::Text(name) if name.ends_with("_DELTA") => DELTA,
-        Written::Text(name) if name.ends_with("_CUMULATIVE") => CUMULATIVE,
+    Ok(match JsonNumber::deserialize(input)? {
+        JsonNumber::Text(name) if name.ends_with("_DELTA") => DELTA,
+        JsonNumber::Text(name) if name.ends_with("_CUMULATIVE") => CUMULATIVE,
         written => written.integer().and_then(|value| value.try_into().ok()).unwrap_or(0),
     })
 }

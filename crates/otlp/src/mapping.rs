@@ -154,7 +154,7 @@ pub struct Target {
 
 /// A mapping, with the schema's attributes in place of their names.
 #[derive(Clone, Debug)]
-pub struct Compiled {
+pub struct CompiledMapping {
     metrics: BTreeMap<String, CompiledMetric>,
 }
 
@@ -168,12 +168,12 @@ pub struct CompiledMetric {
     other: Vec<Target>,
 }
 
-impl Compiled {
+impl CompiledMapping {
     /// Finds every attribute in the schema.
     ///
     /// # Errors
     /// [`MappingError`].
-    pub fn of(mapping: &Mapping, schema: &Schema) -> Result<Compiled, MappingError> {
+    pub fn of(mapping: &Mapping, schema: &Schema) -> Result<CompiledMapping, MappingError> {
         let mut metrics = BTreeMap::new();
         for own in &mapping.metrics {
             let metric = own.name.clone();
@@ -194,7 +194,7 @@ impl Compiled {
                 return Err(MappingError::Twice { metric });
             }
         }
-        Ok(Compiled { metrics })
+        Ok(CompiledMapping { metrics })
     }
 
     /// What a metric becomes.

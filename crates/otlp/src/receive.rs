@@ -2,7 +2,7 @@
 
 use crate::doors::DoorArgs;
 use crate::intake::{Event, Intake};
-use crate::mapping::{Compiled, Mapping};
+use crate::mapping::{CompiledMapping, Mapping};
 use crate::receiver::Sink;
 use alpheus_input::rows::Cell;
 use alpheus_node::clock;
@@ -50,7 +50,7 @@ pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
     let path = Settings::needed(&args.mapping, "mapping")?;
     let mapping = read(&path)?;
     let device = Device::open(&args.device, globals)?;
-    let compiled = Compiled::of(&mapping, device.schema()).blame_input(&path)?;
+    let compiled = CompiledMapping::of(&mapping, device.schema()).blame_input(&path)?;
     let attributes = device.schema().attributes.len();
     let intake = Intake::open(device.store(), compiled, clock::now()).blame(Category::Io)?;
     intake.register(&globals.metrics);

@@ -50,7 +50,7 @@ pub struct Horizon {
 }
 
 /// What a point adds, by part, in units of the last place.
-pub type Added = BTreeMap<u16, i64>;
+pub type Increments = BTreeMap<u16, i64>;
 
 /// What a point does to its series.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ pub struct Step {
     pub known: SeriesState,
     /// What it adds. A refused total is still remembered: the next one is counted from
     /// there.
-    pub added: Result<Added, PointError>,
+    pub added: Result<Increments, PointError>,
     /// Whether it cannot be of the program that sent the points before: their times overlap, or a
     /// total fell that has not begun again. Two programs send as one.
     pub overlaps: bool,
@@ -141,7 +141,7 @@ pub fn added(
     let counted = match &known {
         // It began to count before anybody here did, or nobody knows when: only what follows is
         // known to be new.
-        None if start <= horizon.begun.max(horizon.forgotten) => Ok((Added::new(), false)),
+        None if start <= horizon.begun.max(horizon.forgotten) => Ok((Increments::new(), false)),
         None => Ok((now, false)),
         Some(known) => grown(known, now, targets, (shape, may_fall)),
     };
@@ -155,10 +155,10 @@ pub fn added(
 /// What a total has grown by, and whether it fell: then it began again.
 fn grown(
     known: &SeriesState,
-    now: Added,
+    now: Increments,
     targets: &[Target],
     (shape, may_fall): (&Shape, bool),
-) -> Result<(Added, bool), PointError> {
+) -> Result<(Increments, bool), PointError> {
     let before = scaled_all(&known.totals, targets)?;
     if !may_fall && of(&now, COUNT) < of(&before, COUNT) {
         return Ok((now, true));
@@ -194,8 +194,8 @@ fn delta(
     known: &mut SeriesState,
     amounts: &Amounts,
     targets: &[Target],
-) -> Result<Added, PointError> {
-    let mut added = Added::new();
+) -> Result<Increments, PointError> {
+    let mut added = Increments::new();
     for (part, amount) in amounts {
         let scale = target(targets, *part)?.scale;
         let value = match amount {
@@ -223,16 +223,16 @@ fn delta(
 /// an exponential histogram do with its scale: nobody knows then in which of them the new values
 /// are.
 fn difference(
-    before: &Added,
-    now: &Added,
+    before: &Increments,
+    now: &Increments,
     targets: &[Target],
     shape: &Shape,
-) -> Result<Added, PointError> {
+) -> Result<Increments, PointError> {
     let has_buckets = matches!(shape, Shape::Histogram { .. } | Shape::Exponential { .. });
     let is_bucket = |part: u16| has_buckets && part != COUNT && part != SUM;
     let has_moved =
         before.keys().any(|part| is_bucket(*part) && of(now, *part) < of(before, *part));
-    let mut added = Added::new();
+    let mut added = Increments::new();
     for part in before.keys().chain(now.keys()).filter(|part| !has_moved || !is_bucket(**part)) {
         let value = of(now, *part).checked_sub(of(before, *part)).ok_or(PointError::NoNumber)?;
         if value != 0 {
@@ -246,12 +246,12 @@ fn difference(
     Ok(added)
 }
 
-fn of(all: &Added, part: u16) -> i64 {
+fn of(all: &Increments, part: u16) -> i64 {
     all.get(&part).copied().unwrap_or(0)
 }
 
 /// Whether each amount fits into events of its attribute. Only what adds up can be split.
-fn fits(added: &Added, flow: Flow, targets: &[Target]) -> Result<(), PointError> {
+fn fits(added: &Increments, flow: Flow, targets: &[Target]) -> Result<(), PointError> {
     for (part, value) in added {
         let own = target(targets, *part)?;
         let bound = if *value < 0 { own.min.min(0) } else { own.max.max(0) };
@@ -270,7 +270,7 @@ fn target(targets: &[Target], part: u16) -> Result<Target, PointError> {
     targets.get(usize::from(part)).copied().ok_or(PointError::Malformed)
 }
 
-fn scaled_all(amounts: &Amounts, targets: &[Target]) -> Result<Added, PointError> {
+fn scaled_all(amounts: &Amounts, targets: &[Target]) -> Result<Increments, PointError> {
     let one = |(part, amount): (&u16, &Amount)| {
         Ok((*part, scaled(*amount, target(targets, *part)?.scale)?))
     };

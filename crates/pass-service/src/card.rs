@@ -2,7 +2,7 @@
 //! gateway, signed by the operator. All subscribers must have the same card. A subscriber
 //! with a different one could be tracked by it, so compare its fingerprint.
 
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::error::ConfigurationError;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_crypto::hash::Digest;
@@ -57,7 +57,7 @@ impl Message for Content {
 #[derive(Clone)]
 pub struct VerifiedCard {
     /// The configuration.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// Covers the whole card. Subscribers compare it.
     pub fingerprint: Digest,
     /// The issuer's address.
@@ -104,7 +104,7 @@ impl Content {
 
 impl CardContent for Content {
     const VERSION: u32 = 2;
-    type Checked = VerifiedCard;
+    type ValidCard = VerifiedCard;
     type Error = PassCardError;
 
     fn check(content: Verified<Self>) -> Result<VerifiedCard, PassCardError> {
@@ -113,7 +113,7 @@ impl CardContent for Content {
         if operator != *signer.as_bytes() {
             return Err(PassCardError::Operator);
         }
-        let pinned = Pinned::open(&configuration, &signer)?;
+        let pinned = PinnedConfiguration::open(&configuration, &signer)?;
         if pinned.limit != Limit::ONE {
             return Err(PassCardError::Limit(pinned.limit.get()));
         }

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 
 /// Ends a request in the middle of its response. The connection is closed even if nobody
 /// reads from it, so a truncated response is not mistaken for a whole one.
-pub struct Cutting {
+pub struct RequestCut {
     /// Completes when the request must end.
     pub cut: Cut,
     /// Closes the request's connection.
@@ -103,14 +103,14 @@ pub fn requested_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 pub async fn forward(
     link: &HttpClient,
     mut request: Request<Body>,
-    cutting: Option<Cutting>,
+    cutting: Option<RequestCut>,
     guard: impl Send + Sync + 'static,
 ) -> Result<Response<Body>, ForwardError> {
     if request.method() == Method::CONNECT {
         return Err(ForwardError::Tunnel);
     }
     let (mut cut, closer) = match cutting {
-        Some(Cutting { cut, closer }) => (cut, Some(closer)),
+        Some(RequestCut { cut, closer }) => (cut, Some(closer)),
         None => (never(), None),
     };
     let ours = outbound(&mut request);

@@ -8,7 +8,7 @@ use crate::{card, init};
 use alpheus_access_pass::code::{self, GateNonce};
 use alpheus_access_pass::error::CodeError;
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_anonymous_credential::sessions::Shard;
 use alpheus_anonymous_credential::sessions::codes::CodeLookUp;
@@ -148,7 +148,11 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
     })
 }
 
-fn read(pinned: &Pinned, nonce: Option<&GateNonce>, shown: &[u8]) -> Result<Code, Failure> {
+fn read(
+    pinned: &PinnedConfiguration,
+    nonce: Option<&GateNonce>,
+    shown: &[u8],
+) -> Result<Code, Failure> {
     let code = code::read(pinned, nonce, shown, clock::now());
     code.map_err(ScanError::from).blame(Category::Refused)
 }

@@ -131,8 +131,8 @@ impl fmt::Display for Guarantee {
                 Some(spread) => writeln!(
                     f,
                     "    {alias}: within ±{} in 95 of 100 cases (standard deviation {}){bound}",
-                    Rounded(spread.within),
-                    Rounded(spread.deviation)
+                    RoundedNumber(spread.within),
+                    RoundedNumber(spread.deviation)
                 )?,
                 None => writeln!(f, "    {alias}: depends on the data")?,
             }
@@ -151,9 +151,9 @@ fn power(number: f64) -> String {
 }
 
 /// A number to three significant digits, rounded up.
-pub(crate) struct Rounded(pub(crate) f64);
+pub(crate) struct RoundedNumber(pub(crate) f64);
 
-impl fmt::Display for Rounded {
+impl fmt::Display for RoundedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 <= 0.0 || !self.0.is_finite() {
             return write!(f, "{}", self.0);

@@ -28,7 +28,7 @@ pub enum RangeFormatError {
 /// and no element is the identity. Elements off the curve show up when the proof is checked, and
 /// make it invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Encoded(Vec<u8>);
+pub struct EncodedProof(Vec<u8>);
 
 impl Shape {
     /// Bytes of a range proof.
@@ -39,7 +39,7 @@ impl Shape {
     }
 }
 
-impl Encoded {
+impl EncodedProof {
     /// Decodes a proof of this shape.
     ///
     /// # Errors

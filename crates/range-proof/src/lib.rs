@@ -17,7 +17,7 @@ mod steady;
 mod tests;
 
 pub use commitment::Commitment;
-pub use encoded::{Encoded, RangeFormatError};
+pub use encoded::{EncodedProof, RangeFormatError};
 
 use crate::steady::Steady;
 use alpheus_crypto::group::{Element, SecretScalar};
@@ -61,13 +61,13 @@ pub struct Terms {
 pub struct Opening(CommitmentOpening);
 
 /// What a prover needs.
-pub struct Proving {
+pub struct RangeProver {
     terms: Terms,
     parameters: RangeParameters<Steady>,
 }
 
 /// What a checker needs.
-pub struct Checking {
+pub struct RangeChecker {
     terms: Terms,
     parameters: RangeParameters<RistrettoPoint>,
 }
@@ -141,7 +141,7 @@ where
     RangeParameters::init(bits, values, bases).expect("powers of two")
 }
 
-impl Proving {
+impl RangeProver {
     /// Computes the bases of proofs.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
@@ -157,7 +157,7 @@ impl Proving {
         commitments: &[Commitment],
         bound: &Digest,
         rng: &mut impl CryptoRng,
-    ) -> Option<Encoded> {
+    ) -> Option<EncodedProof> {
         let steady = commitments.iter().map(|commitment| Steady::of(commitment.0)).collect();
         let promises = vec![None; commitments.len()];
         let statement = RangeStatement::init(self.parameters.clone(), steady, promises, None);
@@ -166,11 +166,11 @@ impl Proving {
         let transcript = &mut transcript(self.terms.label, bound);
         let proof: RangeProof<Steady> =
             RangeProof::prove_with_rng(transcript, &statement.ok()?, &witness, rng).ok()?;
-        Encoded::of_library(&proof.to_bytes())
+        EncodedProof::of_library(&proof.to_bytes())
     }
 }
 
-impl Checking {
+impl RangeChecker {
     /// Computes the bases of proofs.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
@@ -189,7 +189,7 @@ impl Checking {
     pub fn claim(
         &self,
         commitments: &[Commitment],
-        proof: &Encoded,
+        proof: &EncodedProof,
         bound: Digest,
     ) -> Option<Claim> {
         if commitments.len() != self.terms.shape.values {
@@ -207,7 +207,7 @@ impl Checking {
 /// All are checked together, with weights that depend on every proof. Senders whose batch fails are
 /// halved until single ones are left, and nobody asks which claims of a sender are bad. So n senders
 /// cost at most 2n − 1 batches, in which a claim is at most ⌈log2 n⌉ + 1 times, however many are bad.
-/// All claims must be of one [`Checking`].
+/// All claims must be of one [`RangeChecker`].
 #[must_use]
 pub fn culprits(claims: &[Vec<Claim>]) -> Vec<usize> {
     let mut found = Vec::new();

@@ -34,11 +34,11 @@ pub(crate) struct Steady(Form);
 #[derive(Clone)]
 enum Form {
     Point(RistrettoPoint),
-    Folded(Arc<Folded>),
+    Folded(Arc<FoldedSum>),
 }
 
 /// Σ kᵢ·Pᵢ with public scalars, and its value once it is needed.
-struct Folded {
+struct FoldedSum {
     terms: [(Scalar, RistrettoPoint); 2],
     point: OnceLock<RistrettoPoint>,
 }
@@ -84,7 +84,7 @@ impl Steady {
         match all.concat().as_slice() {
             [one, other] => {
                 let (terms, point) = ([*one, *other], OnceLock::new());
-                Self(Form::Folded(Arc::new(Folded { terms, point })))
+                Self(Form::Folded(Arc::new(FoldedSum { terms, point })))
             }
             many => Self::of(vartime_sum(many)),
         }

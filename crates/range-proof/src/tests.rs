@@ -121,13 +121,13 @@ fn committed(values: &[u64], seed: u32) -> (Vec<Commitment>, Vec<Opening>) {
 #[test]
 fn a_batch_names_the_proofs_that_do_not_hold() {
     let terms = terms(8, 2);
-    let (proving, checking) = (Proving::new(terms), Checking::new(terms));
+    let (proving, checking) = (RangeProver::new(terms), RangeChecker::new(terms));
     let rng = &mut ChaCha20Rng::from_seed([6; 32]);
     let mut claims = Vec::new();
     for seed in 0..5 {
         let (commitments, openings) = committed(&[255, u64::from(seed)], 10 * seed);
         let proof = proving.prove(openings, &commitments, &bound(), rng).unwrap();
-        let bytes = Encoded::from_bytes(proof.as_bytes(), &terms.shape).unwrap();
+        let bytes = EncodedProof::from_bytes(proof.as_bytes(), &terms.shape).unwrap();
         let about = if seed == 3 { committed(&[255, 9], 10 * seed).0 } else { commitments };
         claims.push(checking.claim(&about, &bytes, bound()).unwrap());
         assert!(checking.claim(&about[..1], &bytes, bound()).is_none());
@@ -193,7 +193,7 @@ fn a_shape_has_powers_of_two_and_no_more_than_the_most() {
         assert_eq!(Shape::new(bits, values).unwrap().proof_length(), 32 * parts);
     }
     let terms = terms(8, 2);
-    assert_eq!(Checking::new(terms).shape(), terms.shape);
+    assert_eq!(RangeChecker::new(terms).shape(), terms.shape);
 }
 
 /// A byte string in little-endian order: the first, the last, and all between them.
@@ -227,11 +227,11 @@ fn parts_of_a_proof_that_are_not_canonical_are_rejected() {
     let shape = Shape::new(8, 1).unwrap();
     let (commitments, openings) = committed(&[9], 1);
     let rng = &mut ChaCha20Rng::from_seed([7; 32]);
-    let proof = Proving::new(terms(8, 1)).prove(openings, &commitments, &bound(), rng).unwrap();
+    let proof = RangeProver::new(terms(8, 1)).prove(openings, &commitments, &bound(), rng).unwrap();
     let with = |part: usize, bytes: [u8; 32]| {
         let mut changed = proof.as_bytes().to_vec();
         changed[32 * part..][..32].copy_from_slice(&bytes);
-        Encoded::from_bytes(&changed, &shape).map(|read| read.as_bytes() == changed)
+        EncodedProof::from_bytes(&changed, &shape).map(|read| read.as_bytes() == changed)
     };
     let (allowed, forbidden) = near_the_modulus();
     // The order of the group is the first number that is no scalar.
@@ -255,11 +255,11 @@ fn parts_of_a_proof_that_are_not_canonical_are_rejected() {
     }
     let bytes = [proof.as_bytes(), &[2; 32]].concat();
     for length in [0, 32, 383, 385, 416] {
-        let read = Encoded::from_bytes(&bytes[..length], &shape);
+        let read = EncodedProof::from_bytes(&bytes[..length], &shape);
         assert_eq!(read, Err(RangeFormatError::Length), "{length}");
     }
-    assert_eq!(Encoded::from_bytes(&bytes[..384], &shape), Ok(proof));
-    assert_eq!(Encoded::of_library(&[]), None);
+    assert_eq!(EncodedProof::from_bytes(&bytes[..384], &shape), Ok(proof));
+    assert_eq!(EncodedProof::of_library(&[]), None);
 }
 
 /// Elements also support the operations of the library's prover that the proofs do not show.

@@ -3,7 +3,7 @@
 use crate::failure::ProgramError;
 use crate::planner::Planner;
 use crate::refusal::StatementError;
-use crate::released::Released;
+use crate::released::ReleasedTables;
 use crate::role::Role;
 use crate::roles::Roles;
 use crate::statements::{self, Outcome};
@@ -30,7 +30,7 @@ impl Database {
     /// A database for these roles, whose queries may use so many bytes together, and as many for tables of each.
     pub(crate) fn new(
         roles: &Roles,
-        released: &Arc<Released>,
+        released: &Arc<ReleasedTables>,
         planner: &Arc<Planner>,
         memory: usize,
     ) -> Result<Database, ProgramError> {

@@ -2,7 +2,7 @@
 
 use crate::alpheus::Alpheus;
 use crate::failure::ProgramError;
-use crate::released::{Query, Released};
+use crate::released::{Query, ReleasedTables};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ struct Row {
 /// Reads rows until the program ends. Says on `ready` once all rows so far are here.
 pub(crate) async fn follow(
     alpheus: Alpheus,
-    released: Arc<Released>,
+    released: Arc<ReleasedTables>,
     ready: watch::Sender<bool>,
 ) -> ProgramError {
     loop {
@@ -62,7 +62,7 @@ pub(crate) async fn follow(
 
 async fn once(
     alpheus: &Alpheus,
-    released: &Released,
+    released: &ReleasedTables,
     ready: &watch::Sender<bool>,
 ) -> Result<String, ProgramError> {
     let mut command = alpheus.command(&["--released", "--follow"]);
@@ -92,7 +92,11 @@ fn errors_of(child: &mut Child) -> impl Future<Output = String> + use<> {
     }
 }
 
-fn take(line: &str, released: &Released, ready: &watch::Sender<bool>) -> Result<(), ProgramError> {
+fn take(
+    line: &str,
+    released: &ReleasedTables,
+    ready: &watch::Sender<bool>,
+) -> Result<(), ProgramError> {
     let unknown = || {
         ProgramError::Feed(
             "it is of another version: it printed a line that is not known here".to_owned(),
@@ -108,7 +112,7 @@ fn take(line: &str, released: &Released, ready: &watch::Sender<bool>) -> Result<
 }
 
 /// Reads the rows of a file: lines of JSON, or one list. The table has the file's name. Nobody has checked them here.
-pub(crate) fn read_file(path: &Path, released: &Released) -> Result<(), ProgramError> {
+pub(crate) fn read_file(path: &Path, released: &ReleasedTables) -> Result<(), ProgramError> {
     let at = || path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| ProgramError::File(at(), error))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -126,6 +130,6 @@ pub(crate) fn read_file(path: &Path, released: &Released) -> Result<(), ProgramE
 }
 
 /// The same of several files.
-pub(crate) fn read_files(paths: &[PathBuf], released: &Released) -> Result<(), ProgramError> {
+pub(crate) fn read_files(paths: &[PathBuf], released: &ReleasedTables) -> Result<(), ProgramError> {
     paths.iter().try_for_each(|path| read_file(path, released))
 }

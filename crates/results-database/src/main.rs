@@ -34,7 +34,7 @@ use database::Database;
 use failure::ProgramError;
 use flight::Flight;
 use planner::Planner;
-use released::Released;
+use released::ReleasedTables;
 use roles::Roles;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -156,7 +156,7 @@ impl Serve {
         if alpheus.is_none() && self.rows.is_empty() {
             return Err(ProgramError::Nothing);
         }
-        let released = Arc::new(Released::default());
+        let released = Arc::new(ReleasedTables::default());
         feed::read_files(&self.rows, &released)?;
         let (ready, mut is_ready) = watch::channel(alpheus.is_none());
         let planner = Arc::new(Planner::new(alpheus.clone()));

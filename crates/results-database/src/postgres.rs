@@ -172,7 +172,7 @@ struct Parser {
     any: Arc<datafusion_postgres::Parser>,
 }
 
-type Prepared = <DfSessionService as ExtendedQueryHandler>::Statement;
+type PreparedStatement = <DfSessionService as ExtendedQueryHandler>::Statement;
 
 /// That a client has logged in. The library also reads statements after a login that has failed.
 struct LoggedIn;
@@ -245,7 +245,7 @@ impl SimpleQueryHandler for Services {
 
 #[async_trait]
 impl ExtendedQueryHandler for Services {
-    type Statement = Prepared;
+    type Statement = PreparedStatement;
     type QueryParser = Parser;
 
     fn query_parser(&self) -> Arc<Parser> {
@@ -255,12 +255,12 @@ impl ExtendedQueryHandler for Services {
     async fn do_query<C>(
         &self,
         client: &mut C,
-        portal: &Portal<Prepared>,
+        portal: &Portal<PreparedStatement>,
         max_rows: usize,
     ) -> PgWireResult<Response>
     where
         C: ClientInfo + ClientPortalStore + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
-        C::PortalStore: PortalStore<Statement = Prepared>,
+        C::PortalStore: PortalStore<Statement = PreparedStatement>,
         C::Error: std::fmt::Debug,
         PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
     {
@@ -271,14 +271,14 @@ impl ExtendedQueryHandler for Services {
 
 #[async_trait]
 impl QueryParser for Parser {
-    type Statement = Prepared;
+    type Statement = PreparedStatement;
 
     async fn parse_sql<C>(
         &self,
         client: &C,
         sql: &str,
         types: &[Option<Type>],
-    ) -> PgWireResult<Option<Prepared>>
+    ) -> PgWireResult<Option<PreparedStatement>>
     where
         C: ClientInfo + Unpin + Send + Sync,
     {
@@ -288,22 +288,22 @@ impl QueryParser for Parser {
         parser.parse_sql(client, &views_as_tables(sql), types).await
     }
 
-    fn get_parameter_types(&self, statement: &Prepared) -> PgWireResult<Vec<Type>> {
+    fn get_parameter_types(&self, statement: &PreparedStatement) -> PgWireResult<Vec<Type>> {
         self.any.get_parameter_types(statement)
     }
 
     fn get_result_schema(
         &self,
-        statement: &Prepared,
+        statement: &PreparedStatement,
         format: Option<&Format>,
     ) -> PgWireResult<Vec<FieldInfo>> {
         self.any.get_result_schema(statement, format)
     }
 }
 
-struct Explained;
+struct ErrorExplainer;
 
-impl ErrorHandler for Explained {
+impl ErrorHandler for ErrorExplainer {
     fn on_error<C: ClientInfo>(&self, _: &C, error: &mut PgWireError) {
         explain(error);
     }
@@ -334,7 +334,7 @@ impl PgWireServerHandlers for Connection {
     }
 
     fn error_handler(&self) -> Arc<impl ErrorHandler> {
-        Arc::new(Explained)
+        Arc::new(ErrorExplainer)
     }
 
     fn cancel_handler(&self) -> Arc<impl CancelHandler> {

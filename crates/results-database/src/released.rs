@@ -195,12 +195,12 @@ fn as_wide(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arrow
 
 /// All tables of released rows, and what is known of them.
 #[derive(Debug, Default)]
-pub(crate) struct Released {
+pub(crate) struct ReleasedTables {
     tables: Mutex<BTreeMap<String, Table>>,
     schemas: Mutex<Vec<String>>,
 }
 
-impl Released {
+impl ReleasedTables {
     fn tables(&self) -> MutexGuard<'_, BTreeMap<String, Table>> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -299,7 +299,7 @@ fn describe(query: &Query) -> Value {
 
 /// The schema `released`.
 #[derive(Debug)]
-pub(crate) struct ReleasedSchema(pub(crate) Arc<Released>);
+pub(crate) struct ReleasedSchema(pub(crate) Arc<ReleasedTables>);
 
 #[async_trait]
 impl SchemaProvider for ReleasedSchema {
@@ -318,7 +318,7 @@ impl SchemaProvider for ReleasedSchema {
 
 /// The schema `about`.
 #[derive(Debug)]
-pub(crate) struct AboutSchema(pub(crate) Arc<Released>);
+pub(crate) struct AboutSchema(pub(crate) Arc<ReleasedTables>);
 
 /// Its tables.
 const ABOUT: [&str; 2] = ["columns", "queries"];
@@ -344,12 +344,12 @@ mod tests {
     use datafusion::arrow::util::pretty::pretty_format_batches;
     use datafusion::prelude::SessionContext;
 
-    fn add(released: &Released, row: Value) {
+    fn add(released: &ReleasedTables, row: Value) {
         let Value::Object(row) = row else { panic!("a row is an object") };
         released.add("Sums", row, true);
     }
 
-    async fn shown(released: &Released, columns: &[&str]) -> String {
+    async fn shown(released: &ReleasedTables, columns: &[&str]) -> String {
         let table = released.table("sums").unwrap().unwrap();
         let rows = SessionContext::new().read_table(table).unwrap();
         let batches = rows.select_columns(columns).unwrap().collect().await.unwrap();
@@ -367,7 +367,7 @@ mod tests {
 
     #[tokio::test]
     async fn columns_become_wider_and_rows_come_once() {
-        let released = Released::default();
+        let released = ReleasedTables::default();
         released.declare(query("first"));
         add(&released, json!({ "Place": "1", "n": null, "status": "late" }));
         assert_eq!(shown(&released, &["place", "n"]).await, "|1||");
@@ -386,7 +386,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_number_stands_beside_its_error() {
-        let released = Released::default();
+        let released = ReleasedTables::default();
         let noise = json!({ "n": { "deviation": 2.5, "margin_95": 5.0 } });
         add(&released, json!({ "n": 7, "m": 1, "status": "ok", "noise": noise }));
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::planner::Planner;
 use crate::refusal::{SYNTAX, StatementError};
-use crate::released::{AboutSchema, Released, ReleasedSchema};
+use crate::released::{AboutSchema, ReleasedSchema, ReleasedTables};
 use crate::scratch::{DATABASE, Scratch};
 use datafusion::arrow::array::{BooleanArray, StringArray};
 use datafusion::arrow::datatypes::DataType;
@@ -22,7 +22,7 @@ pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) engine: Arc<SessionContext>,
     pub(crate) scratch: Arc<Scratch>,
-    pub(crate) released: Arc<Released>,
+    pub(crate) released: Arc<ReleasedTables>,
     pub(crate) planner: Arc<Planner>,
     parser: PostgresCompatibilityParser,
 }
@@ -31,7 +31,7 @@ impl Role {
     /// A role, whose queries share the runtime's memory, and whose tables may use so many bytes.
     pub(crate) fn new(
         name: &str,
-        released: Arc<Released>,
+        released: Arc<ReleasedTables>,
         planner: Arc<Planner>,
         (runtime, room): (Arc<RuntimeEnv>, usize),
     ) -> Result<Role, DataFusionError> {

@@ -19,7 +19,7 @@ pub(crate) const ITERATIONS: usize = 4096;
 
 /// What a password is compared with.
 #[derive(Clone)]
-struct Salted {
+struct SaltedPassword {
     salt: Vec<u8>,
     hash: Vec<u8>,
 }
@@ -27,7 +27,7 @@ struct Salted {
 /// The roles of a file.
 #[derive(Clone, Default)]
 pub(crate) struct Roles {
-    known: BTreeMap<String, Salted>,
+    known: BTreeMap<String, SaltedPassword>,
     /// A salt for names that nobody has, so that a client does not see that.
     secret: Vec<u8>,
 }
@@ -90,12 +90,13 @@ impl Roles {
     }
 }
 
-fn read_line(line: &str) -> Option<(String, Salted)> {
+fn read_line(line: &str) -> Option<(String, SaltedPassword)> {
     let mut parts = line.split(' ');
     let (name, salt, hash) = (parts.next()?, parts.next()?, parts.next()?);
     let salt = HEXLOWER.decode(salt.as_bytes()).ok()?;
     let hash = HEXLOWER.decode(hash.as_bytes()).ok().filter(|hash| hash.len() == 32)?;
-    (is_name(name) && parts.next().is_none()).then(|| (name.to_owned(), Salted { salt, hash }))
+    (is_name(name) && parts.next().is_none())
+        .then(|| (name.to_owned(), SaltedPassword { salt, hash }))
 }
 
 fn random(bytes: usize) -> Result<Vec<u8>, ProgramError> {
@@ -134,10 +135,10 @@ pub(crate) fn add(path: &Path, name: &str) -> Result<String, ProgramError> {
 impl AuthSource for Roles {
     async fn get_password(&self, login: &LoginInfo) -> PgWireResult<Password> {
         let name = login.user().ok_or(PgWireError::UserNameRequired)?;
-        let none = || Salted { salt: self.secret.clone(), hash: vec![0; 32] };
+        let none = || SaltedPassword { salt: self.secret.clone(), hash: vec![0; 32] };
         let own = self.known.get(name).cloned();
         // Nobody knows what hashes to zeros.
-        let Salted { salt, hash } = own.unwrap_or_else(none);
+        let SaltedPassword { salt, hash } = own.unwrap_or_else(none);
         Ok(Password::new(Some(salt), hash))
     }
 }

@@ -4,7 +4,7 @@ use crate::refusal::{
     DEPENDED_ON, ENDLESS, FORBIDDEN, NO_MEMORY, NO_SCHEMA, NO_TABLE, READ_ONLY, StatementError,
     TAKEN,
 };
-use crate::released::Released;
+use crate::released::ReleasedTables;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -51,7 +51,7 @@ pub(crate) type Before = (Name, Option<Entry>);
 /// The schemas of a role.
 pub(crate) struct Scratch {
     role: String,
-    released: Arc<Released>,
+    released: Arc<ReleasedTables>,
     entries: Mutex<BTreeMap<Name, Entry>>,
     schemas: Mutex<Vec<String>>,
     /// What changes of open transactions took the place of, by connection.
@@ -73,7 +73,7 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Scratch {
-    pub(crate) fn new(role: &str, released: Arc<Released>, room: usize) -> Scratch {
+    pub(crate) fn new(role: &str, released: Arc<ReleasedTables>, room: usize) -> Scratch {
         Scratch {
             role: role.to_owned(),
             released,

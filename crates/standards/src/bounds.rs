@@ -2,7 +2,7 @@
 //! than both.
 
 use crate::contract::Limits;
-use crate::cursor::Noted;
+use crate::cursor::Clause;
 use crate::kinds::{self, Kind};
 use alpheus_policy::decimal::{format_scaled, parse_exact};
 
@@ -71,7 +71,7 @@ pub fn of(kind: Kind, limits: &Limits) -> Result<(Bounds, Vec<Use>), &'static st
     if bounds.min <= bounds.max { Ok((bounds, uses)) } else { Err(NONE_LEFT) }
 }
 
-fn lower(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
+fn lower(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
     let at = limit.at.clone();
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), true, step);
     let problem = match value {
@@ -85,7 +85,7 @@ fn lower(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
     Use { at, problem }
 }
 
-fn upper(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
+fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
     let at = limit.at.clone();
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), false, step);
     let problem = match value {
@@ -125,7 +125,7 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
 
 /// `precision` and `scale` beside a type without digits of its own.
 fn stated_digits(limits: &Limits, uses: &mut Vec<Use>) -> Option<Kind> {
-    let number = |noted: &Noted<String>| noted.value.parse::<u32>().ok();
+    let number = |noted: &Clause<String>| noted.value.parse::<u32>().ok();
     let precision = number(limits.precision.as_ref()?)?;
     let scale = limits.scale.as_ref().and_then(number).unwrap_or(0);
     let used = limits.precision.iter().chain(&limits.scale);
@@ -144,7 +144,7 @@ fn width(limits: &Limits, uses: &mut Vec<Use>) -> Option<(i64, i64)> {
 /// Decimal places that hold every stated limit, and at least the usual ones.
 fn places(limits: &Limits) -> u8 {
     let places =
-        |noted: &Noted<String>| (0..=MAX_SCALE).find(|n| parse_exact(&noted.value, *n).is_ok());
+        |noted: &Clause<String>| (0..=MAX_SCALE).find(|n| parse_exact(&noted.value, *n).is_ok());
     let needed = limits.stated().filter_map(places).max().unwrap_or(0);
     needed.max(DEFAULT_SCALE)
 }
@@ -168,9 +168,9 @@ fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn noted(text: &str) -> Vec<Noted<String>> {
+    fn noted(text: &str) -> Vec<Clause<String>> {
         let all = text.split_whitespace();
-        all.map(|text| Noted { value: text.to_owned(), at: text.to_owned() }).collect()
+        all.map(|text| Clause { value: text.to_owned(), at: text.to_owned() }).collect()
     }
 
     fn limits([min, above, max, below]: [&str; 4]) -> Limits {

@@ -1,6 +1,6 @@
 //! What all standards have in common: tables of columns, what is said about them, and rules.
 
-use crate::cursor::Noted;
+use crate::cursor::Clause;
 use crate::sensitivity::Label;
 
 /// A contract, as far as it can bear on a schema or a policy.
@@ -13,13 +13,13 @@ pub struct Contract {
     /// Its tables.
     pub tables: Vec<Table>,
     /// Who may read, if the contract names them.
-    pub readers: Vec<Noted<String>>,
+    pub readers: Vec<Clause<String>>,
     /// Who is responsible, for what is internal: a team, a tenant or a domain.
-    pub house: Option<Noted<String>>,
+    pub house: Option<Clause<String>>,
     /// Statements about all tables.
     pub labels: Vec<Label>,
     /// Columns that the contract measures the age of events by, as `table.column` or `column`.
-    pub clocks: Vec<Noted<String>>,
+    pub clocks: Vec<Clause<String>>,
     /// Rules that belong to no table.
     pub rules: Vec<Rule>,
 }
@@ -30,17 +30,17 @@ pub struct Table {
     /// Where it stands.
     pub at: String,
     /// Its name, and where that stands, if it is not a key.
-    pub name: Noted<String>,
+    pub name: Clause<String>,
     /// Its columns, those of nested objects included.
     pub columns: Vec<Column>,
     /// Statements about all its columns.
     pub labels: Vec<Label>,
     /// Its own tags, for rules that name them.
-    pub tags: Vec<Noted<String>>,
+    pub tags: Vec<Clause<String>>,
     /// Rules about its rows.
     pub rules: Vec<Rule>,
     /// Columns that identify a row, where the table lists them.
-    pub keys: Vec<Noted<String>>,
+    pub keys: Vec<Clause<String>>,
 }
 
 /// A property of a table.
@@ -49,27 +49,27 @@ pub struct Column {
     /// Where it stands.
     pub at: String,
     /// Its name; a part of an object has the object's name before it, with a point.
-    pub name: Noted<String>,
+    pub name: Clause<String>,
     /// Its types, the most telling first.
-    pub types: Vec<Noted<String>>,
+    pub types: Vec<Clause<String>>,
     /// Limits of its values.
     pub limits: Limits,
     /// Whether each row has a value.
-    pub required: Option<Noted<bool>>,
+    pub required: Option<Clause<bool>>,
     /// Whether it identifies a row.
-    pub key: Option<Noted<bool>>,
+    pub key: Option<Clause<bool>>,
     /// Other full names that patterns of a registry may select it by.
     pub paths: Vec<String>,
     /// Its unit.
-    pub unit: Option<Noted<String>>,
+    pub unit: Option<Clause<String>>,
     /// The statements about who may learn it.
     pub labels: Vec<Label>,
     /// Tags, for rules that name them.
-    pub tags: Vec<Noted<String>>,
+    pub tags: Vec<Clause<String>>,
     /// Rules about its values.
     pub rules: Vec<Rule>,
     /// What its reader followed to other parts, such as `$ref`.
-    pub links: Vec<Noted<String>>,
+    pub links: Vec<Clause<String>>,
     /// Whether it is part of an object that a row may lack.
     pub in_optional: bool,
     /// Whether it is in a list, so that an event may have many values.
@@ -80,21 +80,21 @@ pub struct Column {
 #[derive(Debug, Default)]
 pub struct Limits {
     /// The smallest value.
-    pub min: Vec<Noted<String>>,
+    pub min: Vec<Clause<String>>,
     /// A value below all values.
-    pub above: Vec<Noted<String>>,
+    pub above: Vec<Clause<String>>,
     /// The largest value.
-    pub max: Vec<Noted<String>>,
+    pub max: Vec<Clause<String>>,
     /// A value above all values.
-    pub below: Vec<Noted<String>>,
+    pub below: Vec<Clause<String>>,
     /// Digits in all.
-    pub precision: Option<Noted<String>>,
+    pub precision: Option<Clause<String>>,
     /// Digits behind the point.
-    pub scale: Option<Noted<String>>,
+    pub scale: Option<Clause<String>>,
     /// Longest text, in characters.
-    pub length: Option<Noted<String>>,
+    pub length: Option<Clause<String>>,
     /// The width of a number, such as `i32`.
-    pub width: Option<Noted<String>>,
+    pub width: Option<Clause<String>>,
 }
 
 impl Limits {
@@ -113,7 +113,7 @@ impl Limits {
     }
 
     /// Limits of values.
-    pub(crate) fn stated(&self) -> impl Iterator<Item = &Noted<String>> {
+    pub(crate) fn stated(&self) -> impl Iterator<Item = &Clause<String>> {
         self.min.iter().chain(&self.above).chain(&self.max).chain(&self.below)
     }
 }
@@ -150,8 +150,8 @@ pub enum Demand {
     Other(&'static str),
 }
 
-impl Default for Noted<String> {
+impl Default for Clause<String> {
     fn default() -> Self {
-        Noted { value: String::new(), at: String::new() }
+        Clause { value: String::new(), at: String::new() }
     }
 }

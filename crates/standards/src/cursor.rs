@@ -11,7 +11,7 @@ pub struct Cursor<'a> {
 
 /// Something that a contract says, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Noted<T> {
+pub struct Clause<T> {
     /// What it says.
     pub value: T,
     /// The path to it.
@@ -85,26 +85,26 @@ impl<'a> Cursor<'a> {
 
     /// The text of a scalar, with its path.
     #[must_use]
-    pub fn noted(&self) -> Option<Noted<String>> {
-        Some(Noted { value: self.tree.text()?.to_owned(), at: self.path.clone() })
+    pub fn noted(&self) -> Option<Clause<String>> {
+        Some(Clause { value: self.tree.text()?.to_owned(), at: self.path.clone() })
     }
 
     /// The text of the value of a key.
     #[must_use]
-    pub fn text(&self, key: &str) -> Option<Noted<String>> {
+    pub fn text(&self, key: &str) -> Option<Clause<String>> {
         self.get(key)?.noted()
     }
 
     /// Whether the value of a key is true, written as a truth value or as a word.
     #[must_use]
-    pub fn flag(&self, key: &str) -> Option<Noted<bool>> {
+    pub fn flag(&self, key: &str) -> Option<Clause<bool>> {
         let noted = self.text(key)?;
         let value = match noted.value.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" => true,
             "false" | "no" | "0" => false,
             _ => return None,
         };
-        Some(Noted { value, at: noted.at })
+        Some(Clause { value, at: noted.at })
     }
 
     fn below(&self, key: &str) -> String {
@@ -129,7 +129,7 @@ mod tests {
         let list = root.reach(&["a", "b.c"]).unwrap();
         assert_eq!(
             list.items()[1].flag("d").unwrap(),
-            Noted { value: true, at: r#"a["b.c"][1].d"#.into() }
+            Clause { value: true, at: r#"a["b.c"][1].d"#.into() }
         );
         assert!(root.reach(&["a", "n"]).is_none());
         assert_eq!(root.get("a").unwrap().entries()[1].1.path(), "a.n");

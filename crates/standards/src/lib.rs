@@ -42,7 +42,7 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::parse;
 use alpheus_policy::schema::Schema;
 use contract::{Contract, Table};
-use cursor::Noted;
+use cursor::Clause;
 use inventory::{Entry, Inventory};
 use names::Names;
 use serde::Serialize;
@@ -153,7 +153,7 @@ fn mark_keys(table: &mut Table) {
         table.keys.iter().rev().map(|key| (key.value.as_str(), key.at.as_str())).collect();
     for column in table.columns.iter_mut().filter(|column| column.key.is_none()) {
         let at = keys.get(column.name.value.as_str());
-        column.key = at.map(|at| Noted { value: true, at: (*at).to_owned() });
+        column.key = at.map(|at| Clause { value: true, at: (*at).to_owned() });
     }
 }
 

@@ -261,10 +261,10 @@ fn best(table: &Table, score: impl Fn(&Column) -> Option<u8>) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cursor::Noted;
+    use crate::cursor::Clause;
 
-    fn noted<T>(value: T) -> Noted<T> {
-        Noted { value, at: String::new() }
+    fn noted<T>(value: T) -> Clause<T> {
+        Clause { value, at: String::new() }
     }
 
     fn table(name: &str, columns: &[(&str, &str)]) -> Table {

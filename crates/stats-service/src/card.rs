@@ -1,7 +1,9 @@
 //! A deployment's card: its configuration, the addresses of its parties, and their certificate
 //! authority. The card is public and signed, and all participants pin it.
 
-use alpheus_accountable_statistics::configuration::{Configuration, ConfigurationError, Pinned};
+use alpheus_accountable_statistics::configuration::{
+    Configuration, ConfigurationError, PinnedConfiguration,
+};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
@@ -51,7 +53,7 @@ impl Message for Content {
 #[derive(Clone)]
 pub struct VerifiedCard {
     /// The deployment.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// The registrar's address.
     pub registrar: Base,
     /// The aggregator's address.
@@ -96,11 +98,11 @@ impl Content {
 
 impl CardContent for Content {
     const VERSION: u32 = 1;
-    type Checked = VerifiedCard;
+    type ValidCard = VerifiedCard;
     type Error = StatsCardError;
 
     fn check(content: Verified<Self>) -> Result<VerifiedCard, StatsCardError> {
-        let pinned = Pinned::open(&content.configuration, content.signer())?;
+        let pinned = PinnedConfiguration::open(&content.configuration, content.signer())?;
         let Self { at: Addresses { registrar, aggregator, smoothers }, authority, .. } =
             content.into_inner();
         if smoothers.len() != pinned.smoothers.len() {

@@ -3,7 +3,7 @@
 
 use crate::parties::{Parties, PartyClient, RETRY_PAUSE, StatsError, gather, retry_unreachable};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registration};
-use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, Entry, Grant};
@@ -84,7 +84,7 @@ impl From<LedgerError> for StatsError {
 /// # Errors
 /// [`StatsError`].
 pub async fn register<L: Ledger>(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     parties: &Parties,
     account: &Account<'_>,
     clock: &Clock,
@@ -115,7 +115,7 @@ pub async fn register<L: Ledger>(
 ///
 /// # Errors
 /// [`StatsError`].
-pub fn running(pinned: &Pinned, clock: &Clock) -> Result<Period, StatsError> {
+pub fn running(pinned: &PinnedConfiguration, clock: &Clock) -> Result<Period, StatsError> {
     let schedule = &pinned.uploads().schedule;
     let epoch = schedule.epoch_at(clock.now()).ok_or(HolderError::Epoch)?;
     Ok(schedule.period_of(epoch))
@@ -231,7 +231,7 @@ pub async fn go_on<L: Ledger + Send + 'static>(
     state: SharedState<L>,
     parties: &Parties,
     mut attempt: Attempt,
-    (pinned, clock): (&Pinned, &Clock),
+    (pinned, clock): (&PinnedConfiguration, &Clock),
     kept: impl FnOnce(&Entry, &Endorsed<Entry>) -> Vec<Change>,
 ) -> Result<Upload, StatsError> {
     if attempt.entry().is_none() {
@@ -304,7 +304,7 @@ async fn slot(attempt: &mut Attempt, parties: &Parties) -> Result<SlotAnswer, St
 }
 
 /// Sends the certificate to all smoothers; one that is down fetches it later.
-async fn certify(certificate: &Endorsed<Entry>, parties: &Parties, pinned: &Pinned) {
+async fn certify(certificate: &Endorsed<Entry>, parties: &Parties, pinned: &PinnedConfiguration) {
     let mut sent = JoinSet::new();
     for party in &parties.smoothers {
         let (party, certificate) = (party.clone(), certificate.clone());
@@ -320,7 +320,11 @@ async fn certify(certificate: &Endorsed<Entry>, parties: &Parties, pinned: &Pinn
 /// Deposits with the keeper, which forwards; and with all others in parallel if that brings too few
 /// receipts. The receipts are not durable yet: the same deposit gets the same receipts. It waits for
 /// a quorum only; the other smoothers fetch what they lack.
-async fn deposit(attempt: &mut Attempt, parties: &Parties, pinned: &Pinned) -> Step<()> {
+async fn deposit(
+    attempt: &mut Attempt,
+    parties: &Parties,
+    pinned: &PinnedConfiguration,
+) -> Step<()> {
     let mut steps = Vec::new();
     if let Some((keeper, deposit)) = attempt.forwarded()
         && let Some(party) = parties.smoother(keeper)
@@ -367,7 +371,7 @@ fn take(
     attempt: &mut Attempt,
     by: SmootherId,
     answer: DepositResponse,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
 ) -> Option<Step<bool>> {
     match answer {
         // Treated as no receipt if it is for something else: the others' receipts are enough.

@@ -2,7 +2,7 @@
 //! authority certified, perhaps for another deployment. So each request to a smoother's address for
 //! peers bears what the caller has signed, with its key on the card: the name in its certificate.
 
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -34,13 +34,13 @@ impl Message for Membership {
     const LABEL: &'static str = labels::STATISTICS_MEMBERSHIP;
 }
 
-fn statement(pinned: &Pinned, name: &Name) -> Membership {
+fn statement(pinned: &PinnedConfiguration, name: &Name) -> Membership {
     Membership { deployment: pinned.fingerprint(), name: name.to_string() }
 }
 
 /// The header's value for a party with this certificate's name.
 #[must_use]
-pub fn stated(pinned: &Pinned, name: &Name, key: &SigningKey) -> Arc<str> {
+pub fn stated(pinned: &PinnedConfiguration, name: &Name, key: &SigningKey) -> Arc<str> {
     let signed = Signed::new(&statement(pinned, name), key);
     BASE64.encode(&postcard::to_allocvec(&signed).unwrap_or_default()).into()
 }
@@ -48,14 +48,14 @@ pub fn stated(pinned: &Pinned, name: &Name, key: &SigningKey) -> Arc<str> {
 /// Admits the deployment's smoothers and its aggregator.
 #[derive(Clone)]
 pub struct Members {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     known: Arc<Mutex<HashMap<Name, String>>>,
 }
 
 impl Members {
     /// The members of a deployment.
     #[must_use]
-    pub fn new(pinned: &Pinned) -> Self {
+    pub fn new(pinned: &PinnedConfiguration) -> Self {
         Self { pinned: pinned.clone(), known: Arc::default() }
     }
 

@@ -221,9 +221,9 @@ const GRID: Span = Span(60_000_000);
 /// When each smoother's definitions were fetched: this process's own time, rounded, so that a
 /// smoother chooses nothing in the next question by which it would know this client again.
 #[derive(Clone, Debug, Default)]
-pub struct Fetched(BTreeMap<usize, Timestamp>);
+pub struct FetchTimes(BTreeMap<usize, Timestamp>);
 
-impl Fetched {
+impl FetchTimes {
     /// The time since which definitions are new. It is one to two minutes before the last fetch, for
     /// a smoother whose clock is behind.
     fn since(&self, smoother: usize) -> Timestamp {
@@ -237,7 +237,7 @@ impl Fetched {
 pub async fn fetch_definitions(
     smoothers: &[PartyClient],
     quorum: usize,
-    (fetched, now): (&mut Fetched, Timestamp),
+    (fetched, now): (&mut FetchTimes, Timestamp),
 ) -> Vec<Vec<Endorsed<Definition>>> {
     let mut asking = JoinSet::new();
     for (number, party) in smoothers.iter().cloned().enumerate() {

@@ -3,7 +3,7 @@
 use crate::names::hex;
 use crate::parties::{Parties, StatsError};
 use crate::row::{CountOutcome, Row, by_time};
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::publication::Publication;
 use alpheus_accountable_statistics::tally::{Tally, TallyDefinition};
 use alpheus_crypto::hash::Digest;
@@ -68,14 +68,14 @@ pub struct UnsignedResultsError(pub usize);
 
 /// Fetches results, and checks each of them once.
 pub struct ResultsReader {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     known: BTreeMap<Digest, (Publication, Row)>,
 }
 
 impl ResultsReader {
     /// For a deployment.
     #[must_use]
-    pub fn new(pinned: &Pinned) -> Self {
+    pub fn new(pinned: &PinnedConfiguration) -> Self {
         Self { pinned: pinned.clone(), known: BTreeMap::new() }
     }
 

@@ -1,7 +1,7 @@
 //! Results of aggregates as rows: what the aggregator answers, and what the CSV files hold.
 
 use crate::names::hex;
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Location, ReleaseRule};
 use alpheus_accountable_statistics::messages::{Outcome, PublishedResult};
 use alpheus_accountable_statistics::publication::{Publication, PublicationError, PublishedEnd};
@@ -80,7 +80,10 @@ impl Row {
     ///
     /// # Errors
     /// [`PublicationError`].
-    pub fn published(shown: &Publication, pinned: &Pinned) -> Result<Self, PublicationError> {
+    pub fn published(
+        shown: &Publication,
+        pinned: &PinnedConfiguration,
+    ) -> Result<Self, PublicationError> {
         let (agreed, end) = shown.check(pinned)?;
         Ok(match end {
             PublishedEnd::Open => Self::new(&agreed, None),

@@ -288,11 +288,13 @@ fn by_reason(
 mod tests {
     use super::*;
     use alpheus_bounded_influence::blame::LieError;
-    use alpheus_encrypted_stream::coordinator::{MemberFaultError, Opened, UnstatedEdgesError};
+    use alpheus_encrypted_stream::coordinator::{
+        MemberFaultError, UnstatedEdgesError, WindowResult,
+    };
     use alpheus_encrypted_stream::error::WindowRefusalError;
     use alpheus_time::Window;
 
-    fn ended(result: Result<Opened, ReleaseError>) -> Outcome {
+    fn ended(result: Result<WindowResult, ReleaseError>) -> Outcome {
         Outcome {
             window: Window { start: Timestamp(0), end: Timestamp(1) },
             result,
@@ -314,7 +316,7 @@ mod tests {
         let excluded = || [(ExclusionError::Policy, 2)].into();
         let outcome = |result| Outcome { excluded: excluded(), ..ended(result) };
         let few = ReleaseError::PopulationTooSmall { counted: 3, needed: 10 };
-        let opened = Opened {
+        let opened = WindowResult {
             outputs: Vec::new(),
             sealed: None,
             population: 10,

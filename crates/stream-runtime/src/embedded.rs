@@ -9,7 +9,7 @@ use super::fences::ControllerFences;
 use super::keys::RootSecret;
 use super::manager::Manager;
 use super::results::Row;
-use super::service::{Outgoing, Service};
+use super::service::{Service, ServiceOutput};
 use super::storage::Topics;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -117,7 +117,7 @@ pub struct Stores {
 }
 
 /// An embedded deployment.
-pub struct Embedded {
+pub struct EmbeddedDeployment {
     /// The service's side.
     pub manager: Manager,
     /// Privacy controllers.
@@ -147,7 +147,7 @@ pub struct Embedded {
     pub(super) deployment: Deployment,
 }
 
-impl Embedded {
+impl EmbeddedDeployment {
     /// Opens the deployment in a folder as it was left, or creates it.
     ///
     /// # Errors
@@ -160,13 +160,13 @@ impl Embedded {
         controllers: Controllers,
         pace: Pace,
         rng: &mut impl CryptoRng,
-    ) -> Result<Embedded, RuntimeError> {
+    ) -> Result<EmbeddedDeployment, RuntimeError> {
         let stores = Stores {
             service: local::open(&folder.join("service"), &local::Options::default())?,
             private: local::open(&folder.join("private"), &local::Options::default())?,
             fence: folder.join("fence"),
         };
-        Embedded::on(stores, schema, members, policies, controllers, pace, rng)
+        EmbeddedDeployment::on(stores, schema, members, policies, controllers, pace, rng)
     }
 
     /// Opens the deployment on stores as it was left, or creates it.
@@ -181,7 +181,7 @@ impl Embedded {
         controllers: Controllers,
         how: impl Into<RunOptions>,
         rng: &mut impl CryptoRng,
-    ) -> Result<Embedded, RuntimeError> {
+    ) -> Result<EmbeddedDeployment, RuntimeError> {
         let RunOptions { pace, engine } = how.into();
         let topics = Topics::new(PARTITIONS)?;
         let Stores { service: store, private, fence } = stores;
@@ -197,7 +197,7 @@ impl Embedded {
         let (own, timing) = (store.clone(), pace.timing());
         let mut service = Service::open(engine, own, &topics, service_key.clone(), shape, timing)?;
         service.counters.lists_windows = true;
-        let mut embedded = Embedded {
+        let mut embedded = EmbeddedDeployment {
             manager: Manager::new(service, &schema, deployment.clone(), service_key)?,
             host: ControllerHost::new(&deployment, ledger, ControllerFences::load(&fence)?)
                 .with_eager_noise(),
@@ -241,7 +241,7 @@ impl Embedded {
     /// The same for plans that share masks as their query says.
     ///
     /// # Errors
-    /// As [`Embedded::start`].
+    /// As [`EmbeddedDeployment::start`].
     pub fn start_masked(
         &mut self,
         clock: Timestamp,
@@ -305,7 +305,7 @@ impl Embedded {
     fn exchange(
         &mut self,
         clock: Timestamp,
-        mut outgoing: Outgoing,
+        mut outgoing: ServiceOutput,
     ) -> Result<Vec<Row>, RuntimeError> {
         let mut rows = std::mem::take(&mut outgoing.rows);
         while !outgoing.messages.is_empty() {
@@ -318,7 +318,7 @@ impl Embedded {
         Ok(rows)
     }
 
-    /// Runs [`Embedded::pump`] until no window is in progress. If a controller does not
+    /// Runs [`EmbeddedDeployment::pump`] until no window is in progress. If a controller does not
     /// answer, that takes as long as [`Timing`] waits for it.
     ///
     /// # Errors

@@ -5,12 +5,12 @@ use super::ended;
 use super::error::RuntimeError;
 use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
-use super::service::{Outgoing, Service};
+use super::service::{Service, ServiceOutput};
 use super::storage::{KEPT, PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed};
-use alpheus_encrypted_stream::annotation::Moved;
+use alpheus_encrypted_stream::annotation::ControllerChange;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
@@ -167,7 +167,7 @@ impl Manager {
     /// Registers a stream as its owner placed it, or a new choice. By epochs it may take part from
     /// the next one on, and if its owner has `moved` it, at the controller of each window. A fixed roster
     /// keeps the controllers that it began with.
-    pub fn put_stream(&mut self, known: CatalogStream, moved: Option<Moved>) {
+    pub fn put_stream(&mut self, known: CatalogStream, moved: Option<ControllerChange>) {
         self.service.place(&known, moved);
         self.catalog.put_stream(known);
     }
@@ -216,7 +216,7 @@ impl Manager {
         now: Timestamp,
         plans: &[Plan],
         masks: Option<MaskChoice>,
-    ) -> Result<Outgoing, RuntimeError> {
+    ) -> Result<ServiceOutput, RuntimeError> {
         self.start_with(now, (plans, masks), Batch::new())
     }
 
@@ -226,7 +226,7 @@ impl Manager {
         now: Timestamp,
         (plans, masks): (&[Plan], Option<MaskChoice>),
         mut batch: Batch,
-    ) -> Result<Outgoing, RuntimeError> {
+    ) -> Result<ServiceOutput, RuntimeError> {
         let mut announced = Vec::with_capacity(plans.len());
         let (by_epochs, fixed): (Vec<&Plan>, Vec<&Plan>) =
             plans.iter().partition(|plan| plan.is_terms());
@@ -275,7 +275,7 @@ impl Manager {
         create: &Create,
         context: QueryContext<'_>,
         rng: &mut impl CryptoRng,
-    ) -> Result<(PlannedQuery, Outgoing), QueryError> {
+    ) -> Result<(PlannedQuery, ServiceOutput), QueryError> {
         self.check_quota(context.consumer)?;
         let planned = plan_query(create, &self.catalog, context, rng)?;
         if self.owners.get(&planned.name).is_some_and(|owner| owner != context.consumer) {
@@ -379,7 +379,7 @@ impl Manager {
         &mut self,
         now: Timestamp,
         name: &str,
-    ) -> Result<Option<Outgoing>, RuntimeError> {
+    ) -> Result<Option<ServiceOutput>, RuntimeError> {
         let Some(query) = self.catalog.stop(name) else { return Ok(None) };
         let space = self.service.topics().service.clone();
         let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
@@ -412,7 +412,7 @@ impl Manager {
         &mut self,
         now: Timestamp,
         revoked: &BTreeSet<Digest>,
-    ) -> Result<Vec<Outgoing>, RuntimeError> {
+    ) -> Result<Vec<ServiceOutput>, RuntimeError> {
         let is_for = |plan: &Plan| plan.sealed_to.is_some_and(|id| revoked.contains(&Digest(id.0)));
         let queries = self.catalog.queries();
         let for_them = queries.filter(|query| query.plans.iter().any(is_for));

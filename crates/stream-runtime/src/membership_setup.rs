@@ -2,7 +2,7 @@
 //! restored from their ledgers.
 
 use super::devices::Device;
-use super::embedded::{Controllers, Embedded, Member, Pace};
+use super::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
 use super::error::RuntimeError;
 use super::keys::RootSecret;
 use super::manager::Manager;
@@ -38,7 +38,7 @@ struct ControllerSetup {
     streams: Vec<(HeldStream, Signed<Annotation>, CertifiedOwner)>,
 }
 
-impl Embedded {
+impl EmbeddedDeployment {
     /// Creates or restores devices and controllers.
     pub(super) fn seat(
         &mut self,

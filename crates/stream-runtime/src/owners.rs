@@ -1,6 +1,6 @@
 //! Owners in an embedded deployment: they change their choices and read their log.
 
-use super::embedded::Embedded;
+use super::embedded::EmbeddedDeployment;
 use super::error::RuntimeError;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
@@ -11,7 +11,7 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::Timestamp;
 use bytes::Bytes;
 
-impl Embedded {
+impl EmbeddedDeployment {
     /// An owner's certificate in this deployment.
     pub(super) fn certified_owner(&self, owner: &str) -> Result<CertifiedOwner, RuntimeError> {
         let key = self.root.owner(owner).verifying_key();

@@ -1,7 +1,7 @@
 //! Consumers of an embedded deployment: it acts as the consumers that `RELEASE TO` names,
 //! so that their sealed results can be read locally.
 
-use super::embedded::Embedded;
+use super::embedded::EmbeddedDeployment;
 use super::error::RuntimeError;
 use super::results::Row;
 use alpheus_crypto::signed::Signed;
@@ -13,7 +13,7 @@ use alpheus_policy::plan::Plan;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-impl Embedded {
+impl EmbeddedDeployment {
     /// The certificate by which plans name the consumer of this name.
     #[must_use]
     pub fn reader_named(&self, name: &str) -> Option<ConsumerId> {

@@ -3,7 +3,7 @@
 use crate::exactness::is_as_exact_as_asked;
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{
-    MemberFaultError, Opened, Outcome, UnstatedEdgesError,
+    MemberFaultError, Outcome, UnstatedEdgesError, WindowResult,
 };
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy, decode_signed};
 use alpheus_encrypted_stream::error::ReleaseError;
@@ -71,7 +71,7 @@ pub struct Row {
     pub without: Option<LeftOutMembers>,
     /// For a query with `RELEASE TO`: its consumer, and the sealed result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sealed: Option<Sealed>,
+    pub sealed: Option<SealedResult>,
 }
 
 /// Members of a bounded window without which it opened. Nothing where it did not open.
@@ -85,14 +85,14 @@ pub struct LeftOutMembers {
 
 /// The sealed result of a row, which only one consumer can read. The columns are null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sealed {
+pub struct SealedResult {
     /// The consumer.
     pub to: String,
     /// A [`SealedSum`] in hexadecimal digits; null where the window did not open.
     pub sum: Option<String>,
 }
 
-impl Sealed {
+impl SealedResult {
     /// The sealed sum, if the window opened.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Row {
             verified: plan.integrity.is_verified().then(|| plan.id()),
             bounded: plan.integrity.is_bounded(),
             without: plan.integrity.is_bounded().then(LeftOutMembers::default),
-            sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
+            sealed: plan.sealed_to.map(|_| SealedResult { to: plan.consumer.clone(), sum: None }),
         }
     }
 
@@ -312,7 +312,7 @@ fn at_fault(plan: &Plan, outcome: &Outcome) -> String {
 /// From what the noise of a window follows: how many controllers opened it, and its sums, which a
 /// sealed row does not show. For running totals it counts all controllers, present or not, and the
 /// noise left over from failed windows.
-fn basis(plan: &Plan, window: Window, opened: &Opened) -> (NoiseShares, Vec<f64>) {
+fn basis(plan: &Plan, window: Window, opened: &WindowResult) -> (NoiseShares, Vec<f64>) {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = plan.index_in_totals(window);
     let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };

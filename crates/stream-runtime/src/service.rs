@@ -90,7 +90,7 @@ struct Query {
 
 /// What the service sends and shows next.
 #[derive(Default)]
-pub struct Outgoing {
+pub struct ServiceOutput {
     /// Messages to controllers.
     pub messages: Vec<super::controller_host::ToController>,
     /// Windows that ended, durably.
@@ -242,7 +242,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
-    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Outgoing, ServiceError> {
+    pub fn retire(&mut self, plans: &[PlanId]) -> Result<ServiceOutput, ServiceError> {
         let mut ended = plans.to_vec();
         ended.extend(self.epochs_of(plans));
         let retired = ended.iter().filter_map(|id| {
@@ -333,7 +333,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         idle: Timestamp,
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         let mut steps = std::mem::take(&mut self.pending);
         steps.extend(self.open_windows());
         steps.extend(self.take_checked(now));
@@ -379,7 +379,7 @@ impl Service {
         now: Timestamp,
         clock: Timestamp,
         messages: Vec<super::controller_host::FromController>,
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         let now = self.counted(now);
         let (answers, messages): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|(_, plan, _)| self.epochs.has(plan));
@@ -424,7 +424,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
-    pub fn timeout(&mut self, now: Timestamp) -> Result<Outgoing, ServiceError> {
+    pub fn timeout(&mut self, now: Timestamp) -> Result<ServiceOutput, ServiceError> {
         let (now, sums) = (self.counted(now), &self.plane);
         let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.poll(now, sums));
         let steps = self.queries.iter_mut().map(step).collect();
@@ -487,9 +487,9 @@ impl Service {
     }
 }
 
-impl Outgoing {
+impl ServiceOutput {
     /// What comes after it.
-    fn add(&mut self, mut later: Outgoing) {
+    fn add(&mut self, mut later: ServiceOutput) {
         self.messages.append(&mut later.messages);
         self.rows.append(&mut later.rows);
     }

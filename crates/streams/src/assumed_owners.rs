@@ -17,13 +17,13 @@ const ANY: &str = "any";
 
 /// Some owners' streams, and the controllers that guard them.
 pub struct AssumedOwners {
-    streams: Vec<Assumed>,
+    streams: Vec<AssumedStream>,
     owners: u32,
     controllers: u32,
 }
 
 /// A stream.
-struct Assumed {
+struct AssumedStream {
     /// Its owner, as policies may name them, and their position.
     name: String,
     owner: u32,
@@ -50,7 +50,7 @@ impl AssumedOwners {
             };
             known.1 = values.split(',').map(str::to_owned).collect();
         }
-        let one = |number| Assumed {
+        let one = |number| AssumedStream {
             name: format!("owner-{number}"),
             owner: number,
             metadata: values(&metadata, number),
@@ -70,13 +70,13 @@ impl AssumedOwners {
             let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
             let owner = *known.entry(&stream.owner).or_insert(next);
             let metadata = stream.metadata.clone().into_iter().collect();
-            all.push(Assumed { name: stream.owner.clone(), owner, metadata });
+            all.push(AssumedStream { name: stream.owner.clone(), owner, metadata });
         }
         let owners = u32::try_from(known.len()).unwrap_or(u32::MAX);
         Self::of(all, owners, controllers)
     }
 
-    fn of(streams: Vec<Assumed>, owners: u32, controllers: Controllers) -> Self {
+    fn of(streams: Vec<AssumedStream>, owners: u32, controllers: Controllers) -> Self {
         let controllers = match controllers {
             Controllers::PerOwner => owners,
             Controllers::Count(count) => count.min(owners),

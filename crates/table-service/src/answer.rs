@@ -1,10 +1,10 @@
 //! Answers to a query: which sums to request, which blocks to fetch, and the verified sums of
 //! each group of rows.
 
-use super::ask::{Answers, Needed, ask_all, batches, next};
+use super::ask::{Answers, QueryNeeds, ask_all, batches, next};
 use super::index::GroupKey;
 use super::remote::{Remote, rejected};
-use super::spent::Spent;
+use super::spent::QueryCost;
 use super::sql::{Function, TableQuery};
 use super::state::TableState;
 use super::statistics::{decimal, moments, statistic};
@@ -35,7 +35,7 @@ pub struct QueryRunner<'a> {
     remote: &'a Remote,
     /// Fetched, verified and decrypted blocks, with all columns that the query needs.
     blocks: BTreeMap<u64, OpenBlock>,
-    spent: Spent,
+    spent: QueryCost,
 }
 
 /// A sum over one range of rows of one group.
@@ -117,12 +117,12 @@ impl Cost {
 impl<'a> QueryRunner<'a> {
     /// Queries the server behind `remote`.
     pub fn new(state: &'a TableState, remote: &'a Remote) -> Self {
-        Self { state, remote, blocks: BTreeMap::new(), spent: Spent::default() }
+        Self { state, remote, blocks: BTreeMap::new(), spent: QueryCost::default() }
     }
 
     /// What the answers so far have cost.
     #[must_use]
-    pub fn spent(&self) -> &Spent {
+    pub fn spent(&self) -> &QueryCost {
         &self.spent
     }
 
@@ -145,7 +145,7 @@ impl<'a> QueryRunner<'a> {
         let needed = |range: RangeSum| {
             let sums = range.sum.questions().into_iter().map(|asked| asked.request().clone());
             let blocks = range.fetched.iter().map(|(_, address)| *address);
-            (Needed { sums: sums.collect(), blocks: blocks.collect() }, range)
+            (QueryNeeds { sums: sums.collect(), blocks: blocks.collect() }, range)
         };
         let sums = sums.into_iter().map(needed).map(|(needed, range)| (range, needed));
         let batches = batches(sums, self.state.owner.manifest());

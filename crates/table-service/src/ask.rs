@@ -16,7 +16,7 @@ const BATCH_BLOCKS: u64 = 1 << 14;
 
 /// What one part of a query needs from the server.
 #[derive(Clone, Debug, Default)]
-pub struct Needed {
+pub struct QueryNeeds {
     /// Sums.
     pub sums: Vec<Request>,
     /// Blocks, as they were stored.
@@ -35,10 +35,10 @@ pub struct Answers {
 pub struct Batch<T> {
     /// The parts.
     pub parts: Vec<T>,
-    needed: Needed,
+    needed: QueryNeeds,
 }
 
-impl Needed {
+impl QueryNeeds {
     fn bytes(&self, manifest: &Manifest) -> usize {
         let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
         let sums: usize = self.sums.iter().map(length).sum();
@@ -52,7 +52,7 @@ impl Needed {
 
 /// Divides parts into batches, in order.
 pub fn batches<T>(
-    parts: impl IntoIterator<Item = (T, Needed)>,
+    parts: impl IntoIterator<Item = (T, QueryNeeds)>,
     manifest: &Manifest,
 ) -> Vec<Batch<T>> {
     let (mut all, mut bytes, mut blocks): (Vec<Batch<T>>, _, _) = (Vec::new(), 0, 0_u64);
@@ -122,7 +122,7 @@ pub fn ask_all<T: Send>(
 }
 
 /// One round trip for sums and one for blocks, or several if the server's responses would be too long.
-fn ask((remote, manifest): (&Remote, &Manifest), needed: &Needed) -> Result<Answers, Failure> {
+fn ask((remote, manifest): (&Remote, &Manifest), needed: &QueryNeeds) -> Result<Answers, Failure> {
     let mut answers = Answers { sums: Vec::new(), blocks: Vec::new() };
     let answer = |one: &Request| (Answer::length(manifest.ring(), one.kind), one.blocks());
     for requests in chunks(&needed.sums, answer) {
@@ -153,11 +153,11 @@ mod tests {
         Manifest { data_set: DataSet([1; 16]), set: Set::L128, columns: 1, products: Vec::new() }
     }
 
-    fn needed(blocks: u64) -> Needed {
+    fn needed(blocks: u64) -> QueryNeeds {
         let run = Run { segment: Segment([2; 16]), epoch: 0, from: 0, to: blocks };
         let kind = Kind::Column(Column(0));
         let sums = vec![Request { kind, runs: vec![run], weights: Weights::Ones }];
-        Needed { sums, blocks: Vec::new() }
+        QueryNeeds { sums, blocks: Vec::new() }
     }
 
     /// No part is lost or moved, and no batch is larger than its limits or smaller than needed.
@@ -165,13 +165,14 @@ mod tests {
     fn batches_are_full_and_in_order() {
         let (manifest, ring) = (manifest(), Set::L128.ring());
         let length = Answer::length(ring, Kind::Column(Column(0)));
-        let many: Vec<(u32, Needed)> = (0..500).map(|part| (part, needed(1))).collect();
+        let many: Vec<(u32, QueryNeeds)> = (0..500).map(|part| (part, needed(1))).collect();
         let found = batches(many, &manifest);
         assert_eq!(found.len(), 500_usize.div_ceil(BATCH_BYTES / length));
         let parts = found.iter().flat_map(|batch| batch.parts.iter().copied());
         assert!(parts.eq(0..500));
         assert!(found.iter().all(|batch| batch.needed.sums.len() * length <= BATCH_BYTES));
-        let large = [needed(BATCH_BLOCKS), needed(2 * BATCH_BLOCKS), Needed::default(), needed(1)];
+        let large =
+            [needed(BATCH_BLOCKS), needed(2 * BATCH_BLOCKS), QueryNeeds::default(), needed(1)];
         let found = batches(large.into_iter().map(|needed| ((), needed)), &manifest);
         let sizes: Vec<usize> = found.iter().map(|batch| batch.parts.len()).collect();
         assert_eq!(sizes, [1, 1, 2]);

@@ -1,7 +1,7 @@
 //! A server's objects in its storage: one per table, with its owner and manifest, one per
 //! block, and one per saved state.
 
-use super::storage::{self, Storage, StorageError, Stored};
+use super::storage::{self, Storage, StorageError, StoreOutcome};
 use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
 use alpheus_verifiable_table::messages::{Block, Manifest};
 use alpheus_verifiable_table::saved::{SavedState, StateName};
@@ -113,11 +113,11 @@ fn segment_of(name: &str) -> Option<Segment> {
 }
 
 /// Whether an object is new; `None` if another of its name is there.
-fn is_new(stored: Stored) -> Option<bool> {
+fn is_new(stored: StoreOutcome) -> Option<bool> {
     match stored {
-        Stored::New => Some(true),
-        Stored::Same => Some(false),
-        Stored::Other => None,
+        StoreOutcome::New => Some(true),
+        StoreOutcome::Same => Some(false),
+        StoreOutcome::Other => None,
     }
 }
 

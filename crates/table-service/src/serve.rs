@@ -20,7 +20,7 @@ use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::service::health::State as Condition;
-use alpheus_node::service::http::{Drained, Peer};
+use alpheus_node::service::http::{DrainOutcome, Peer};
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, process};
 use alpheus_node::settings::{Settings, path_flag};
@@ -116,7 +116,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     );
     process::register(&globals.metrics);
     let drained = service::run(&settings, routes, watched, trigger.shutdown(), started)?;
-    if let Drained::Cut(connections) = drained {
+    if let DrainOutcome::Cut(connections) = drained {
         tracing::warn!(connections, "connections were closed before they ended");
     }
     Ok(())

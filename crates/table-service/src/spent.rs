@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Time and bytes of all answers to a command's queries.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
+pub struct QueryCost {
     /// What the server says that its sums took.
     pub server: Duration,
     /// What verifying and decrypting took here.
@@ -14,7 +14,7 @@ pub struct Spent {
     pub bytes: u64,
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for QueryCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         write!(

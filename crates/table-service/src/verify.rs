@@ -1,7 +1,7 @@
 //! `alpheus table verify`: checks everything of the table as it is now that the server stores: by one
 //! sum with random weights over all blocks of each column and product, and by fetching the saved state.
 
-use super::ask::{Needed, ask_all, batches, next};
+use super::ask::{QueryNeeds, ask_all, batches, next};
 use super::remote::{Reach, Remote, rejected};
 use super::save::settle;
 use super::state::TableState;
@@ -34,7 +34,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     settle(&mut state, &remote)?;
     let audits = state.owner.audit(&mut state.rng);
     let (sums, mut bytes) = (audits.len(), 0);
-    let needed = |audit: &Audit| Needed { sums: vec![audit.request().clone()], blocks: Vec::new() };
+    let needed =
+        |audit: &Audit| QueryNeeds { sums: vec![audit.request().clone()], blocks: Vec::new() };
     let parts: Vec<_> = audits.into_iter().map(|audit| (needed(&audit), audit)).collect();
     let parts = parts.into_iter().map(|(needed, audit)| (audit, needed));
     let batches = batches(parts, state.owner.manifest());

@@ -138,9 +138,9 @@ fn weighed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
     limit: (fn(&T) -> usize, usize),
 ) -> Result<Vec<T>, D::Error> {
-    struct Weighed<T>(fn(&T) -> usize, usize);
+    struct ListVisitor<T>(fn(&T) -> usize, usize);
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Weighed<T> {
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,7 +160,7 @@ fn weighed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         }
     }
 
-    from.deserialize_seq(Weighed(limit.0, limit.1))
+    from.deserialize_seq(ListVisitor(limit.0, limit.1))
 }
 
 /// The answers to as many questions, of which a response has at most [`MAX_ANSWERS`].

@@ -31,7 +31,7 @@ pub use batch::{Batch, MAX_RECORD_BYTES, MAX_STATE_KEY_BYTES};
 pub use bytes::Bytes;
 pub use error::{Error, Source};
 pub use large_value::{LargeValue, LargeValueError, PartsWriter};
-pub use membership::{BrokerTime, Joined, Membership, Ownership};
+pub use membership::{BrokerTime, GroupStore, Membership, Ownership};
 pub use names::{Bounds, Group, NameError, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;
 pub use receipt::{CommitReceipt, OffsetRange, PendingCommit, Sequence, SyncPoint};

@@ -29,7 +29,7 @@ pub struct BrokerTime {
 }
 
 /// A store whose positions are a group's, and a process's part in the group.
-pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
+pub type GroupStore = (Arc<dyn Store>, Box<dyn Membership>);
 
 /// A process's part in a group that shares the partitions of some topics. Each partition is one process's
 /// own at a time.

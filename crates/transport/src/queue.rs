@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 /// Makes changes durable, one group at a time.
 pub(crate) trait Writer {
     /// The state that readers see, and that changes are checked against.
-    type Shared;
+    type ReadState;
     /// An accepted change.
     type Change;
-    /// What a write needs from `Shared`, read before others may change it.
+    /// What a write needs from `ReadState`, read before others may change it.
     type Plan;
 
     /// Reads what writing `group` needs.
-    fn plan(&self, shared: &Self::Shared, group: &[Self::Change]) -> Self::Plan;
+    fn plan(&self, shared: &Self::ReadState, group: &[Self::Change]) -> Self::Plan;
 
     /// Makes a group durable atomically. No other write runs at the same time.
     ///
@@ -28,7 +28,7 @@ pub(crate) trait Writer {
     fn write(&self, group: &[Self::Change], plan: Self::Plan) -> Result<(), Error>;
 
     /// Makes a durable group visible to readers. Returns its number of records.
-    fn publish(&self, shared: &mut Self::Shared, group: Vec<Self::Change>) -> u64;
+    fn publish(&self, shared: &mut Self::ReadState, group: Vec<Self::Change>) -> u64;
 
     /// The error after the writing thread panicked.
     fn abandoned(&self) -> Error;
@@ -45,7 +45,7 @@ pub(crate) struct Queue<W: Writer> {
 
 /// The state that all threads share.
 pub(crate) struct State<W: Writer> {
-    pub(crate) shared: W::Shared,
+    pub(crate) shared: W::ReadState,
     staged: Vec<W::Change>,
     waiting_bytes: usize,
     writing_bytes: usize,
@@ -69,7 +69,7 @@ pub(crate) type Guard<'a, W> = MutexGuard<'a, State<W>>;
 
 impl<W: Writer> Queue<W> {
     /// At most `max_staged` bytes wait for a write, and as many are being written.
-    pub(crate) fn new(writer: W, shared: W::Shared, max_staged: usize) -> Self {
+    pub(crate) fn new(writer: W, shared: W::ReadState, max_staged: usize) -> Self {
         let state = State {
             shared,
             staged: Vec::new(),
@@ -120,7 +120,7 @@ impl<W: Writer> Queue<W> {
     pub(crate) fn stage(
         &self,
         bytes: usize,
-        prepare: impl FnOnce(&mut W::Shared) -> Result<Option<W::Change>, Error>,
+        prepare: impl FnOnce(&mut W::ReadState) -> Result<Option<W::Change>, Error>,
     ) -> Result<Option<Sequence>, Error> {
         let mut state = self.usable()?;
         if bytes > self.max_staged {

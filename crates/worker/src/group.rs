@@ -20,7 +20,7 @@ use alpheus_transport::{
     Partition, Record, Store, Topic,
 };
 use joiners::{JoinerRecovery, OwnJoiner};
-use recovery::{Arrival, Recovered, Recovery};
+use recovery::{Arrival, RecoveredLane, Recovery};
 use saying::set_positions;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -298,7 +298,7 @@ impl Group {
         Ok(!self.arriving.is_empty())
     }
 
-    fn own(&mut self, number: u32, Recovered { lane, unsaid }: Recovered) {
+    fn own(&mut self, number: u32, RecoveredLane { lane, unsaid }: RecoveredLane) {
         let (instructions, step) = (self.instructions.next(), lane.step());
         tracing::info!(partition = number, ?step, %instructions, "took a partition over");
         let own = OwnLane { lane, since: 0, saved: Instant::now(), dirty: true, unsaid };

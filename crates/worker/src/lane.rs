@@ -115,7 +115,7 @@ pub struct Lane {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Saved {
+struct SavedLane {
     version: u8,
     step: Step,
     cohorts: u64,
@@ -155,7 +155,7 @@ impl Lane {
     #[must_use]
     pub fn save(&self) -> Option<Vec<u8>> {
         let plan = |plan: &LanePlan| (plan.view.to_bytes(), plan.state.clone());
-        let saved = Saved {
+        let saved = SavedLane {
             version: VERSION,
             step: self.step,
             cohorts: self.cohorts,
@@ -169,7 +169,7 @@ impl Lane {
     /// The lane of a saved state; none if the bytes are not of this version and schema.
     #[must_use]
     pub fn restore(shape: Shape, (number, of): (u32, u32), bytes: &[u8]) -> Option<Lane> {
-        let saved: Saved = postcard::from_bytes(bytes).ok()?;
+        let saved: SavedLane = postcard::from_bytes(bytes).ok()?;
         let transformer = Transformer::restore(&saved.transformer).ok()?;
         if saved.version != VERSION || transformer.shape().schema != shape.schema {
             return None;

@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Encoded<'a> {
+struct EncodedPart<'a> {
     version: u8,
     plan: PlanId,
     start: Timestamp,
@@ -48,7 +48,7 @@ impl Part {
     pub fn to_bytes(&self) -> Vec<u8> {
         let Part { plan, start, lane, streams, rows } = self;
         let rows: Vec<u8> = rows.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let encoded = Encoded {
+        let encoded = EncodedPart {
             version: VERSION,
             plan: *plan,
             start: *start,
@@ -64,7 +64,7 @@ impl Part {
     /// Reads a record; none if it is no part.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Part> {
-        let (encoded, rest): (Encoded<'_>, _) = postcard::take_from_bytes(bytes).ok()?;
+        let (encoded, rest): (EncodedPart<'_>, _) = postcard::take_from_bytes(bytes).ok()?;
         let (words, left) = encoded.rows.as_chunks::<8>();
         if encoded.version != VERSION || !rest.is_empty() || !left.is_empty() {
             return None;

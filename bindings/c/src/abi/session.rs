@@ -149,7 +149,7 @@ pub extern "C" fn alpheus_session_describe(
 ) -> i32 {
     call(error, || {
         let (standing, frames) = there(session, "session")?.0.standing()?;
-        let of = |read: fn(&crate::session::Standing) -> u64| standing.as_ref().map_or(0, read);
+        let of = |read: fn(&crate::session::SessionState) -> u64| standing.as_ref().map_or(0, read);
         there(info, "info")?.write(SessionInfo {
             number: of(|own| own.number),
             last_us: of(|own| own.last.0),

@@ -2,7 +2,7 @@
 
 use crate::codes::Code;
 use crate::refusal::Refusal;
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
@@ -16,7 +16,7 @@ const VERSION: u32 = 2;
 /// A valid card.
 pub struct Card {
     /// The configuration.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// Covers the whole card. Subscribers compare it: another card could be used to track them.
     pub fingerprint: Digest,
     /// The issuer's address.
@@ -79,7 +79,7 @@ impl Card {
         if content.operator != *operator.as_bytes() {
             return Err(invalid("Operator", "the card names another operator than its signer"));
         }
-        let pinned = Pinned::open(&content.configuration, operator);
+        let pinned = PinnedConfiguration::open(&content.configuration, operator);
         let pinned = pinned.map_err(|error| Refusal::of(Code::CardInvalid, &error))?;
         if pinned.limit != Limit::ONE {
             return Err(invalid("Limit", "a pass allows one presentation in an epoch"));

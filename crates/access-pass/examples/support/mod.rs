@@ -3,7 +3,7 @@
 
 use alpheus_access_pass::gateway::{Gateway, Limits};
 use alpheus_access_pass::request::Target;
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -19,7 +19,7 @@ use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 
-pub(crate) type Failed = Box<dyn std::error::Error>;
+pub(crate) type AnyError = Box<dyn std::error::Error>;
 pub(crate) type Ledger = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A second, in microseconds.
@@ -58,7 +58,7 @@ fn configuration(key: &IssuerKey) -> Configuration {
 
 /// The whole service in one process.
 pub(crate) struct Service {
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: PinnedConfiguration,
     issuer: Issuer,
     verifier: Verifier,
     pub(crate) shard: Shard,
@@ -67,12 +67,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(rng: &mut ChaCha20Rng) -> Result<Self, Failed> {
+    pub(crate) fn new(rng: &mut ChaCha20Rng) -> Result<Self, AnyError> {
         let key = IssuerKey::random(rng)?;
         let copy = IssuerKey::from_bytes(&key.expose())?;
         let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
         let signed = Signed::new(&configuration(&key), &operator);
-        let pinned = Pinned::open(&signed, &operator.verifying_key())?;
+        let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key())?;
         let mut ledger = Ledger::new();
         let shard = Shard::restore(pinned.clone(), [], StateOrigin::New, at(0))?;
         let issuer = Issuer::restore(copy, pinned.clone(), [], StateOrigin::New, at(0))?;
@@ -92,7 +92,7 @@ impl Service {
         account: &[u8],
         store: &mut Ledger,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Holder, Failed> {
+    ) -> Result<Holder, AnyError> {
         let pinned = self.pinned.clone();
         let request = PendingRequest::begin(pinned, account, Timing::Running, at(0), rng)?;
         let request = request.commit(store)?;
@@ -106,7 +106,7 @@ impl Service {
         &mut self,
         sent: &OutboundMessage,
         now: Timestamp,
-    ) -> Result<Acknowledgement, Failed> {
+    ) -> Result<Acknowledgement, AnyError> {
         let login = Login::from_bytes(&sent.bytes, Limit::ONE)?;
         let step = match self.shard.look_up(login, now)? {
             LoginLookUp::Same(step) => step,
@@ -125,7 +125,7 @@ impl Service {
         &mut self,
         sent: &OutboundMessage,
         now: Timestamp,
-    ) -> Result<Acknowledgement, Failed> {
+    ) -> Result<Acknowledgement, AnyError> {
         let moved = match self.shard.look_up_re_up(ReUp::from_bytes(&sent.bytes)?, now)? {
             ReUpLookUp::Moved(step) => step.commit(&mut self.ledger)?,
             ReUpLookUp::Due(due) => {

@@ -7,7 +7,7 @@ pub(crate) use setting::{configuration, generate};
 
 use alpheus_accountable_statistics::aggregator::{self, Aggregator, ExaminationReport, Node};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registration};
-use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::{
     AgreedDefinition, ClosingSchedule, Definition, Location, ReleaseRule,
 };
@@ -35,7 +35,7 @@ use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::sync::Arc;
 
-pub(crate) type Failed = Box<dyn std::error::Error>;
+pub(crate) type AnyError = Box<dyn std::error::Error>;
 pub(crate) type Ledger = Records;
 
 pub(crate) const MINUTE: u64 = 60_000_000;
@@ -50,7 +50,7 @@ pub(crate) fn at(minutes: u64) -> Timestamp {
 
 /// A deployment.
 pub(crate) struct Town {
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: PinnedConfiguration,
     pub(crate) operator: SigningKey,
     pub(crate) registrar: (Registrar, Ledger),
     pub(crate) smoothers: Vec<Smoother>,
@@ -77,7 +77,7 @@ pub(crate) fn signing(who: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([who; 32]))
 }
 
-pub(crate) fn sealing() -> Result<RecipientKey, Failed> {
+pub(crate) fn sealing() -> Result<RecipientKey, AnyError> {
     let seed = Secret::from_bytes([201; 32]);
     Ok(RecipientKey::from_seed(labels::STATISTICS_RECIPIENT, &seed)?)
 }
@@ -91,18 +91,18 @@ pub(crate) fn proposed(definition: &Definition) -> Signed<Definition> {
     Signed::new(definition, &signing(DEFINER))
 }
 
-pub(crate) fn copy(key: &IssuerKey) -> Result<IssuerKey, Failed> {
+pub(crate) fn copy(key: &IssuerKey) -> Result<IssuerKey, AnyError> {
     Ok(IssuerKey::from_bytes(&key.expose())?)
 }
 
 impl Town {
-    pub(crate) fn new(n: u8, t: u16, seed: u8) -> Result<Self, Failed> {
+    pub(crate) fn new(n: u8, t: u16, seed: u8) -> Result<Self, AnyError> {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         let keys = (0..=n).map(|_| IssuerKey::random(&mut rng));
         let keys: Vec<IssuerKey> = keys.collect::<Result<_, _>>()?;
         let operator = signing(OPERATOR);
         let signed = Signed::new(&configuration(n, t, &keys)?, &operator);
-        let pinned = Pinned::open(&signed, &operator.verifying_key())?;
+        let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key())?;
         let copies = keys.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
         let (registrar, step) = Registrar::restore(&pinned, copies, StateOrigin::New, &[], at(0))?;
         let mut books = Ledger::new();
@@ -126,7 +126,7 @@ impl Town {
         Ok(town)
     }
 
-    fn set_up(&mut self, n: u8, shares: Vec<KeyShare>) -> Result<(), Failed> {
+    fn set_up(&mut self, n: u8, shares: Vec<KeyShare>) -> Result<(), AnyError> {
         let mut cards = Endorsed::default();
         for (id, share) in (0..n).zip(shares) {
             let mut ledger = Ledger::new();
@@ -149,7 +149,7 @@ impl Town {
         ledger: &Ledger,
         origin: StateOrigin,
         now: Timestamp,
-    ) -> Result<(Smoother, Step<()>), Failed> {
+    ) -> Result<(Smoother, Step<()>), AnyError> {
         let slots = copy(&self.keys[usize::from(id) + 1])?;
         let identity = smoother::Identity { id: SmootherId(id.into()), key: signing(id), slots };
         let (table, records) = (Arc::clone(&self.table), ledger.clone());
@@ -157,10 +157,10 @@ impl Town {
     }
 
     pub(crate) fn aggregator_of(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         uploads: &IssuerKey,
         ledger: &Ledger,
-    ) -> Result<Aggregator, Failed> {
+    ) -> Result<Aggregator, AnyError> {
         let uploads = copy(uploads)?;
         let identity =
             aggregator::Identity { key: signing(AGGREGATOR), sealing: sealing()?, uploads };
@@ -168,7 +168,7 @@ impl Town {
     }
 
     /// An account's credentials.
-    pub(crate) fn person(&mut self, account: &[u8]) -> Result<Person, Failed> {
+    pub(crate) fn person(&mut self, account: &[u8]) -> Result<Person, AnyError> {
         let mut store = Ledger::new();
         let asking =
             Registration::begin(&self.pinned, account, Timing::Running, at(0), &mut self.rng)?;
@@ -183,7 +183,7 @@ impl Town {
     }
 
     /// An aggregate of the hour from minute 60 on.
-    pub(crate) fn definition(&self, place: &str, slots: u32) -> Result<Definition, Failed> {
+    pub(crate) fn definition(&self, place: &str, slots: u32) -> Result<Definition, AnyError> {
         Ok(Definition {
             deployment: self.pinned.fingerprint(),
             location: Location::try_from(place.to_owned())?,
@@ -209,7 +209,7 @@ impl Town {
     }
 
     /// All smoothers sign a proposed definition, and all parties adopt it.
-    pub(crate) fn define(&mut self, definition: &Definition) -> Result<AgreedDefinition, Failed> {
+    pub(crate) fn define(&mut self, definition: &Definition) -> Result<AgreedDefinition, AnyError> {
         let mut endorsed = Endorsed::default();
         let proposed = proposed(definition);
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
@@ -222,7 +222,7 @@ impl Town {
     pub(crate) fn adopt(
         &mut self,
         endorsed: &Endorsed<Definition>,
-    ) -> Result<AgreedDefinition, Failed> {
+    ) -> Result<AgreedDefinition, AnyError> {
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
             let _ = smoother.handle_definition(endorsed)?.commit(ledger)?;
         }
@@ -237,7 +237,7 @@ impl Town {
         agreed: &AgreedDefinition,
         now: Timestamp,
         contribution: Contribution,
-    ) -> Result<Attempt, Failed> {
+    ) -> Result<Attempt, AnyError> {
         let prover = Prover::new(*agreed.terms());
         let begun = person.client.begin((agreed, &prover), contribution, now, &mut self.rng)?;
         let mut attempt = begun.commit(&mut person.store)?;
@@ -252,7 +252,7 @@ impl Town {
         person: &mut Person,
         attempt: &mut Attempt,
         now: Timestamp,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), AnyError> {
         loop {
             let (keeper, request) = attempt.request()?;
             let at = usize::from(keeper.0);
@@ -279,7 +279,7 @@ impl Town {
         person: &mut Person,
         attempt: &mut Attempt,
         now: Timestamp,
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, AnyError> {
         for (to, deposit) in attempt.deposits() {
             if self.cut_off.contains(&to) {
                 continue;
@@ -327,7 +327,7 @@ impl Town {
         people: &mut [Person],
         agreed: &AgreedDefinition,
         now: Timestamp,
-    ) -> Result<usize, Failed> {
+    ) -> Result<usize, AnyError> {
         let mut dummies = 0;
         for person in people {
             while person.client.left(agreed)? > 0 {
@@ -348,7 +348,7 @@ impl Town {
         &mut self,
         agreed: &AgreedDefinition,
         now: Timestamp,
-    ) -> Result<ExaminationReport, Failed> {
+    ) -> Result<ExaminationReport, AnyError> {
         let name = agreed.name();
         self.sync(agreed, now)?;
         let (aggregator, _) = &mut self.aggregator;
@@ -370,7 +370,7 @@ impl Town {
         &mut self,
         examined: ExaminationReport,
         now: Timestamp,
-    ) -> Result<(Signed<Closing>, Readies), Failed> {
+    ) -> Result<(Signed<Closing>, Readies), AnyError> {
         let (aggregator, ledger) = &mut self.aggregator;
         let closing = aggregator.close(examined)?.commit(ledger)?;
         let name = closing.open(&self.pinned.aggregator)?.aggregate;
@@ -398,7 +398,7 @@ impl Town {
         &mut self,
         ready: Readies,
         now: Timestamp,
-    ) -> Result<Option<Outcome>, Failed> {
+    ) -> Result<Option<Outcome>, AnyError> {
         let mut said: Vec<(SmootherId, Output)> =
             ready.into_iter().map(|(by, ready)| (by, Output::Ready(ready))).collect();
         let mut published = None;
@@ -416,9 +416,7 @@ impl Town {
                 }
                 let heard = match &output {
                     Output::Ready(ready) => other.handle_ready(ready, by, now, &mut self.rng),
-                    Output::Opening(opening) => {
-                        other.handle_opening(opening, by, now, &mut self.rng)
-                    }
+                    Output::Opening(part) => other.handle_opening(part, by, now, &mut self.rng),
                     Output::Outcome(_) => continue,
                 };
                 let id = other.id();
@@ -436,7 +434,10 @@ impl Town {
     }
 
     /// From the release to the result.
-    pub(crate) fn finish(&mut self, agreed: &AgreedDefinition) -> Result<Option<Outcome>, Failed> {
+    pub(crate) fn finish(
+        &mut self,
+        agreed: &AgreedDefinition,
+    ) -> Result<Option<Outcome>, AnyError> {
         let now = agreed.release();
         let examined = self.gather(agreed, now)?;
         let (_, ready) = self.close(examined, now)?;
@@ -444,7 +445,11 @@ impl Town {
     }
 
     /// Smoothers give each other what the others lack: certificates, receipts, sealed uploads.
-    pub(crate) fn sync(&mut self, agreed: &AgreedDefinition, now: Timestamp) -> Result<(), Failed> {
+    pub(crate) fn sync(
+        &mut self,
+        agreed: &AgreedDefinition,
+        now: Timestamp,
+    ) -> Result<(), AnyError> {
         let name = agreed.name();
         let certificates: Vec<_> =
             self.smoothers.iter().flat_map(|s| s.certificates(&name)).collect();
@@ -480,7 +485,7 @@ impl Town {
         id: u8,
         origin: StateOrigin,
         now: Timestamp,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), AnyError> {
         let at = usize::from(id);
         let (smoother, step) = self.smoother_of(id, &self.ledgers[at], origin, now)?;
         step.commit(&mut self.ledgers[at])?;
@@ -490,6 +495,6 @@ impl Town {
 }
 
 /// The entry of a deposited upload.
-pub(crate) fn entry_of(attempt: &Attempt) -> Result<Entry, Failed> {
+pub(crate) fn entry_of(attempt: &Attempt) -> Result<Entry, AnyError> {
     Ok(*attempt.entry().ok_or("not deposited")?)
 }

@@ -1,8 +1,9 @@
 //! How a deployment is set up: its configuration, and a key without a trusted dealer.
 
-use super::{AGGREGATOR, DAY, DEFINER, Failed, MINUTE, OPERATOR, TODAY, sealing, signing};
+use super::{AGGREGATOR, AnyError, DAY, DEFINER, MINUTE, OPERATOR, TODAY, sealing, signing};
 use alpheus_accountable_statistics::configuration::{
-    Configuration, Days, KeyEpoch, Limits, Pinned, Smoother as SmootherEntry, SmootherId,
+    Configuration, Days, KeyEpoch, Limits, PinnedConfiguration, Smoother as SmootherEntry,
+    SmootherId,
 };
 use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
 use alpheus_accountable_statistics::threshold::dealing::{Dealer, VerifiedDealing};
@@ -31,7 +32,7 @@ fn credential(kind: u32, key: &IssuerKey) -> Credential {
     Credential { deployment: [1; 32], kind, tier: 1, limit, incarnation: 1, schedule, issuer }
 }
 
-pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Result<Configuration, Failed> {
+pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Result<Configuration, AnyError> {
     let operator = signing(OPERATOR);
     let signed = |kind: u32, key: &IssuerKey| Signed::new(&credential(kind, key), &operator);
     let smoother = |(id, key): (u8, &IssuerKey)| SmootherEntry {
@@ -58,7 +59,9 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Result<Configu
 }
 
 /// Makes a key for a day, as all smoothers do together.
-pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
+pub(crate) fn generate(
+    pinned: &PinnedConfiguration,
+) -> Result<(SharedKey, Vec<KeyShare>), AnyError> {
     let committee = pinned.committee(KeyEpoch(TODAY))?;
     let seed = |id: SmootherId| Secret::from_bytes([id.0.to_be_bytes()[1] + 1; 32]);
     let announced = pinned.ids().map(|id| Announcement::new(&committee, 0, id.0, &seed(id)));

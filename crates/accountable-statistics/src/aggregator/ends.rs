@@ -1,7 +1,7 @@
 //! How aggregates ended: what smoothers say of it, and what everybody may know.
 
 use super::{AggregateState, Aggregator, PUBLISHED, record};
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::endorsed::Endorsed;
 use crate::messages::{Outcome, encode};
 use crate::publication::Publication;
@@ -114,7 +114,7 @@ impl AggregateState {
         Some(record(name, PUBLISHED, encode(&end)))
     }
 
-    pub(super) fn restore_end(&mut self, end: EndRecord, pinned: &Pinned) {
+    pub(super) fn restore_end(&mut self, end: EndRecord, pinned: &PinnedConfiguration) {
         self.outcome = Some(end.outcome);
         for (by, signed) in end.signed.signatures() {
             let opened = pinned.key(*by).and_then(|key| signed.open(key).ok());

@@ -2,7 +2,7 @@
 //! thread. Running it again gives the same verdicts, with other proofs of rejections.
 
 use super::Keys;
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::definition::AgreedDefinition;
 use crate::disclosed::{DisclosedUpload, OpenedUpload, disclosure, refuted};
 use crate::messages::{ClosingTuple, Entry, SealedUpload, presentation_digest};
@@ -40,7 +40,7 @@ type Refutations = BTreeMap<u32, Vec<u8>>;
 impl Examination {
     pub(super) fn new(
         keys: Arc<Keys>,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         definition: AgreedDefinition,
         uploads: Vec<(Entry, SealedUpload)>,
     ) -> Self {

@@ -9,7 +9,7 @@ mod examination;
 pub use examination::{Examination, ExaminationReport};
 
 use crate::closing::{Leaves, Trees};
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::{AgreedDefinition, Definition, DefinitionError};
 use crate::disclosed::DisclosedUpload;
 use crate::endorsed::Endorsed;
@@ -70,7 +70,7 @@ pub(crate) struct Keys {
 
 /// An aggregator's node.
 pub struct Aggregator {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     node: Node,
     key: SigningKey,
     keys: Arc<Keys>,
@@ -130,7 +130,7 @@ impl Aggregator {
     /// # Errors
     /// [`RestoreError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         identity: Identity,
         node: Node,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
@@ -366,7 +366,7 @@ impl Aggregator {
 
     /// The deployment's configuration.
     #[must_use]
-    pub fn pinned(&self) -> &Pinned {
+    pub fn pinned(&self) -> &PinnedConfiguration {
         &self.pinned
     }
 
@@ -451,7 +451,7 @@ impl AggregateState {
     }
 
     /// Entries that t smoothers list, once a quorum has released.
-    fn agreed_entries(&self, pinned: &Pinned) -> Option<Vec<Entry>> {
+    fn agreed_entries(&self, pinned: &PinnedConfiguration) -> Option<Vec<Entry>> {
         if self.ledgers.len() < pinned.quorum() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! One upload: it is made, a slot is requested, it is deposited, receipts arrive.
 
 use super::{Client, Records, SubjectPresentations, UPLOADS, slots_prefix};
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::messages::{
@@ -232,7 +232,7 @@ impl Attempt {
     pub fn handle_grant(
         &mut self,
         (keeper, grant): (SmootherId, &Signed<Grant>),
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         now: Timestamp,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<()>, ContributionError> {
@@ -266,7 +266,7 @@ impl Attempt {
         &mut self,
         shown: &ConflictingEntry,
         by: SmootherId,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
     ) -> Result<(), ContributionError> {
         let made = self.deposit.as_ref().ok_or(ContributionError::Refusal)?.entry;
         let (other, all) = match shown {
@@ -295,7 +295,7 @@ impl Attempt {
 
     /// Whether too few smoothers are left that could sign the deposit.
     #[must_use]
-    pub fn is_lost(&self, pinned: &Pinned) -> bool {
+    pub fn is_lost(&self, pinned: &PinnedConfiguration) -> bool {
         pinned.smoothers.len().saturating_sub(self.refusals.len()) < pinned.quorum()
     }
 
@@ -365,7 +365,7 @@ impl Attempt {
     pub fn handle_receipt(
         &mut self,
         receipt: &Receipt,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
     ) -> Result<Step<bool>, ContributionError> {
         let made = self.deposit.as_ref().ok_or(ContributionError::Receipt)?;
         let key = pinned.key(receipt.by).ok_or(ContributionError::Receipt)?;
@@ -381,7 +381,7 @@ impl Attempt {
     /// The certificate to send to all smoothers in the end, once a quorum has signed receipts. None
     /// of them can then leave the upload out, and the client need not come back.
     #[must_use]
-    pub fn certificate(&self, pinned: &Pinned) -> Option<Endorsed<Entry>> {
+    pub fn certificate(&self, pinned: &PinnedConfiguration) -> Option<Endorsed<Entry>> {
         let mut certificate = Endorsed::default();
         self.receipts.iter().for_each(|(by, entry)| certificate.add(*by, entry.clone()));
         (self.receipts.len() >= pinned.quorum()).then_some(certificate)
@@ -390,7 +390,7 @@ impl Attempt {
     /// Whether the certificate need not be sent: q + f smoothers have signed, so q honest ones, who
     /// show each other their receipts.
     #[must_use]
-    pub fn is_certified_everywhere(&self, pinned: &Pinned) -> bool {
+    pub fn is_certified_everywhere(&self, pinned: &PinnedConfiguration) -> bool {
         self.receipts.len() >= pinned.quorum() + pinned.faulty()
     }
 

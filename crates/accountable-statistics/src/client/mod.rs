@@ -8,7 +8,7 @@ mod attempt;
 
 pub use attempt::Attempt;
 
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::role_error::ContributionError;
 use crate::tally::Tally;
@@ -32,7 +32,7 @@ pub struct Registration(Vec<(Vec<u8>, PendingRequest)>);
 
 /// A client with the credentials of one period. Not `Clone`, not `Debug`.
 pub struct Client {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     uploads: Holder,
     slots: Vec<Holder>,
     /// As of its start; read when an aggregate is first used.
@@ -73,7 +73,7 @@ impl Registration {
     /// # Errors
     /// [`HolderError`].
     pub fn begin(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         account: &[u8],
         timing: Timing,
         now: Timestamp,
@@ -122,7 +122,7 @@ impl Registration {
     /// # Errors
     /// [`DamagedRecordError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         period: Period,
         records: &Records,
     ) -> Result<Option<Self>, DamagedRecordError> {
@@ -143,7 +143,7 @@ impl Registration {
 /// Deletes what a client's ledger holds of earlier periods and of aggregates that are not `open`:
 /// presentations and their secrets, which would reveal its uploads to anyone who takes the device.
 pub fn forget_before(
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     period: Period,
     open: &[AgreedDefinition],
     records: &Records,
@@ -167,7 +167,7 @@ impl Client {
     /// # Errors
     /// [`DamagedRecordError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         period: Period,
         records: Records,
     ) -> Result<Option<Self>, DamagedRecordError> {
@@ -190,7 +190,7 @@ impl Client {
 
     /// The deployment's configuration.
     #[must_use]
-    pub fn pinned(&self) -> &Pinned {
+    pub fn pinned(&self) -> &PinnedConfiguration {
         &self.pinned
     }
 

@@ -1,7 +1,7 @@
 //! Messages between smoothers that make a key. Each is signed by its smoother, broadcast, and
 //! about one attempt of one key epoch. The first of each kind counts.
 
-use crate::configuration::{KeyEpoch, Pinned, SmootherId};
+use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::error::CommitteeError;
 use crate::messages::encode;
 use crate::threshold::{Committee, Member, SharedKey};
@@ -160,7 +160,7 @@ impl Participants {
     ///
     /// # Errors
     /// [`CommitteeError`], which no pinned configuration causes.
-    pub fn of(pinned: &Pinned, epoch: KeyEpoch) -> Result<Self, CommitteeError> {
+    pub fn of(pinned: &PinnedConfiguration, epoch: KeyEpoch) -> Result<Self, CommitteeError> {
         let keys = pinned.smoothers.iter().map(|smoother| smoother.key).collect();
         Self::new(epoch, pinned.committee(epoch)?, keys)
     }

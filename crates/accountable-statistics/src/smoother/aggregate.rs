@@ -4,7 +4,7 @@ use super::openings::SumState;
 use super::records::{self, AggregateRecord};
 use super::shard::PresentationVerdicts;
 use super::{Output, Smoother};
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::disclosed::Finding;
 use crate::endorsed::Endorsed;
@@ -62,7 +62,11 @@ pub(super) struct AggregateState {
 }
 
 impl AggregateState {
-    pub(super) fn new(agreed: AgreedDefinition, pinned: &Pinned, id: SmootherId) -> Option<Self> {
+    pub(super) fn new(
+        agreed: AgreedDefinition,
+        pinned: &PinnedConfiguration,
+        id: SmootherId,
+    ) -> Option<Self> {
         let subject = agreed.subject(pinned.slots(id)?);
         let sums = Sums::new(agreed.terms(), agreed.name());
         Some(Self {
@@ -92,7 +96,7 @@ impl AggregateState {
     pub(super) fn restore_record(
         &mut self,
         line: AggregateRecord,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         (id, signer): (SmootherId, &VerifyingKey),
     ) -> Option<()> {
         let quorum = pinned.quorum();
@@ -241,13 +245,17 @@ impl AggregateState {
     }
 
     /// Whether the empty slots are within the tolerance.
-    pub(super) fn is_filled(&self, pinned: &Pinned) -> bool {
+    pub(super) fn is_filled(&self, pinned: &PinnedConfiguration) -> bool {
         let missing = pinned.max_missing(self.definition.slots) as usize;
         self.slots.certified_count() + missing >= self.definition.slots as usize
     }
 
     /// Whether the release time has come and enough slots are filled.
-    fn may_release(&self, now: Timestamp, pinned: &Pinned) -> Result<(), ReleaseError> {
+    fn may_release(
+        &self,
+        now: Timestamp,
+        pinned: &PinnedConfiguration,
+    ) -> Result<(), ReleaseError> {
         if now < self.definition.release() {
             return Err(ReleaseError::Early);
         }
@@ -312,7 +320,7 @@ impl AggregateState {
 
 impl Smoother {
     /// The ledger and all sealed uploads, once the release time has come, enough slots are filled
-    /// (see [`Pinned::max_missing`]) and no certified deposit is missing: see
+    /// (see [`PinnedConfiguration::max_missing`]) and no certified deposit is missing: see
     /// [`Smoother::missing_deposits`].
     ///
     /// # Errors

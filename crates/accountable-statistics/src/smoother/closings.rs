@@ -4,7 +4,7 @@ use super::aggregate::AggregateState;
 use super::shard::Shard;
 use super::{Smoother, records};
 use crate::closing::Trees;
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::disclosed::{DisclosedUpload, DisclosureCheck, Finding};
 use crate::messages::{Closing, ClosingTuple, Ready, content_digest};
 use crate::role_error::ClosingError;
@@ -188,7 +188,7 @@ impl AggregateState {
     fn check_disclosed(
         &mut self,
         shown: &DisclosedUpload,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
     ) -> Result<(), ClosingError> {
         if self.disclosed.contains_key(&shown.slot) {
             return Ok(());

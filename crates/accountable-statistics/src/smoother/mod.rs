@@ -14,7 +14,7 @@ mod shard;
 
 pub use shard::Shard;
 
-use crate::configuration::{KeyEpoch, Pinned, SmootherId};
+use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
@@ -73,7 +73,7 @@ pub struct Identity {
 
 /// A smoother.
 pub struct Smoother {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     id: SmootherId,
     key: SigningKey,
     verifier: Verifier,
@@ -102,7 +102,7 @@ impl Smoother {
     /// # Errors
     /// [`RestoreError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         identity: Identity,
         table: Arc<Table>,
         origin: StateOrigin,

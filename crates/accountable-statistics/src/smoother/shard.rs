@@ -5,7 +5,7 @@
 use super::aggregate::AggregateState;
 use super::records;
 use super::{Key, Smoother};
-use crate::configuration::{KeyEpoch, Pinned, SmootherId};
+use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::definition::Turn;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
@@ -35,7 +35,7 @@ const REMEMBERED: usize = 4096;
 /// What shards share. None of it changes while they work.
 #[derive(Clone, Copy)]
 pub(super) struct SmootherView<'a> {
-    pub(super) pinned: &'a Pinned,
+    pub(super) pinned: &'a PinnedConfiguration,
     pub(super) id: SmootherId,
     pub(super) key: &'a SigningKey,
     pub(super) verifier: &'a Verifier,

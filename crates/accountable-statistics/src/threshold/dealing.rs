@@ -10,7 +10,7 @@ use crate::error::{DealerError, DealingError};
 use alpheus_crypto::group::{Element, IdentityError, SecretScalar, Total};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, seal};
+use alpheus_crypto::seal::{SealedSecret, SealingKey, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use rand_core::CryptoRng;
@@ -39,7 +39,7 @@ pub struct Dealer {
 pub struct Dealing {
     commitments: Vec<Element>,
     proof: Proof,
-    sealed: Vec<Sealed>,
+    sealed: Vec<SealedSecret>,
 }
 
 /// What a dealer is bound to before dealings are revealed. Public once signed.
@@ -58,7 +58,7 @@ pub struct Pledge {
 pub struct VerifiedDealing {
     pub(super) pledge: Pledge,
     pub(super) commitments: Vec<Element>,
-    sealed: Vec<Sealed>,
+    sealed: Vec<SealedSecret>,
 }
 
 /// f(member + 1) of a dealer, which fits its dealing. Secret.
@@ -222,8 +222,8 @@ pub(super) fn grounded(ceremony: &Ceremony, complaints: &[Complaint]) -> BTreeSe
 }
 
 /// Fills the place of a share that there is no key for.
-fn nothing() -> Sealed {
-    Sealed::dummy(SEALED)
+fn nothing() -> SealedSecret {
+    SealedSecret::dummy(SEALED)
 }
 
 /// f(member + 1), by Horner's rule.
@@ -291,7 +291,7 @@ impl Dealing {
         let commitments = commitments.map_err(|_| DealingError::Malformed)?;
         let shape = knows(ceremony.digest(), 0, &commitments);
         let proof = Proof::from_bytes(proof, &shape).map_err(|_| DealingError::Malformed)?;
-        let sealed = sealed.chunks(SEALED).map(Sealed::from_bytes).collect::<Option<_>>();
+        let sealed = sealed.chunks(SEALED).map(SealedSecret::from_bytes).collect::<Option<_>>();
         Ok(Self { commitments, proof, sealed: sealed.ok_or(DealingError::Malformed)? })
     }
 
@@ -299,7 +299,7 @@ impl Dealing {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let commitments = self.commitments.iter().flat_map(|element| *element.as_bytes());
-        let sealed = self.sealed.iter().flat_map(Sealed::to_bytes);
+        let sealed = self.sealed.iter().flat_map(SealedSecret::to_bytes);
         commitments.chain(self.proof.to_bytes()).chain(sealed).collect()
     }
 

@@ -12,7 +12,7 @@ const TOGETHER: usize = 256;
 /// Checks tuples under some terms. It holds tables: make one and keep it.
 pub struct Checker {
     terms: Terms,
-    range: range::Checking,
+    range: range::RangeChecker,
 }
 
 /// A tuple whose proofs are valid under known terms for a known binding. Nothing else counts.
@@ -27,7 +27,7 @@ impl Checker {
     /// A checker under some terms.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { range: range::Checking::new(&terms), terms }
+        Self { range: range::RangeChecker::new(&terms), terms }
     }
 
     /// The terms that it checks under.

@@ -76,7 +76,7 @@ pub(crate) struct Pair {
 pub struct Tuple {
     pub(crate) ciphertexts: Ciphertexts,
     pub(crate) proof: Proof,
-    pub(crate) range: range::Encoded,
+    pub(crate) range: range::EncodedProof,
 }
 
 impl Terms {

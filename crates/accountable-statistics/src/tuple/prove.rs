@@ -13,7 +13,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Makes tuples under some terms. It holds generators: make one and keep it.
 pub struct Prover {
     terms: Terms,
-    range: range::Proving,
+    range: range::RangeProver,
 }
 
 /// v', c and their blindings. Wiped on drop.
@@ -29,7 +29,7 @@ impl Prover {
     /// A prover under some terms.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { range: range::Proving::new(&terms), terms }
+        Self { range: range::RangeProver::new(&terms), terms }
     }
 
     /// The terms that it proves under.

@@ -111,15 +111,15 @@ impl Forger {
         terms: &Terms,
         tuple: &Tuple,
         openings: Vec<(u64, &SecretScalar)>,
-    ) -> Option<range::Encoded> {
+    ) -> Option<range::EncodedProof> {
         let bound = range::bound(&self.terms, &binding(0), &tuple.ciphertexts, &tuple.proof);
         let opening = |(value, blinding)| alpheus_range_proof::Opening::new(value, blinding);
         let openings = openings.into_iter().map(opening).collect();
-        let proving = range::Proving::new(terms);
+        let proving = range::RangeProver::new(terms);
         proving.prove_openings(openings, &tuple.ciphertexts, &bound, &mut self.rng)
     }
 
-    fn some_range(&mut self, binding: &Binding) -> range::Encoded {
+    fn some_range(&mut self, binding: &Binding) -> range::EncodedProof {
         self.honest(Contribution::Sample(self.terms.interval.lowest()), binding).range
     }
 
@@ -261,7 +261,7 @@ fn no_part_of_a_tuple_is_valid_in_another() {
     assert_eq!(first.ciphertexts, second.ciphertexts);
     assert_eq!(forger.verdict(first.clone()), None);
     assert_eq!(forger.verdict(second.clone()), Some(TupleError::Statement));
-    let with = |range: &range::Encoded| Tuple { range: range.clone(), ..first.clone() };
+    let with = |range: &range::EncodedProof| Tuple { range: range.clone(), ..first.clone() };
     assert_eq!(forger.verdict(with(&second.range)), Some(TupleError::Range));
     assert_eq!(forger.verdict(with(&tuple.range)), Some(TupleError::Range));
     // Proven twice for one slot: the range proof is bound to its own proof of equations.

@@ -81,20 +81,20 @@ async fn hosts(State(client): State<HttpClient>) -> Result<Json<Vec<HostStatus>>
 
 /// A running query of this consumer or of another.
 #[derive(Serialize)]
-struct Running {
+struct ListedQuery {
     /// Whether its results can be read here.
     mine: bool,
     #[serde(flatten)]
     query: QueryView,
 }
 
-async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, ApiError> {
+async fn queries(State(learner): State<Console>) -> Result<Json<Vec<ListedQuery>>, ApiError> {
     let known: Vec<QueryView> =
         learner.client.get_json("/v1/queries", Duration::ZERO).await.map_err(failed)?;
-    let own = |query: QueryView| Running { mine: query.consumer == learner.name, query };
-    let known: Vec<Running> = known.into_iter().map(own).collect();
+    let own = |query: QueryView| ListedQuery { mine: query.consumer == learner.name, query };
+    let known: Vec<ListedQuery> = known.into_iter().map(own).collect();
     // The page says that their rows are checked, and which nobody else can read.
-    for Running { query, .. } in known.iter().filter(|running| running.mine) {
+    for ListedQuery { query, .. } in known.iter().filter(|running| running.mine) {
         learner.opener.declare(query);
     }
     Ok(Json(known))

@@ -15,7 +15,7 @@ use alpheus_policy::ids::{ConsumerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::deployment::{self, from_hex};
-use alpheus_streams::owner::erasure::{Erased, certified};
+use alpheus_streams::owner::erasure::{ErasureStatement, certified};
 use alpheus_streams::owner::version_at;
 use alpheus_streams::wire::{ControllerView, StreamView};
 use axum::Json;
@@ -172,7 +172,7 @@ impl StreamChoices {
 /// A reader's certificate.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Certified {
+pub(super) struct ReaderCertificate {
     certificate: String,
 }
 
@@ -185,7 +185,7 @@ pub(super) struct Reader {
 /// Whom a certificate names, before the owner gives access.
 pub(super) async fn reader(
     State(owner): State<Owner>,
-    Json(asked): Json<Certified>,
+    Json(asked): Json<ReaderCertificate>,
 ) -> Result<Json<Reader>, ApiError> {
     let (_, reader) = opened(&owner, &asked.certificate)?;
     Ok(Json(Reader { name: reader.party.name.clone(), reader: consumer_id(&reader) }))
@@ -285,7 +285,7 @@ pub(super) async fn erase(
     let known: Vec<ControllerView> = owner.get("/v1/controllers").await?;
     let known = certified(&known, &owner.folder, owner.client.peer()).map_err(broken)?;
     let signed = withdraw(&owner, stream, true).await?;
-    let erased = Erased::of(signed, &known, &owner.identity, &stream).map_err(broken)?;
+    let erased = ErasureStatement::of(signed, &known, &owner.identity, &stream).map_err(broken)?;
     Ok(Json(json!({ "text": erased.statement().map_err(broken)? })))
 }
 

@@ -9,7 +9,7 @@ use alpheus_input::calendar::Day;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_policy::budget::{Epsilon, Standing};
+use alpheus_policy::budget::{BudgetStanding, Epsilon};
 use alpheus_policy::columns::{Column, label};
 use alpheus_policy::ids::{ConsumerId, IdError, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
@@ -268,7 +268,7 @@ async fn budgets(
     Path(stream): Path<String>,
 ) -> Result<Json<Vec<Value>>, ApiError> {
     let path = format!("/v1/streams/{}/budgets", parsed(&stream)?);
-    let standings: Vec<Standing> = owner.get(&path).await?;
+    let standings: Vec<BudgetStanding> = owner.get(&path).await?;
     let schema = owner.schema().await?;
     Ok(Json(standings.iter().map(|one| gauge(one, &schema)).collect()))
 }
@@ -299,7 +299,7 @@ fn unasked(plan: &PlanId, name: &str, windows: Window) -> Value {
 }
 
 /// A budget as a gauge.
-fn gauge(one: &Standing, schema: &Schema) -> Value {
+fn gauge(one: &BudgetStanding, schema: &Schema) -> Value {
     let attribute = schema.attributes.get(usize::from(one.attribute));
     let amount = |epsilon: Option<Epsilon>| epsilon.map(|epsilon| epsilon.to_string());
     json!({

@@ -24,14 +24,14 @@ use serde_json::Value;
 const CHANGE: u64 = 50_000;
 
 /// A row, and what is needed to check it.
-struct Published {
+struct PublishedRow {
     row: Row,
     window: Window,
     announced: AnnouncedPlan,
     receipt: Receipt,
 }
 
-impl Published {
+impl PublishedRow {
     /// What the consumer who asked finds.
     fn check(&self) -> Result<String, RefusedRowError> {
         let receipt = WindowReceipt::from(self.receipt.clone());
@@ -105,7 +105,7 @@ pub(super) fn caught(play: &mut Play<'_>) -> Result<(), Failure> {
 }
 
 /// A window's signed row, with its receipt and plan, as its consumer gets them.
-fn signed_row(play: &mut Play<'_>) -> Result<Published, Failure> {
+fn signed_row(play: &mut Play<'_>) -> Result<PublishedRow, Failure> {
     // Signed rows begin at the next anchor, which is the next tick.
     let from = play.now()?.plus(play.world.schema.tick);
     let planned = play.plan(&play.world.signed, from)?;
@@ -117,12 +117,12 @@ fn signed_row(play: &mut Play<'_>) -> Result<Published, Failure> {
     published.ok_or_else(|| Failure::new(Category::Check, "no signed window has opened"))
 }
 
-fn received(play: &Play<'_>, row: Row) -> Result<Option<Published>, Failure> {
+fn received(play: &Play<'_>, row: Row) -> Result<Option<PublishedRow>, Failure> {
     let Some(plan) = row.verified else { return Ok(None) };
     let found = receipt(play, &row.query, plan)?;
     let announced = play.embedded.announced(&plan).map_err(broken)?;
     let both = found.zip(announced);
-    Ok(both.map(|((window, receipt), announced)| Published { row, window, announced, receipt }))
+    Ok(both.map(|((window, receipt), announced)| PublishedRow { row, window, announced, receipt }))
 }
 
 /// The receipt of the plan's only window so far.
@@ -145,7 +145,7 @@ fn receipt(
 }
 
 /// A row, and what its consumer finds.
-fn say_checked(play: &Play<'_>, what: &str, published: &Published) -> Result<(), Failure> {
+fn say_checked(play: &Play<'_>, what: &str, published: &PublishedRow) -> Result<(), Failure> {
     let row = &published.row;
     let mean = row.outputs.first().and_then(|(name, _)| output(row, name)).and_then(Value::as_f64);
     let found = match published.check() {

@@ -14,7 +14,7 @@ use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace};
+use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Pace};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::Row;
@@ -58,7 +58,7 @@ pub(super) struct Play<'a> {
     /// Who takes part.
     pub world: &'a World,
     /// All roles.
-    pub embedded: Embedded,
+    pub embedded: EmbeddedDeployment,
     /// Randomness of devices and planner.
     pub rng: ChaCha20Rng,
     /// Members whose events the next window must hold.
@@ -80,7 +80,7 @@ impl<'a> Play<'a> {
     pub(super) fn begin(world: &'a World, folder: &Path, stage: Stage) -> Result<Self, Failure> {
         let stop = shutdown::on_signal().blame(Category::Io)?;
         let mut rng = entropy::rng()?;
-        let embedded = Embedded::open(
+        let embedded = EmbeddedDeployment::open(
             folder,
             &world.schema,
             &members(&world.recording),

@@ -12,8 +12,8 @@ mod progress;
 
 use alpheus_discover::clock::{Format, Region, Unit};
 use alpheus_discover::counted::counted;
-use alpheus_discover::write::{Files, Understood};
-use alpheus_discover::{Hints, Outlying, Understanding, decimal_mark, understand_watched};
+use alpheus_discover::write::{FileReport, Files};
+use alpheus_discover::{Hints, OutlierTreatment, Understanding, decimal_mark, understand_watched};
 use alpheus_input::files::read_rows;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -292,8 +292,8 @@ impl FileFacts {
             measure: self.measure.clone(),
             leave_out: self.leave_out.clone(),
             outliers: self.outliers.map(|outliers| match outliers {
-                Outliers::Keep => Outlying::Keep,
-                Outliers::LeaveOut => Outlying::LeaveOut,
+                Outliers::Keep => OutlierTreatment::Keep,
+                Outliers::LeaveOut => OutlierTreatment::LeaveOut,
             }),
             keep_far_days: self.keep_far_days,
         })
@@ -426,7 +426,7 @@ fn write(
         make_private_folder(folder)?;
     }
     let mut report = Vec::new();
-    print_json(&Understood::of(found), &mut report).blame_io(folder)?;
+    print_json(&FileReport::of(found), &mut report).blame_io(folder)?;
     for (name, bytes) in [
         ("schema.yaml", written.schema.as_bytes()),
         ("source.yaml", written.source.as_bytes()),

@@ -112,7 +112,8 @@ impl Inputs {
             (own.iter().map(Audience::openable).sum(), all)
         };
         let many = (args.controllers, owners.len());
-        let Guarded { planned, controllers, alone, hint } = guarded(many, plan, opens, refused)?;
+        let ControllerChoice { planned, controllers, alone, hint } =
+            guarded(many, plan, opens, refused)?;
         let audiences = Audience::of(&planned, &known);
         Ok(Self {
             schema_file: folder.schema,
@@ -210,7 +211,7 @@ fn planned(
 }
 
 /// A plan and who guards the owners.
-struct Guarded {
+struct ControllerChoice {
     planned: PlannedQuery,
     controllers: u32,
     /// Why there is one, if that was not asked for.
@@ -227,15 +228,15 @@ fn guarded(
     plan: impl Fn(u32) -> Result<Result<PlannedQuery, PlanningError>, Failure>,
     opens: impl Fn(&PlannedQuery) -> (usize, usize),
     refused: impl Fn(&PlanningError) -> Failure,
-) -> Result<Guarded, Failure> {
+) -> Result<ControllerChoice, Failure> {
     let streams =
         |planned: &PlannedQuery| planned.plans.iter().map(|plan| plan.streams.len()).sum::<usize>();
     let one = plan(1)?;
     let many = wanted.unwrap_or(USUAL_CONTROLLERS);
-    let usual = |planned| Guarded { planned, controllers: many, alone: None, hint: None };
+    let usual = |planned| ControllerChoice { planned, controllers: many, alone: None, hint: None };
     let alone = |planned| {
         let alone = Some(alone(many, owners));
-        Guarded { planned, controllers: 1, alone, hint: None }
+        ControllerChoice { planned, controllers: 1, alone, hint: None }
     };
     match (plan(many)?, one) {
         (Ok(planned), Err(_)) => Ok(usual(planned)),
@@ -246,12 +247,12 @@ fn guarded(
                 None if fewer || opened * 9 > open * 10 => Ok(alone(one)),
                 Some(_) if opened > open => {
                     let hint = Some(better_alone(many, (open, of), (opened, all), "windows can open"));
-                    Ok(Guarded { hint, ..usual(planned) })
+                    Ok(ControllerChoice { hint, ..usual(planned) })
                 }
                 Some(_) if fewer => {
                     let (own, all) = (streams(&planned), streams(&one));
                     let hint = Some(better_alone(many, (own, all), (all, all), "streams take part"));
-                    Ok(Guarded { hint, ..usual(planned) })
+                    Ok(ControllerChoice { hint, ..usual(planned) })
                 }
                 _ => Ok(usual(planned)),
             }
@@ -324,7 +325,7 @@ fn left_out(recorded: usize, many: usize) -> Option<String> {
     ))
 }
 
-type Chosen = (Vec<String>, Vec<DeviceStream>, usize);
+type OwnerSelection = (Vec<String>, Vec<DeviceStream>, usize);
 
 /// The owners with the most events, and their streams.
 fn choose(
@@ -332,7 +333,7 @@ fn choose(
     create: &Create,
     wanted: Option<u32>,
     policies: &Policies,
-) -> Result<Chosen, Failure> {
+) -> Result<OwnerSelection, Failure> {
     let mut events: BTreeMap<&str, usize> = BTreeMap::new();
     for stream in &streams {
         *events.entry(&stream.owner).or_default() += stream.len();

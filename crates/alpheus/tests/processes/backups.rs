@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{HOUSES, QUERY, Running, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, until};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Takes a backup of a process, which goes on; its file's name.
-fn back_up(running: &Running, identity: &str, state: &str) -> String {
+fn back_up(running: &RunningSite, identity: &str, state: &str) -> String {
     let to = format!("{}.backup", state.replace('/', "-"));
     let (identity, state) = (["--identity", identity], ["--state", state]);
     let args = [&["backup"], &identity[..], &state, &["--key-file", "key", "--to", &to]].concat();
@@ -21,7 +21,7 @@ fn back_up(running: &Running, identity: &str, state: &str) -> String {
 
 /// Restores a backup to a new folder, which then takes the place of the lost one; what was said.
 fn restore(
-    running: &Running,
+    running: &RunningSite,
     backup: &str,
     (identity, state): (&str, &str),
     more: &[&str],
@@ -38,7 +38,7 @@ fn restore(
     said
 }
 
-fn later_row(running: &Running, what: &str) {
+fn later_row(running: &RunningSite, what: &str) {
     let seen = running.place.rows(&running.server).len();
     until(&format!("window of all three after {what}"), || {
         let rows = running.place.rows(&running.server);
@@ -48,7 +48,7 @@ fn later_row(running: &Running, what: &str) {
 
 #[test]
 fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_load() {
-    let mut running = Running::start();
+    let mut running = RunningSite::start();
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let mut devices: Vec<_> = (0..3).map(|house| running.live_meter(house)).collect();
@@ -99,7 +99,7 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
 }
 
 /// A backup is refused, with this exit code and reason, and no folder is left behind.
-fn is_refused(running: &Running, file: &str, key: &str, reason: &str) {
+fn is_refused(running: &RunningSite, file: &str, key: &str, reason: &str) {
     let verify = running.place.run(&["backup", "verify", file, "--key-file", key]);
     let args = ["restore", "--from", file, "--key-file", key, "--state", "run/new"];
     let restored = running.place.run(&[&args[..], &["--identity", "pki/new"]].concat());
@@ -122,7 +122,7 @@ fn changed(from: &Path, to: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 
 #[test]
 fn a_backup_that_was_cut_or_changed_or_has_another_key_is_refused() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let backup = back_up(&running, "pki/host-a", "run/host-a");
     let path = |name: &str| running.place.path(name);
     let whole = path(&backup);

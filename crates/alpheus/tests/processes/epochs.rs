@@ -16,11 +16,11 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Member, Pace, Stores};
+use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Member, Pace, Stores};
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::receipts::{ReceiptParts, page};
 use alpheus_stream_runtime::results::{OK, Row, columns};
-use alpheus_stream_runtime::service::Outgoing;
+use alpheus_stream_runtime::service::ServiceOutput;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use alpheus_transport::simulated::Machine;
@@ -44,7 +44,7 @@ enum Dropout {
 }
 
 struct World {
-    embedded: Embedded,
+    embedded: EmbeddedDeployment,
     rng: ChaCha20Rng,
     draw: Draw,
     now: Timestamp,
@@ -89,9 +89,16 @@ impl World {
         };
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let each = Controllers::PerOwner;
-        let mut embedded =
-            Embedded::on(stores, &schema, &members, &policies, each, Pace::Recorded, &mut rng)
-                .unwrap();
+        let mut embedded = EmbeddedDeployment::on(
+            stores,
+            &schema,
+            &members,
+            &policies,
+            each,
+            Pace::Recorded,
+            &mut rng,
+        )
+        .unwrap();
         let Statement::Create(create) = parse(query).unwrap() else { panic!("no query") };
         let asking = QueryContext::from(Timestamp(START));
         let planned = plan_query(&create, &embedded.manager.catalog, asking, &mut rng).unwrap();
@@ -160,7 +167,7 @@ impl World {
     fn exchange(
         &mut self,
         clock: Timestamp,
-        mut round: Outgoing,
+        mut round: ServiceOutput,
         there: &Window,
         rows: &mut Vec<Row>,
     ) {

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::Process;
-use crate::common::deployment::{HOUSES, QUERY, Running, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, until};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -84,7 +84,7 @@ fn read_meter(pipe: PathBuf, house: u64, readings: Readings, over: Arc<AtomicBoo
 
 /// A deployment with live meters.
 struct Live {
-    running: Running,
+    running: RunningSite,
     wires: BTreeMap<String, Wire>,
     devices: Vec<Process>,
     readings: Vec<Readings>,
@@ -94,7 +94,7 @@ struct Live {
 impl Live {
     fn start() -> Live {
         let wires = Mutex::new(BTreeMap::new());
-        let running = Running::start_behind(|house, service| {
+        let running = RunningSite::start_behind(|house, service| {
             let wire = Wire::to(service.parse().unwrap());
             let address = wire.address.to_string();
             wires.lock().unwrap().insert(house.to_owned(), wire);
@@ -235,7 +235,7 @@ fn whatever_is_killed_frozen_or_cut_off_windows_open_right_and_once() {
 
 #[test]
 fn a_ledger_that_is_damaged_is_not_started_from() {
-    let mut running = Running::start();
+    let mut running = RunningSite::start();
     let (api, host) = &mut running.hosts[0];
     host.kill();
     let damaged = damage(&running.place.path("run/host-a"));

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::broker::{Broker, prefix};
-use crate::common::deployment::{Cluster, QUERY, Running, Site};
+use crate::common::deployment::{Cluster, QUERY, RunningSite, Site};
 use crate::common::{PATIENCE, Process};
 use alpheus_test_support::skip;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
 }
 
 /// The windows of all three houses that were opened; every row is right and there once.
-fn windows(running: &Running) -> BTreeSet<String> {
+fn windows(running: &RunningSite) -> BTreeSet<String> {
     let (mut windows, mut whole) = (BTreeSet::new(), BTreeSet::new());
     for row in running.place.rows(&running.server) {
         let start = row["window_start"].to_string();
@@ -98,7 +98,7 @@ fn windows(running: &Running) -> BTreeSet<String> {
 }
 
 /// Waits for so many whole windows: a broker, a cluster and a job take their time to start.
-fn at_least(running: &Running, many: usize, after: &str) -> BTreeSet<String> {
+fn at_least(running: &RunningSite, many: usize, after: &str) -> BTreeSet<String> {
     let end = Instant::now() + PATIENCE;
     loop {
         let windows = windows(running);
@@ -122,7 +122,7 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     let prefix = prefix();
     let made = || Cluster { brokers: broker.open.clone(), prefix: prefix.clone(), job: true };
     let place = Site::with_state_in(Some(made()));
-    let mut running = Running::start_in(place, |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(place, |_, api| api.to_owned());
     let mut flink = job(&running.place, &made(), &classpath);
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
@@ -156,7 +156,7 @@ fn rows_of_ticks_are_the_plaintexts_though_the_job_is_killed() {
     let Some(broker) = Broker::start() else { return };
     let prefix = prefix();
     let made = || Cluster { brokers: broker.open.clone(), prefix: prefix.clone(), job: true };
-    let running = Running::start_in(Site::with_ticks_in(Some(made())), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks_in(Some(made())), |_, api| api.to_owned());
     let mut flink = job(&running.place, &made(), &classpath);
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{HOUSES, Running, Site, free};
+use crate::common::deployment::{HOUSES, RunningSite, Site, free};
 use crate::common::tls;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind, RootPrefix};
@@ -23,7 +23,7 @@ struct Flooder {
 }
 
 impl Flooder {
-    fn of(running: &Running) -> Flooder {
+    fn of(running: &RunningSite) -> Flooder {
         let folder = running.place.path(&format!("pki/meter-{}", HOUSES[0]));
         let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
         let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
@@ -54,7 +54,7 @@ fn frame(kind: ClaimKind, words: usize) -> Vec<u8> {
 #[test]
 fn a_device_that_sends_more_than_a_stream_may_is_refused_and_fills_no_disk() {
     let running =
-        Running::start_in(Site::with_setting("ALPHEUS_STREAM_MEGABYTES", "1"), |_, api| {
+        RunningSite::start_in(Site::with_setting("ALPHEUS_STREAM_MEGABYTES", "1"), |_, api| {
             api.to_owned()
         });
     let mut flooder = Flooder::of(&running);

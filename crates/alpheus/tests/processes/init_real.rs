@@ -55,13 +55,13 @@ const MEASURED: [(&str, &str); 3] = [
 ];
 
 /// A file, what people know of it, and what was understood.
-struct Compared<'c> {
+struct ComparedFile<'c> {
     name: &'c str,
     answer: &'c Value,
     understood: &'c Value,
 }
 
-impl Compared<'_> {
+impl ComparedFile<'_> {
     fn text(&self, key: &str) -> &str {
         self.answer[key].as_str().unwrap_or_default()
     }
@@ -316,7 +316,7 @@ fn real_files_are_understood_or_asked_about() {
             continue;
         }
         let understood = understood(&target);
-        let wrong = Compared { name, answer, understood: &understood }.wrong();
+        let wrong = ComparedFile { name, answer, understood: &understood }.wrong();
         right += usize::from(is_usual && wrong.is_empty());
         if code == 0 {
             reads_the_same(&file, &target);

@@ -1,12 +1,12 @@
 //! Service and controllers with their state in a Kafka cluster.
 
 use crate::broker::{Broker, prefix};
-use crate::common::deployment::{Cluster, HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{Cluster, HOUSES, QUERY, RunningSite, Site, until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The windows of all three houses that were opened; each is right and there once.
-fn windows(running: &Running) -> BTreeSet<String> {
+fn windows(running: &RunningSite) -> BTreeSet<String> {
     let (mut windows, mut whole) = (BTreeSet::new(), BTreeSet::new());
     for row in running.place.rows(&running.server) {
         let start = row["window_start"].to_string();
@@ -24,7 +24,7 @@ fn killed_processes_come_back_from_compacted_topics_alone() {
     let Some(broker) = Broker::shared() else { return };
     let cluster = Cluster { brokers: broker.open.clone(), prefix: prefix(), job: false };
     let place = Site::with_state_in(Some(cluster));
-    let mut running = Running::start_in(place, |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(place, |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();

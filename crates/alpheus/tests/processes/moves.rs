@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::Process;
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::latecomers::{Street, WINDOW};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -210,7 +210,7 @@ fn a_stream_moves_to_another_host_while_a_query_runs() {
 /// The border is the next one that all windows share, and no budget begins again.
 #[test]
 fn what_was_spent_goes_along() {
-    let running = Running::start_in(Site::new().that_waits(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::new().that_waits(), |_, api| api.to_owned());
     let alarms = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
         WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
         WITH (epsilon = 1, events = 4)";

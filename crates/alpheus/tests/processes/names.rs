@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{QUERY, Running, until};
+use crate::common::deployment::{QUERY, RunningSite, until};
 use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// What the prompt says to these lines.
-fn prompt(running: &Running, lines: &str) -> String {
+fn prompt(running: &RunningSite, lines: &str) -> String {
     let reach =
         ["sql", "--server", &running.server, "--identity", "pki/analyst", "--format", "csv"];
     let mut command = running.place.command(&reach);
@@ -27,7 +27,7 @@ fn prompt(running: &Running, lines: &str) -> String {
 
 #[test]
 fn any_name_is_read_shown_and_dropped() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let statement = QUERY
         .replace("Readings", &quoted(NAME))
         .replace("SUM(reading)", &format!("SUM(reading) AS {}", quoted(COLUMN)));
@@ -52,7 +52,7 @@ fn any_name_is_read_shown_and_dropped() {
 }
 
 /// Rows of an earlier statement do not stand among those of the one that has its name now.
-fn one_name_after_the_other(running: &Running, first: &str) {
+fn one_name_after_the_other(running: &RunningSite, first: &str) {
     let ask = |sql: &str| {
         let asked = running.place.ask(&running.server, sql);
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));

@@ -8,7 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::clock::{PacedClock, faketime};
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::common::{Process, copy_folder, get};
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
@@ -68,7 +68,7 @@ pub(crate) fn read_meter(
 
 /// A deployment with live meters, under its own clock.
 struct Live {
-    running: Running,
+    running: RunningSite,
     clock: Arc<PacedClock>,
     _devices: Vec<Process>,
     readings: Vec<Readings>,
@@ -83,7 +83,7 @@ impl Live {
     fn at(place: Site, query: &str) -> Live {
         let is_paced = place.is_paced();
         let clock = Arc::new(PacedClock::start(&place.path("clock")));
-        let running = Running::start_in(place, |_, api| api.to_owned());
+        let running = RunningSite::start_in(place, |_, api| api.to_owned());
         let watch = |process: &Process, state: &str| {
             if is_paced {
                 clock.watch(process, running.place.health(state));

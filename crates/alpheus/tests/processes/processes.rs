@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 
 #[test]
 fn a_deployment_of_processes_answers_a_query() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let devices = running.feed();
@@ -27,7 +27,7 @@ fn a_deployment_of_processes_answers_a_query() {
 }
 
 /// Of a stream that still runs, and of one whose consent is gone.
-fn erase(running: &Running) {
+fn erase(running: &RunningSite) {
     for house in [0, 1] {
         let device = running.place.path(&format!("{}.device", HOUSES[house]));
         let statement = running.place.path(&format!("erased-{house}.json"));
@@ -67,7 +67,7 @@ fn lose_and_restore_the_key(place: &Site) {
 
 #[test]
 fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
-    let mut running = Running::start_in(Site::new().that_waits(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::new().that_waits(), |_, api| api.to_owned());
     let asked = running.place.ask(
         &running.server,
         "CREATE STREAM Alarms AS SELECT SUM(alarms) \
@@ -102,7 +102,7 @@ fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
 /// service, is killed, and cost their owners once.
 #[test]
 fn running_totals_outlive_controllers_and_service() {
-    let mut running = Running::start();
+    let mut running = RunningSite::start();
     let asked = running.place.ask(
         &running.server,
         "CREATE STREAM Litres AS SELECT SUM(litres) \
@@ -111,7 +111,7 @@ fn running_totals_outlive_controllers_and_service() {
     );
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();
-    let windows = |running: &Running, least: u64| {
+    let windows = |running: &RunningSite, least: u64| {
         until("so many windows in the totals", || {
             let rows = running.place.rows_of(&running.server, "Litres");
             let opened = |row: &&serde_json::Value| row["status"] == "ok";

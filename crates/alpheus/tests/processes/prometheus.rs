@@ -95,15 +95,15 @@ fn readings(place: &Site, seconds: u64) -> PathBuf {
 }
 
 /// A service and a host, whose windows open.
-struct Watched {
+struct WatchedService {
     service: SocketAddr,
     host: SocketAddr,
     place: Site,
     _processes: Vec<Process>,
 }
 
-impl Watched {
-    fn start() -> Watched {
+impl WatchedService {
+    fn start() -> WatchedService {
         let (place, api, own) = (Site::new().that_waits(), free(), free());
         let (service, host) = (free_address(), free_address());
         let server = format!("https://{api}");
@@ -131,7 +131,7 @@ impl Watched {
         // Families of refusals show their names with their first member.
         assert!(!place.ask(&server, "DROP STREAM Nothing").status.success());
         processes.push(place.device("a", &server, &readings(&place, 40)));
-        Watched { service, host, place, _processes: processes }
+        WatchedService { service, host, place, _processes: processes }
     }
 }
 
@@ -140,7 +140,7 @@ fn a_real_prometheus_answers_what_the_dashboard_and_the_alerts_ask() {
     if !skip::has_program("prometheus") {
         return;
     }
-    let watched = Watched::start();
+    let watched = WatchedService::start();
     let prometheus = Prometheus::start(&watched.place.path(""), watched.service, watched.host);
     let queries = queries();
     assert!(queries.len() > 20);

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{HOUSES, Running, Site, until};
+use crate::common::deployment::{HOUSES, RunningSite, Site, until};
 use serde_json::Value;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,12 +34,16 @@ fn events(days: u64) -> Vec<(u64, u64)> {
 }
 
 /// What is read, or what the command says instead.
-fn read(running: &Running, identity: &str) -> Result<Vec<(u64, u64)>, String> {
+fn read(running: &RunningSite, identity: &str) -> Result<Vec<(u64, u64)>, String> {
     read_column(running, identity, "reading")
 }
 
 /// The same of this column.
-fn read_column(running: &Running, identity: &str, column: &str) -> Result<Vec<(u64, u64)>, String> {
+fn read_column(
+    running: &RunningSite,
+    identity: &str,
+    column: &str,
+) -> Result<Vec<(u64, u64)>, String> {
     let (api, stream) = (format!("https://{}", running.hosts[0].0), running.streams[0].clone());
     let ran = running.place.run(&[
         "read",
@@ -70,14 +74,14 @@ fn read_column(running: &Running, identity: &str, column: &str) -> Result<Vec<(u
     Ok(text.lines().map(row).collect())
 }
 
-fn grant(running: &Running, more: &[&str]) {
+fn grant(running: &RunningSite, more: &[&str]) {
     running.owner_with(0, "grant", &[&["--reader", "pki/analyst/consumer.txt"], more].concat());
 }
 
 /// With a frame for each event, the reader gets single events.
 #[test]
 fn days_that_an_owner_grants_are_read_and_no_other() {
-    let mut running = Running::start_in(Site::with_events(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::with_events(), |_, api| api.to_owned());
     running.place.issue("consumer", "eve");
     let sent = events(3);
     let line =
@@ -119,7 +123,7 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
 /// With one frame a tick, the reader gets sums of ticks.
 #[test]
 fn ticks_of_days_that_an_owner_grants_are_read() {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     let sent = events(2);
     // Two readings within one tick.
     let line = |(at, reading): &(u64, u64)| {
@@ -148,7 +152,7 @@ fn ticks_of_days_that_an_owner_grants_are_read() {
 }
 
 /// A day less is a day less.
-fn narrower(running: &Running, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>) {
+fn narrower(running: &RunningSite, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>) {
     let day = today() - 2;
     std::thread::sleep(std::time::Duration::from_millis(1100));
     grant(running, &["--from", &written(day), "--to", &written(day)]);
@@ -156,7 +160,7 @@ fn narrower(running: &Running, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>) {
 }
 
 /// The grant outlives a controller that is killed; `--stop` ends it.
-fn outlives(running: &mut Running, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>) {
+fn outlives(running: &mut RunningSite, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>) {
     let (api, host) = &mut running.hosts[0];
     host.kill();
     *host = running.place.controller(HOUSES[0], api, &running.server);
@@ -169,7 +173,7 @@ fn outlives(running: &mut Running, granted: &dyn Fn(u64, u64) -> Vec<(u64, u64)>
 }
 
 /// Nor does anything come of a grant once consent is withdrawn and the key destroyed.
-fn withdrawn(running: &Running) {
+fn withdrawn(running: &RunningSite) {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let day = written(today() - 1);
     grant(running, &["--from", &day, "--to", &day]);

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::alpheus;
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::pass::town::Town;
 use crate::table::world::{SCHEMA, World};
 use alpheus_node::network::base::Base;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(60);
 
 /// The authority revokes these, and everybody gets the list.
-fn revoke(running: &Running, certificates: &[&str]) -> Instant {
+fn revoke(running: &RunningSite, certificates: &[&str]) -> Instant {
     running.place.done(&[&["ca", "revoke", "pki"], certificates].concat());
     let hosts = HOUSES.map(|house| format!("host-{house}"));
     let owners = HOUSES.map(|house| format!("owner-{house}"));
@@ -60,7 +60,7 @@ fn says(what: &str, log: impl Fn() -> String, text: &str) {
 }
 
 /// The certificate of a house's controller goes into a file of this name.
-pub(crate) fn certificate_of(running: &Running, house: usize, file: &str) {
+pub(crate) fn certificate_of(running: &RunningSite, house: usize, file: &str) {
     let owner = running.place.path(&format!("pki/owner-{}", HOUSES[house]));
     let owner = IdentityFolder::open(&owner, Role::Owner).unwrap();
     let base = format!("https://{}", running.hosts[house].0);
@@ -118,9 +118,9 @@ fn a_table_server_refuses_an_owner_whose_certificate_is_revoked() {
 
 #[test]
 fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
-    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     running.place.issue("consumer", "eve");
-    let ask = |running: &Running, sql: &str| running.place.ask(&running.server, sql);
+    let ask = |running: &RunningSite, sql: &str| running.place.ask(&running.server, sql);
     let sealed = format!("{QUERY} BETWEEN 1 AND 100 RELEASE TO analyst");
     assert!(ask(&running, &sealed).status.success());
     // Their input lasts longer than anybody waits here, and all of it is sent at once.

@@ -12,7 +12,7 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder};
 use alpheus_node::network::probe::ProbeError;
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki;
 use alpheus_node::service::http::Server;
@@ -48,7 +48,7 @@ struct Caller<'a> {
     pki: &'a Path,
     role: Role,
     /// What its authority has revoked.
-    revoked: Option<Revoked>,
+    revoked: Option<RevokedCertificates>,
 }
 
 impl Caller<'_> {
@@ -203,7 +203,7 @@ fn every_caller_with_an_identity_refuses_a_revoked_certificate_at_the_other_end(
             let base = listen(&pki, listens, &trigger).await;
             let path = pki.join(listens.as_str()).join(CERTIFICATE);
             let certificate = CertificateDer::from_pem_file(path).unwrap();
-            let revoked = Revoked::new(tls_digest, tls_key_digest);
+            let revoked = RevokedCertificates::new(tls_digest, tls_key_digest);
             revoked.replace([tls_digest(&certificate)].into());
             let caller = Caller { pki: &pki, role: caller, revoked: Some(revoked) };
             let client = connect(&caller, base).unwrap();

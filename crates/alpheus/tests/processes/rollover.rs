@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::copy_folder;
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use serde_json::Value;
 
 /// The identity folders of a deployment.
@@ -21,7 +21,7 @@ fn with_all(place: &Site, args: &[&str]) -> String {
 }
 
 /// A window that holds everybody's data and begins from then on; when it begins.
-fn whole_since(running: &Running, since: u64) -> u64 {
+fn whole_since(running: &RunningSite, since: u64) -> u64 {
     let start = |row: &Value| row["window_start"].as_u64().unwrap();
     until("whole window", || {
         let rows = running.place.rows(&running.server);
@@ -34,7 +34,7 @@ fn whole_since(running: &Running, since: u64) -> u64 {
 #[test]
 fn no_window_is_lost_while_the_authority_is_replaced() {
     let place = Site::with_patience("60");
-    let running = Running::start_in(place, |_, api| api.to_owned());
+    let running = RunningSite::start_in(place, |_, api| api.to_owned());
     let place = &running.place;
     assert!(place.ask(&running.server, QUERY).status.success());
     let _meters = running.feed();
@@ -78,7 +78,7 @@ fn no_window_is_lost_while_the_authority_is_replaced() {
 }
 
 /// Whether the service answers who is in this identity folder; a newcomer has no query.
-fn is_let_in(running: &Running, identity: &str) -> bool {
+fn is_let_in(running: &RunningSite, identity: &str) -> bool {
     let asked = ["query", "--server", &running.server, "--identity", identity];
     let answer = running.place.run(&[&asked[..], &["--results", "Readings"]].concat());
     let said = String::from_utf8_lossy(&answer.stderr).into_owned();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-use crate::common::deployment::{QUERY, Running, until};
+use crate::common::deployment::{QUERY, RunningSite, until};
 use crate::common::embedded::Scene;
 use crate::common::published::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording};
@@ -18,7 +18,7 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
 use alpheus_stream_runtime::embedded::{Controllers, Stores};
-use alpheus_stream_runtime::results::{Row, Sealed};
+use alpheus_stream_runtime::results::{Row, SealedResult};
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};
 use alpheus_test_support::vectors::bytes_of as bytes;
@@ -27,12 +27,12 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn folder(running: &Running, name: &str) -> IdentityFolder {
+fn folder(running: &RunningSite, name: &str) -> IdentityFolder {
     IdentityFolder::open(&running.place.path(&format!("pki/{name}")), Role::Consumer).unwrap()
 }
 
 /// What the service hands out to anyone who asks as this consumer.
-fn raw(running: &Running, name: &str, path: &str) -> Result<Value, RequestError> {
+fn raw(running: &RunningSite, name: &str, path: &str) -> Result<Value, RequestError> {
     let client =
         BlockingClient::new(&running.server, Role::Server, &folder(running, name)).unwrap();
     client.get_json(path, Duration::ZERO)
@@ -40,7 +40,7 @@ fn raw(running: &Running, name: &str, path: &str) -> Result<Value, RequestError>
 
 #[test]
 fn only_the_consumer_that_asked_reads_the_rows() {
-    let mut running = Running::start();
+    let mut running = RunningSite::start();
     running.place.issue("consumer", "eve");
     let sealed = format!("{QUERY} RELEASE TO analyst");
     in_anothers_name(&running, &sealed);
@@ -71,7 +71,7 @@ fn only_the_consumer_that_asked_reads_the_rows() {
     assert!(!header.contains("sealed") && csv.lines().any(|line| line.contains(",12,")), "{csv}");
 }
 
-fn query(running: &Running, identity: &str, format: &str) -> String {
+fn query(running: &RunningSite, identity: &str, format: &str) -> String {
     running.place.done(&[
         "query",
         "--server",
@@ -86,7 +86,7 @@ fn query(running: &Running, identity: &str, format: &str) -> String {
 }
 
 /// Eve asks for what only the analyst may read, or shows the analyst's certificate.
-fn in_anothers_name(running: &Running, sealed: &str) {
+fn in_anothers_name(running: &RunningSite, sealed: &str) {
     let ask = |identity: &str| {
         let reach = ["query", "--server", &running.server, "--identity", identity, "--query"];
         let refused = running.place.run(&[&reach[..], &[sealed]].concat());
@@ -106,7 +106,7 @@ fn in_anothers_name(running: &Running, sealed: &str) {
 }
 
 /// The rows of the HTTP API hold no value.
-fn handed_out(running: &Running) -> (Value, SealedSum) {
+fn handed_out(running: &RunningSite) -> (Value, SealedSum) {
     let answer = raw(running, "analyst", "/v1/queries/Readings/results?after=0").unwrap();
     let rows = answer["rows"].as_array().unwrap();
     for row in rows {
@@ -120,7 +120,7 @@ fn handed_out(running: &Running) -> (Value, SealedSum) {
 }
 
 /// Not by asking, and not with the row and the plan in hand.
-fn others_read_nothing(running: &Running, row: &Value, sum: &SealedSum) {
+fn others_read_nothing(running: &RunningSite, row: &Value, sum: &SealedSum) {
     let plan = format!("/v1/queries/Readings/plans/{}", sum.plan);
     for path in ["/v1/queries/Readings/results?after=0", &plan] {
         let Err(RequestError::Refused(problem)) = raw(running, "eve", path) else {
@@ -146,7 +146,7 @@ fn others_read_nothing(running: &Running, row: &Value, sum: &SealedSum) {
 }
 
 /// A folder of an earlier version, or one whose keys are lost, says why it reads nothing.
-fn without_keys(running: &Running) {
+fn without_keys(running: &RunningSite) {
     let move_keys = |from: &str, to: &str| {
         for file in [CONSUMER_CERTIFICATE, CONSUMER_SEED] {
             let path = |place: &str| running.place.path(&format!("{place}{file}"));
@@ -164,7 +164,7 @@ fn without_keys(running: &Running) {
 
 /// The service publishes rows of an honest one's window: plain numbers where sealed ones must be, and the
 /// sealed sum of another window.
-fn lies(running: &mut Running, honest: &Value) {
+fn lies(running: &mut RunningSite, honest: &Value) {
     publish_lies(running, honest);
     let rows = running.place.rows(&running.server).into_iter();
     let [first, plain, empty, moved, closed] = of_window(rows, honest);
@@ -189,7 +189,7 @@ fn lies(running: &mut Running, honest: &Value) {
 }
 
 /// Writes them into the stopped service's store.
-fn publish_lies(running: &mut Running, honest: &Value) {
+fn publish_lies(running: &mut RunningSite, honest: &Value) {
     running.publish(|stored| {
         let is_honest = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
         let row = stored.iter().find(is_honest).unwrap();
@@ -197,7 +197,7 @@ fn publish_lies(running: &mut Running, honest: &Value) {
         let other = stored.iter().filter(has_sum).find(|row| !is_honest(row)).unwrap();
         let mut plain = row.clone();
         plain.outputs[0].1 = "999".into();
-        let sealed = Sealed { to: "analyst".to_owned(), sum: None };
+        let sealed = SealedResult { to: "analyst".to_owned(), sum: None };
         let empty = Row { sealed: Some(sealed), ..plain.clone() };
         let closed = Row { status: "late".to_owned(), sealed: None, ..plain.clone() };
         let plain = Row { sealed: None, ..plain };

@@ -78,7 +78,7 @@ impl Site {
         tls::server(&self.files, SystemTime::now())
     }
 
-    fn serve(&self) -> Running {
+    fn serve(&self) -> RunningServer {
         let config = self.load().unwrap();
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
@@ -92,17 +92,17 @@ impl Site {
         let router = Router::new().route("/whoami", get(whoami));
         let router = router.merge(observability(Health::new(), Metrics::new(), Arc::new(|_| true)));
         runtime.spawn(server.serve(router, trigger.shutdown(), Duration::ZERO));
-        Running { address, _trigger: trigger, _runtime: runtime }
+        RunningServer { address, _trigger: trigger, _runtime: runtime }
     }
 }
 
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     _trigger: Trigger,
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Running {
+impl RunningServer {
     fn tcp(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(common::PATIENCE)).unwrap();

@@ -9,7 +9,7 @@ use alpheus_input::rows::Cell;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Member, Pace};
+use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::Row;
 use alpheus_time::{Span, Timestamp};
@@ -36,7 +36,7 @@ const START: u64 = 1_700_000_040_000_000;
 
 /// Two meters under one policy option, one minute to a window.
 struct Deployment {
-    embedded: Embedded,
+    embedded: EmbeddedDeployment,
     rng: ChaCha20Rng,
     _folder: tempfile::TempDir,
 }
@@ -63,9 +63,16 @@ impl Deployment {
         let members = [member("one"), member("two")];
         let controllers = Controllers::Count(1);
         let path = folder.path();
-        let mut embedded =
-            Embedded::open(path, &schema, &members, &policies, controllers, pace, &mut rng)
-                .unwrap();
+        let mut embedded = EmbeddedDeployment::open(
+            path,
+            &schema,
+            &members,
+            &policies,
+            controllers,
+            pace,
+            &mut rng,
+        )
+        .unwrap();
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
         let planned = plan_query(
             &create,

@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::deployment::{QUERY, RunningSite, Site, until};
 use alpheus_node::service::descriptors;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -80,7 +80,8 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     let strangers = std::env::var("ALPHEUS_STRANGERS").map_or(2_500, |many| many.parse().unwrap());
     let files = descriptors::raise_limit();
     assert!(files > strangers as u64 + 1_000, "{files} open files are too few: ulimit -n");
-    let mut running = Running::start_in(Site::with_open_files(OPEN_FILES), |_, api| api.to_owned());
+    let mut running =
+        RunningSite::start_in(Site::with_open_files(OPEN_FILES), |_, api| api.to_owned());
     let flood = Flood::start(running.server.strip_prefix("https://").unwrap(), strangers);
     until("a flood", || (flood.opened.load(Ordering::Relaxed) >= strangers).then_some(()));
     let asked = running.place.ask(&running.server, QUERY);

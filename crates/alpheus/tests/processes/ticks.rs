@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::clock::faketime;
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::common::{Process, alpheus, ended_well};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
@@ -84,7 +84,7 @@ struct Stranger {
 
 impl Stranger {
     /// Somebody who has the meter's TLS key, and nothing else of it.
-    fn of(running: &Running, house: usize) -> (Stranger, OpeningSecrets) {
+    fn of(running: &RunningSite, house: usize) -> (Stranger, OpeningSecrets) {
         let folder = running.place.path(&format!("pki/meter-{}", HOUSES[house]));
         let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
         let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
@@ -139,7 +139,7 @@ impl Stranger {
 
 #[test]
 fn processes_agree_with_the_truth_and_strangers_end_nothing() {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();
@@ -177,7 +177,7 @@ fn processes_agree_with_the_truth_and_strangers_end_nothing() {
 }
 
 /// Two windows of all three meters, after the next one.
-fn later_windows(running: &Running) {
+fn later_windows(running: &RunningSite) {
     let seen = running.place.rows(&running.server).len();
     until("later windows of all three", || {
         let rows = running.place.rows(&running.server);
@@ -189,8 +189,8 @@ fn later_windows(running: &Running) {
 /// The service lost everything. Controllers and devices go on, without a restart.
 #[test]
 fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
-    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
-    let ask = |running: &Running| {
+    let mut running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let ask = |running: &RunningSite| {
         until("a query that is accepted", || {
             running.place.ask(&running.server, QUERY).status.success().then_some(())
         });
@@ -219,7 +219,7 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
 #[test]
 fn a_device_goes_on_when_its_clock_is_set_forward_and_back() {
     let Some(library) = faketime() else { return };
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     until("a query that is accepted", || {
         running.place.ask(&running.server, QUERY).status.success().then_some(())
     });

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::alpheus;
-use crate::common::deployment::{HOUSES, Running};
+use crate::common::deployment::{HOUSES, RunningSite};
 use crate::common::recording::Recording;
 use crate::common::terminal::{END, Terminal};
 use std::fs;
@@ -110,7 +110,7 @@ fn questions_that_are_not_answered_write_nothing() {
 /// Each device finds its own rows in a file of other columns, and is online for whole windows.
 #[test]
 fn devices_send_their_streams_of_a_recording() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let sql = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
                WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
                BETWEEN 3 AND 100";

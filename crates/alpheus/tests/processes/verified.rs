@@ -10,7 +10,7 @@ mod readers;
 mod unasked;
 
 use crate::common::alpheus;
-use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::deployment::{QUERY, RunningSite, Site, until};
 use crate::common::published::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording, read};
 use crate::revocations::certificate_of;
@@ -41,7 +41,7 @@ pub(crate) fn commands() -> Vec<String> {
 }
 
 /// Runs a command of the guide in the place of a deployment.
-pub(crate) fn run(running: &Running, command: &str) -> Output {
+pub(crate) fn run(running: &RunningSite, command: &str) -> Output {
     let command = command.replace("https://localhost:7400", &running.server);
     let mut args: Vec<String> = Vec::new();
     // What stands between quotes is one argument.
@@ -60,15 +60,15 @@ pub(crate) fn said(output: &Output) -> (String, String) {
 }
 
 /// A deployment with the query of the guide, verified.
-fn asked() -> Running {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+fn asked() -> RunningSite {
+    let running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     let verified = format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')");
     let asked = running.place.ask(&running.server, &verified);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     running
 }
 
-fn rows(running: &Running, more: &[&str]) -> Vec<Value> {
+fn rows(running: &RunningSite, more: &[&str]) -> Vec<Value> {
     let results = ["--results", "Readings", "--format", "json"];
     let reach = ["query", "--server", &running.server, "--identity", "pki/analyst"];
     let said = running.place.done(&[&reach[..], &results[..], more].concat());
@@ -76,7 +76,7 @@ fn rows(running: &Running, more: &[&str]) -> Vec<Value> {
 }
 
 /// The row of a window as programs without a key read it, and whether it was checked.
-fn released(running: &Running, of: &Value) -> (bool, Value) {
+fn released(running: &RunningSite, of: &Value) -> (bool, Value) {
     let reach = ["query", "--server", &running.server, "--identity", "pki/analyst"];
     let said = running.place.done(&[&reach[..], &["--released"]].concat());
     let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -93,7 +93,7 @@ fn released(running: &Running, of: &Value) -> (bool, Value) {
 
 #[test]
 fn a_service_that_cheats_is_caught() {
-    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     // The others are those of bounded queries.
     let verified = commands().into_iter().take(4).collect::<Vec<_>>();
     let [ask, read, verify, offline] = <[String; 4]>::try_from(verified).unwrap();
@@ -131,7 +131,7 @@ fn a_service_that_cheats_is_caught() {
 
 /// The key of a controller that signed is stolen. Once the reader has the authority's list, the row does
 /// not hold, here or in a file that was written before.
-fn revoked_signer(running: &Running, honest: &Value, offline: &str) {
+fn revoked_signer(running: &RunningSite, honest: &Value, offline: &str) {
     let held = |text: &str| text.contains(SIGNED);
     assert!(held(&said(&run(running, offline)).0));
     certificate_of(running, 2, "host-c.txt");
@@ -151,7 +151,7 @@ fn revoked_signer(running: &Running, honest: &Value, offline: &str) {
 }
 
 /// Somebody changes a row in the file that is verified elsewhere.
-fn tampered_file(running: &Running, offline: &str) {
+fn tampered_file(running: &RunningSite, offline: &str) {
     let path = running.place.path("readings.receipts.json");
     let honest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let rows = honest["rows"].as_array().unwrap();
@@ -197,7 +197,7 @@ fn tampered_file(running: &Running, offline: &str) {
 }
 
 /// The same of all rows of the file together.
-fn tampered_rows(running: &Running, offline: &str, at: usize) {
+fn tampered_rows(running: &RunningSite, offline: &str, at: usize) {
     let path = running.place.path("readings.receipts.json");
     let honest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let refuse_all = |change: &dyn Fn(&mut Vec<Value>), why: &str| {
@@ -244,7 +244,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Who gives the file away has left the schema out. There is a note, and nothing to compare it with.
-fn without_schema(running: &Running, offline: &str) {
+fn without_schema(running: &RunningSite, offline: &str) {
     let path = running.place.path("readings.receipts.json");
     let honest = std::fs::read_to_string(&path).unwrap();
     for format in [1, 2] {
@@ -263,7 +263,7 @@ fn without_schema(running: &Running, offline: &str) {
 
 /// The rows are of another statement than the consumer's, as its note has it. Without a note, what they
 /// say is printed, and nobody has compared it. Others cannot read the file.
-fn another_statement(running: &Running, commands: [&String; 2]) {
+fn another_statement(running: &RunningSite, commands: [&String; 2]) {
     let file = running.place.path("readings.receipts.json");
     std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let noted = running.place.path("pki/analyst/verified.known");
@@ -292,7 +292,7 @@ fn another_statement(running: &Running, commands: [&String; 2]) {
 }
 
 /// What a row would have as its sealed sum if its plan sealed it: all of it is public.
-fn sealed_sum(running: &Running, evidence: &Value, row: &Value) -> Value {
+fn sealed_sum(running: &RunningSite, evidence: &Value, row: &Value) -> Value {
     let identity = open_identity(&running.place.path("pki/analyst"), Role::Consumer).unwrap();
     let deployment = deployment::of(&identity).unwrap();
     let of_row = |announced: &Arc<AnnouncedPlan>| announced.id().to_string() == row["plan"];
@@ -309,7 +309,7 @@ fn sealed_sum(running: &Running, evidence: &Value, row: &Value) -> Value {
 }
 
 /// The plan is another one than the consumer's own statement asks for, as the consumer's note has it.
-fn another_plan_than_asked(running: &Running) {
+fn another_plan_than_asked(running: &RunningSite) {
     let noted = running.place.path("pki/analyst/verified.known");
     let note = std::fs::read_to_string(&noted).unwrap();
     let changed = note.replace("SUM(reading)", "VAR(reading) AS sum_reading");
@@ -325,7 +325,7 @@ fn another_plan_than_asked(running: &Running) {
 
 /// The service goes on with another plan of the same statement than it named when it began the query. Here
 /// the note names another, which looks the same to its readers.
-fn another_plan_than_begun(running: &Running, commands: [&String; 2]) {
+fn another_plan_than_begun(running: &RunningSite, commands: [&String; 2]) {
     let noted = running.place.path("pki/analyst/verified.known");
     let note = std::fs::read_to_string(&noted).unwrap();
     let last: Value = serde_json::from_str(note.lines().next_back().unwrap()).unwrap();
@@ -353,7 +353,7 @@ fn another_plan_than_begun(running: &Running, commands: [&String; 2]) {
 
 /// Writes three rows more for an honest one's window into the stopped service's store: another number, the
 /// same without receipts, and the honest one again.
-fn publish_unsigned(running: &mut Running, honest: &Value) {
+fn publish_unsigned(running: &mut RunningSite, honest: &Value) {
     running.publish(|stored| {
         let same = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
         let again = stored.iter().find(same).unwrap().clone();
@@ -366,7 +366,7 @@ fn publish_unsigned(running: &mut Running, honest: &Value) {
 
 /// The service publishes rows that nobody has signed: another number, and one that it says is not
 /// verified.
-fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
+fn tampered_store(running: &mut RunningSite, honest: &Value, verify: &str) {
     publish_unsigned(running, honest);
     // Windows without data follow.
     // The consumer has noted that it asked for verified rows, so it refuses what the service calls

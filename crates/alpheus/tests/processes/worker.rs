@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::broker::{Broker, prefix};
-use crate::common::deployment::{Cluster, QUERY, Running, Site, until};
+use crate::common::deployment::{Cluster, QUERY, RunningSite, Site, until};
 use crate::common::embedded::Scene;
 use crate::common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
 use crate::common::{Process, free_address, get};
@@ -13,7 +13,9 @@ use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_policy::layout::Layout;
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace as Run, RunOptions, Stores};
+use alpheus_stream_runtime::embedded::{
+    Controllers, EmbeddedDeployment, Pace as Run, RunOptions, Stores,
+};
 use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::storage::read_on;
@@ -61,7 +63,7 @@ struct Workers {
 }
 
 impl Workers {
-    fn made(&mut self, scene: &Scene, embedded: &Embedded) -> Group {
+    fn made(&mut self, scene: &Scene, embedded: &EmbeddedDeployment) -> Group {
         let names = Names::new(PARTITIONS).unwrap();
         for topic in [&names.journals, &names.parts] {
             embedded.store.ensure_topic(topic, PARTITIONS).unwrap();
@@ -84,12 +86,12 @@ impl Workers {
     }
 
     /// Something may happen to one of them, and then all work.
-    fn turn(&mut self, scene: &Scene, embedded: &Embedded, clock: Timestamp) {
+    fn turn(&mut self, scene: &Scene, embedded: &EmbeddedDeployment, clock: Timestamp) {
         self.suffer(scene, embedded);
         self.work(clock);
     }
 
-    fn suffer(&mut self, scene: &Scene, embedded: &Embedded) {
+    fn suffer(&mut self, scene: &Scene, embedded: &EmbeddedDeployment) {
         if self.groups.is_empty() {
             let group = self.made(scene, embedded);
             let all =
@@ -295,7 +297,7 @@ fn expected(place: &Site) -> BTreeSet<u64> {
 }
 
 /// How many of the expected windows are there, each once and as the plaintext is.
-fn whole(running: &Running, expected: &BTreeSet<u64>) -> usize {
+fn whole(running: &RunningSite, expected: &BTreeSet<u64>) -> usize {
     let mut windows = BTreeSet::new();
     for row in running.place.rows(&running.server) {
         let start = row["window_start"].as_u64().unwrap();
@@ -314,7 +316,7 @@ fn whole(running: &Running, expected: &BTreeSet<u64>) -> usize {
 }
 
 /// Waits for another whole window, if there is one to come.
-fn more_than(running: &Running, seen: usize, expected: &BTreeSet<u64>) -> usize {
+fn more_than(running: &RunningSite, seen: usize, expected: &BTreeSet<u64>) -> usize {
     until("whole window", || {
         let many = whole(running, expected);
         (many > seen || many == expected.len()).then_some(many)
@@ -326,7 +328,7 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     let Some(broker) = Broker::start() else { return };
     let prefix = prefix();
     let made = || Cluster { brokers: broker.open.clone(), prefix: prefix.clone(), job: true };
-    let running = Running::start_in(Site::with_ticks_in(Some(made())), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks_in(Some(made())), |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let mut devices = running.feed_in(START, READINGS);

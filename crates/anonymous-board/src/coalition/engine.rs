@@ -49,7 +49,7 @@ pub trait Engine {
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, GenerationError>;
+    ) -> Result<GeneratedKeys<Self>, GenerationError>;
 
     /// The sums of the audited vector, from the writer's knowledge.
     fn sums(&self, witness: &Self::Witness, points: &Points<Self::Number>) -> Sums<Self::Number>;
@@ -69,7 +69,7 @@ pub trait Engine {
 }
 
 /// A word, a key for each server, and the writer's witness.
-pub type Generated<E> = (<E as Engine>::Word, Vec<<E as Engine>::Key>, <E as Engine>::Witness);
+pub type GeneratedKeys<E> = (<E as Engine>::Word, Vec<<E as Engine>::Key>, <E as Engine>::Witness);
 
 /// Keys by parity, for tables of bytes.
 pub struct Parity {
@@ -121,7 +121,7 @@ impl Engine for Parity {
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, GenerationError> {
+    ) -> Result<GeneratedKeys<Self>, GenerationError> {
         let (word, keys) = generate(&self.permutation, &self.grid, row, message, rng)?;
         Ok((word, keys, Witness { row, message: Zeroizing::new(message.to_vec()) }))
     }

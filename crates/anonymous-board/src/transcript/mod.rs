@@ -47,7 +47,7 @@ pub struct Transcript {
     entries: Vec<Vec<Entry>>,
     /// The first statement of each server that is invalid or contradicts its earlier ones.
     conflicts: Vec<Option<Signed<Statement>>>,
-    derived: Derived,
+    derived: DerivedValues,
 }
 
 #[derive(Clone)]
@@ -58,7 +58,7 @@ struct Entry {
 
 /// Values derived from the statements. Each is computed once, because statements never change.
 #[derive(Clone, Default)]
-struct Derived {
+struct DerivedValues {
     candidates: OnceLock<Candidates>,
     /// For each server: whether its opening matches its commitment.
     bound: Vec<OnceLock<Result<(), Dispute>>>,
@@ -120,7 +120,8 @@ impl Transcript {
     pub fn new(board: &Board, epoch: Epoch) -> Self {
         let servers = board.parties().len();
         let (entries, conflicts) = (vec![Vec::new(); servers], vec![None; servers]);
-        let derived = Derived { bound: vec![OnceLock::new(); servers], ..Derived::default() };
+        let derived =
+            DerivedValues { bound: vec![OnceLock::new(); servers], ..DerivedValues::default() };
         Self { board: board.clone(), epoch, entries, conflicts, derived }
     }
 

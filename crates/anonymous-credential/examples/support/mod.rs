@@ -1,7 +1,7 @@
 //! A deployment with its whole service in one process, for the walkthrough, the tests and the
 //! benches.
 
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -17,7 +17,7 @@ use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;
 
-pub(crate) type Failed = Box<dyn std::error::Error>;
+pub(crate) type AnyError = Box<dyn std::error::Error>;
 pub(crate) type Ledger = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A second, in microseconds.
@@ -54,14 +54,17 @@ pub(crate) fn configuration(key: &IssuerKey, limit: Limit) -> Configuration {
 }
 
 /// The operator signs, everybody pins.
-pub(crate) fn pin(configuration: &Configuration) -> Result<Pinned, Failed> {
+pub(crate) fn pin(configuration: &Configuration) -> Result<PinnedConfiguration, AnyError> {
     let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
-    Ok(Pinned::open(&Signed::new(configuration, &operator), &operator.verifying_key())?)
+    Ok(PinnedConfiguration::open(
+        &Signed::new(configuration, &operator),
+        &operator.verifying_key(),
+    )?)
 }
 
 /// Issuer, verifier and one shard in one process.
 pub(crate) struct Service {
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: PinnedConfiguration,
     pub(crate) issuer: Issuer,
     pub(crate) books: Ledger,
     pub(crate) verifier: Verifier,
@@ -70,7 +73,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(limit: Limit, rng: &mut ChaCha20Rng) -> Result<Self, Failed> {
+    pub(crate) fn new(limit: Limit, rng: &mut ChaCha20Rng) -> Result<Self, AnyError> {
         let key = IssuerKey::random(rng)?;
         let copy = IssuerKey::from_bytes(&key.expose())?;
         let pinned = pin(&configuration(&key, limit))?;
@@ -89,7 +92,7 @@ impl Service {
         account: &[u8],
         store: &mut Ledger,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Holder, Failed> {
+    ) -> Result<Holder, AnyError> {
         let pending =
             PendingRequest::begin(self.pinned.clone(), account, Timing::Running, at(0), rng)?;
         let pending = pending.commit(store)?;
@@ -102,7 +105,7 @@ impl Service {
         &mut self,
         sent: &OutboundMessage,
         now: Timestamp,
-    ) -> Result<Acknowledgement, Failed> {
+    ) -> Result<Acknowledgement, AnyError> {
         let login = Login::from_bytes(&sent.bytes, self.pinned.limit)?;
         let step = match self.shard.look_up(login, now)? {
             LoginLookUp::Same(step) => step,
@@ -119,7 +122,7 @@ impl Service {
         &mut self,
         sent: &OutboundMessage,
         now: Timestamp,
-    ) -> Result<Acknowledgement, Failed> {
+    ) -> Result<Acknowledgement, AnyError> {
         let moved = match self.shard.look_up_re_up(ReUp::from_bytes(&sent.bytes)?, now)? {
             ReUpLookUp::Moved(step) => step.commit(&mut self.ledger)?,
             ReUpLookUp::Due(due) => {

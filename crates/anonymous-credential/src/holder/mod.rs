@@ -16,7 +16,7 @@ pub use records::{DamagedRecordError, forget_before};
 pub use request::PendingRequest;
 pub use subject_presenter::{SubjectPresenter, present_together};
 
-use crate::configuration::{ConfigurationMatch, Pinned};
+use crate::configuration::{ConfigurationMatch, PinnedConfiguration};
 use crate::error::HolderError;
 use crate::ledger::{Change, Step};
 use crate::limit::Limit;
@@ -49,7 +49,7 @@ pub enum Timing {
 /// A holder with a credential of one period. Not `Clone`, not `Debug`; its secrets are wiped on
 /// drop.
 pub struct Holder {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     period: Period,
     m1: SecretScalar,
     u: Element,

@@ -1,7 +1,7 @@
 //! A holder's records, which contain its secrets, and restoration from them.
 
 use super::{Holder, PendingRequest, StoredPresentation};
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::ledger::{Change, Step, put};
 use crate::messages::{Request, SessionId, TagId};
 use crate::schedule::{Epoch, Period};
@@ -32,7 +32,7 @@ impl PendingRequest {
     /// # Errors
     /// [`DamagedRecordError`].
     pub fn restore(
-        pinned: Pinned,
+        pinned: PinnedConfiguration,
         period: Period,
         records: &Records,
     ) -> Result<Option<Self>, DamagedRecordError> {
@@ -53,7 +53,7 @@ impl Holder {
     /// # Errors
     /// [`DamagedRecordError`].
     pub fn restore(
-        pinned: Pinned,
+        pinned: PinnedConfiguration,
         period: Period,
         records: &Records,
     ) -> Result<Option<Self>, DamagedRecordError> {

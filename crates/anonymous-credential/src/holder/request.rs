@@ -1,7 +1,7 @@
 //! From a request to a credential.
 
 use super::{Holder, Timing, records};
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::{HolderError, MessageError};
 use crate::ledger::Step;
 use crate::messages::{Request, Response};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A request that waits for its credential. Its secrets are durable before it can be sent, so a
 /// crash does not cost the account its period.
 pub struct PendingRequest {
-    pub(super) pinned: Pinned,
+    pub(super) pinned: PinnedConfiguration,
     pub(super) m1: SecretScalar,
     pub(super) r1: SecretScalar,
     pub(super) request: Request,
@@ -34,7 +34,7 @@ impl PendingRequest {
     /// # Privacy
     /// The request hides m1 perfectly. It goes to the issuer under the account's name.
     pub fn begin(
-        pinned: Pinned,
+        pinned: PinnedConfiguration,
         account: &[u8],
         timing: Timing,
         now: Timestamp,

@@ -10,7 +10,7 @@
 
 use super::{Shard, TagUse, UnspentLogin};
 use crate::codes::Code;
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::VerifierError;
 use crate::ledger::Step;
 pub use crate::lookups::UnspentCode;
@@ -145,7 +145,7 @@ impl Shard {
 /// Hold requests for every tag of a code, the login's first, under a name that no session and no
 /// other scan has.
 #[must_use]
-pub fn code_tags(pinned: &Pinned, code: &Code, scan: &Digest) -> Vec<HoldRequest> {
+pub fn code_tags(pinned: &PinnedConfiguration, code: &Code, scan: &Digest) -> Vec<HoldRequest> {
     let session = hold_name(code.session(pinned), scan);
     let tags = code.tags(pinned).into_iter();
     tags.map(|(epoch, tag)| HoldRequest { epoch, tag, session }).collect()

@@ -13,7 +13,7 @@ pub mod codes;
 pub mod peers;
 mod records;
 
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::VerifierError;
 use crate::ledger::{Change, Step};
 pub use crate::lookups::{DueReUp, UnspentLogin};
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One shard: the tags whose names belong to it, and the sessions logged in with them.
 pub struct Shard {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     tags: BTreeMap<(Epoch, TagId), TagUse>,
     sessions: BTreeMap<SessionId, Session>,
     /// Void scans of codes, by the login's epoch.

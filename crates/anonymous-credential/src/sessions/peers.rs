@@ -5,7 +5,7 @@
 //! authenticate each other, for instance by mutual TLS. Nobody else may send them.
 
 use super::{MovedReUp, ReservedReUp, Shard, TagUse};
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::error::VerifierError;
 use crate::ledger::{Change, Step};
 use crate::messages::{ReUp, SessionId, TagId};
@@ -27,7 +27,7 @@ pub struct HoldRequest {
 }
 
 impl HoldRequest {
-    fn of(pinned: &Pinned, re_up: &ReUp) -> Self {
+    fn of(pinned: &PinnedConfiguration, re_up: &ReUp) -> Self {
         let tag = TagId::of(&pinned.fingerprint(), re_up.epoch, &re_up.tag);
         Self { epoch: re_up.epoch, tag, session: re_up.session }
     }
@@ -36,7 +36,7 @@ impl HoldRequest {
 impl ProvenReUp {
     /// The request to the tag's shard.
     #[must_use]
-    pub fn hold_request(&self, pinned: &Pinned) -> HoldRequest {
+    pub fn hold_request(&self, pinned: &PinnedConfiguration) -> HoldRequest {
         HoldRequest::of(pinned, &self.0.re_up)
     }
 
@@ -51,7 +51,7 @@ impl ProvenReUp {
 impl MovedReUp {
     /// The request to the tag's shard.
     #[must_use]
-    pub fn hold_request(&self, pinned: &Pinned) -> HoldRequest {
+    pub fn hold_request(&self, pinned: &PinnedConfiguration) -> HoldRequest {
         HoldRequest::of(pinned, &self.0)
     }
 }

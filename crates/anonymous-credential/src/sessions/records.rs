@@ -1,7 +1,7 @@
 //! A shard's records, and restoration from them.
 
 use super::{Session, Shard, TagUse};
-use crate::configuration::Pinned;
+use crate::configuration::PinnedConfiguration;
 use crate::ledger::{Change, DamagedLedgerError, StateOrigin, Step, put};
 use crate::messages::{SessionId, TagId};
 use crate::schedule::Epoch;
@@ -28,7 +28,7 @@ impl Shard {
     /// # Errors
     /// [`DamagedLedgerError`].
     pub fn restore(
-        pinned: Pinned,
+        pinned: PinnedConfiguration,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         origin: StateOrigin,
         now: Timestamp,
@@ -90,7 +90,7 @@ impl Shard {
     }
 }
 
-fn first_unopened(pinned: &Pinned, now: Timestamp) -> Epoch {
+fn first_unopened(pinned: &PinnedConfiguration, now: Timestamp) -> Epoch {
     let schedule = &pinned.schedule;
     let running = schedule.epoch_at(now).unwrap_or(Epoch(0));
     let candidates = [running, running.next(), running.next().next()];

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::support::{Ledger, NOTHING, START, Service, at};
-use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
+use alpheus_anonymous_credential::configuration::{ConfigurationMatch, PinnedConfiguration};
 use alpheus_anonymous_credential::holder::{
     Holder, OutboundMessage, PendingRequest, SubjectPresenter, Timing, present_together,
 };
@@ -59,7 +59,11 @@ fn carrying(holder: &mut Holder, rng: &mut ChaCha20Rng) -> OutboundMessage {
 }
 
 #[inline(never)]
-fn requesting(pinned: &Pinned, account: &[u8], rng: &mut ChaCha20Rng) -> PendingRequest {
+fn requesting(
+    pinned: &PinnedConfiguration,
+    account: &[u8],
+    rng: &mut ChaCha20Rng,
+) -> PendingRequest {
     let begun = PendingRequest::begin(pinned.clone(), account, Timing::Running, at(1), rng);
     begun.unwrap().commit(&mut Ledger::new()).unwrap()
 }

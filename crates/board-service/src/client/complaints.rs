@@ -1,7 +1,7 @@
 //! A waiting writer's complaints: found when statements arrive, and sent until the auditor has
 //! judged them. No key is sent to an auditor that has other statements than the writer.
 
-use crate::client::{BoardError, Client, Posted};
+use crate::client::{BoardError, Client, PostedWrite};
 use alpheus_anonymous_board::configuration::{Board, Party};
 use alpheus_anonymous_board::messages::{Complaint, Grounds};
 use alpheus_anonymous_board::transcript::Transcript;
@@ -29,8 +29,8 @@ impl Complaints {
         &mut self,
         board: &Board,
         transcript: &Transcript,
-        posted: &[Posted],
-        keep: &dyn Fn(&Posted) -> Result<(), Failure>,
+        posted: &[PostedWrite],
+        keep: &dyn Fn(&PostedWrite) -> Result<(), Failure>,
     ) {
         let now = board.parties().iter().map(|by| transcript.statement_count(*by)).sum();
         if now == self.looked {
@@ -38,7 +38,7 @@ impl Complaints {
         }
         let mut kept = true;
         for one in posted {
-            let Posted { written, submission, received } = one;
+            let PostedWrite { written, submission, received } = one;
             let grounds = match written.status(transcript, received) {
                 WriteStatus::Complain(grounds) => *grounds,
                 status => {
@@ -311,9 +311,9 @@ mod tests {
         let close = Body::Close { writes: writes.clone(), came: 0 };
         state(&mut transcript, &board, Side::First, close);
         state(&mut transcript, &board, Side::First, Body::Candidates { writes, coin });
-        let posted = [Posted { written, submission, received }];
+        let posted = [PostedWrite { written, submission, received }];
         let mut complaints = Complaints::default();
-        let full = |_: &Posted| Err(Failure::new(Category::Io, "the disk is full"));
+        let full = |_: &PostedWrite| Err(Failure::new(Category::Io, "the disk is full"));
         complaints.look(&board, &transcript, &posted, &full);
         assert!(complaints.open.is_empty());
         complaints.look(&board, &transcript, &posted, &|_| Ok(()));

@@ -1,6 +1,6 @@
 //! Sends writes and knocks, and looks at the crowd that a write can expect.
 
-use super::{BEGINNING, BEGINNINGS, BoardError, Client, Posted};
+use super::{BEGINNING, BEGINNINGS, BoardError, Client, PostedWrite};
 use crate::entry::Entry;
 use crate::moments::{wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
@@ -33,7 +33,7 @@ impl Client {
         entry: &mut Entry,
         spread: Span,
         rng: &mut (impl CryptoRng + Send),
-    ) -> Result<Posted, BoardError> {
+    ) -> Result<PostedWrite, BoardError> {
         let tag = entry.tag();
         let (written, submission) = view.write(content, tag, |name| entry.ticket(name), rng)?;
         let (receipts, failed) = self.submit_to_each(&submission, spread).await;
@@ -45,7 +45,7 @@ impl Client {
             tracing::warn!(%error, "not every database has confirmed the write");
         }
         let received = written.handle_some_receipts(receipts)?;
-        Ok(Posted { written, submission, received })
+        Ok(PostedWrite { written, submission, received })
     }
 
     /// Submits an existing write to all databases, at once.

@@ -4,7 +4,7 @@
 use super::store::{EpochWrite, MemberFolder};
 use super::{ending, report};
 use crate::card::VerifiedCard;
-use crate::client::{BEGINNING, BoardError, Client, Posted};
+use crate::client::{BEGINNING, BoardError, Client, PostedWrite};
 use crate::entry::EntryArgs;
 use crate::moments::{LAST, part, spread, wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
@@ -75,9 +75,9 @@ impl Slot<'_> {
         report(epoch, "written")?;
         let EpochWrite { written, submission, receipts, message } = made;
         let received = written.handle_some_receipts(receipts.clone()).blame(Category::Check)?;
-        let posted = [Posted { written, submission, received }];
+        let posted = [PostedWrite { written, submission, received }];
         wait_until(self.client.board().schedule.end(epoch)).await;
-        let keep = |posted: &Posted| {
+        let keep = |posted: &PostedWrite| {
             let copy = EpochWrite {
                 written: posted.written.duplicate(),
                 submission: posted.submission.clone(),

@@ -232,10 +232,10 @@ fn no_table() -> ApiError {
 }
 
 /// A table, from memory or the ledger.
-async fn table_of(api: &Api, epoch: Epoch) -> Result<Shared, ApiError> {
+async fn table_of(api: &Api, epoch: Epoch) -> Result<SharedBytes, ApiError> {
     let page = api.outbox.page(epoch).filter(|page| page.published).ok_or_else(no_table)?;
     if let Some(table) = page.table {
-        return Ok(Shared(table));
+        return Ok(SharedBytes(table));
     }
     let records = api.records.clone();
     let key = Database::table_key(epoch);
@@ -245,13 +245,13 @@ async fn table_of(api: &Api, epoch: Epoch) -> Result<Shared, ApiError> {
         tracing::error!(%error, "cannot read a table from the ledger");
         EngineError::Busy
     };
-    table.map_err(failed)?.map(|table| Shared(Arc::new(table))).ok_or_else(no_table)
+    table.map_err(failed)?.map(|table| SharedBytes(Arc::new(table))).ok_or_else(no_table)
 }
 
 /// Bytes that several responses share.
-struct Shared(Arc<Vec<u8>>);
+struct SharedBytes(Arc<Vec<u8>>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
@@ -356,7 +356,7 @@ async fn knock(
 async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
     let reveal = api.outbox.page(Epoch(epoch)).and_then(|page| page.reveal);
     let missing = || ApiError::missing("there is a reveal once the auditor has chosen this share");
-    reveal.map(|reveal| Bytes::from_owner(Shared(reveal))).ok_or_else(missing)
+    reveal.map(|reveal| Bytes::from_owner(SharedBytes(reveal))).ok_or_else(missing)
 }
 
 async fn held(
@@ -375,7 +375,7 @@ async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, 
     let share = api.outbox.page(Epoch(epoch)).and_then(|page| page.share);
     let missing =
         || ApiError::missing("the share is available once all databases are bound to their shares");
-    share.map(|share| Bytes::from_owner(Shared(share))).ok_or_else(missing)
+    share.map(|share| Bytes::from_owner(SharedBytes(share))).ok_or_else(missing)
 }
 
 async fn table(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {

@@ -100,14 +100,14 @@ pub struct Engine {
     /// Takes the results of computations.
     pub own: Handle<Call>,
     /// Knocks that are not durable yet, and who waits for an answer.
-    pub knocks: Vec<Knocked>,
+    pub knocks: Vec<KnockReply>,
 }
 
 /// The answer to a knock.
-pub type Knocked = (Result<(), SubmissionError>, Reply<Result<(), SubmissionError>>);
+pub type KnockReply = (Result<(), SubmissionError>, Reply<Result<(), SubmissionError>>);
 
 /// A write and its source.
-type Waiting = (Box<Submission>, Source);
+type WaitingWrite = (Box<Submission>, Source);
 
 enum Source {
     /// Its writer, which waits for a receipt.
@@ -121,7 +121,7 @@ impl engine::Engine for Engine {
     type Error = LedgerError;
 
     fn work(&mut self, calls: Vec<Call>) -> Result<ControlFlow<()>, LedgerError> {
-        let mut writes: Vec<Waiting> = Vec::new();
+        let mut writes: Vec<WaitingWrite> = Vec::new();
         for call in calls {
             match call {
                 Call::Submit(submission, reply) => {
@@ -150,7 +150,7 @@ impl engine::Engine for Engine {
 
 impl Engine {
     /// Handles writes in one commit.
-    fn take(&mut self, writes: Vec<Waiting>) -> Result<(), LedgerError> {
+    fn take(&mut self, writes: Vec<WaitingWrite>) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
         for (submission, source) in writes {
             let Server::Database(database, members) = &mut self.server else { continue };

@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// What a start finds.
-    struct Started {
+    struct StartupState {
         ledger: ErasingLedger,
         records: Vec<(Vec<u8>, Vec<u8>)>,
         is_whole: bool,
@@ -158,7 +158,7 @@ mod tests {
             slots_of(&self.folder.path().join("fence"))
         }
 
-        fn start(&self) -> Started {
+        fn start(&self) -> StartupState {
             let fence = self.folder.path().join("fence");
             let found = FencedLedger::open(Arc::clone(&self.store), &fence, None).unwrap();
             let (slots, rng) =
@@ -166,7 +166,7 @@ mod tests {
             let (is_secret, mut records): (IsSecret, _) = (|key| key[0] == b'k', found.records);
             let (ledger, is_whole) =
                 ErasingLedger::open(found.ledger, slots, is_secret, rng, &mut records).unwrap();
-            Started { ledger, records, is_whole }
+            StartupState { ledger, records, is_whole }
         }
 
         /// A record as the store has it.

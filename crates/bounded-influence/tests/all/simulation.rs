@@ -4,7 +4,7 @@
 //! of what liars' owners may at most have; and those that are named have lied.
 
 use crate::blame::covered;
-use crate::world::{NOISE, Refused, Window, World, cell, one_cell};
+use crate::world::{NOISE, RefusedOpenings, Window, World, cell, one_cell};
 use alpheus_bounded_influence::blame::Blame;
 use alpheus_bounded_influence::commit::Committer;
 use alpheus_bounded_influence::terms::Terms;
@@ -111,7 +111,7 @@ impl Case {
         self.tamper_openings(&mut window);
         let opened = match self.world.open(&found.bounded, &window.openings) {
             Ok(opened) => opened,
-            Err(Refused { faulty, .. }) => {
+            Err(RefusedOpenings { faulty, .. }) => {
                 let named = faulty.iter().map(|faulty| faulty.controller).collect();
                 return Ending { named, refused: true, ..Ending::default() };
             }
@@ -183,7 +183,7 @@ impl Case {
     fn blame(
         &mut self,
         window: &Window,
-        opened: &[alpheus_bounded_influence::check::Opened],
+        opened: &[alpheus_bounded_influence::check::OpenedContribution],
     ) -> Ending {
         let mut edges = window.edges(&self.world);
         if self.lie == Lie::Covered {

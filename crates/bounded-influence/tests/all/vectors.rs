@@ -2,10 +2,12 @@
 
 use crate::world::World;
 use alpheus_bounded_influence::blame::Blame;
-use alpheus_bounded_influence::check::{Bounded, Checker, Member, OpeningsError, RoundError};
+use alpheus_bounded_influence::check::{
+    BoundedContribution, Checker, Member, OpeningsError, RoundError,
+};
 use alpheus_bounded_influence::commit::{Committer, Noise, OwnerValues};
 use alpheus_bounded_influence::messages::{
-    Committed, Contribution, EdgeStatement, MaskedShare, Opening, Scope,
+    CommittedCells, Contribution, EdgeStatement, MaskedShare, Opening, Scope,
 };
 use alpheus_bounded_influence::share::{Masks, Neighbour, Share};
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms};
@@ -104,8 +106,8 @@ impl ScopeCase {
 }
 
 impl Case {
-    fn owners(&self) -> Vec<Committed> {
-        let owner = |one: &OwnerCase| Committed {
+    fn owners(&self) -> Vec<CommittedCells> {
+        let owner = |one: &OwnerCase| CommittedCells {
             commitments: elements(&one.commitments),
             proof: from_hex(&one.proof),
         };
@@ -203,7 +205,7 @@ fn noise_is_committed_to_as_by_the_script() {
             opening_set: set,
             contribution: Digest(array(&case.contribution)),
             share,
-            noise: Some(Committed { proof, ..committed }),
+            noise: Some(CommittedCells { proof, ..committed }),
         };
         assert_eq!(postcard::to_allocvec(&opening).unwrap(), from_hex(&case.encoded));
     }
@@ -227,7 +229,7 @@ fn without_owners(
     scope: Scope,
     controller: u32,
     share: MaskedShare,
-) -> (Bounded, Digest) {
+) -> (BoundedContribution, Digest) {
     let contribution = Contribution { scope, controller, share, owners: Vec::new() };
     let (member, signed) = (Member { controller, counted: 0, listed: 0 }, signed(&contribution));
     let digest = signed.digest();
@@ -248,7 +250,7 @@ impl OpeningCase {
         let (checker, share) = (Checker::new(terms), MaskedShare::zero(1));
         let (bounded, contribution) =
             without_owners(&checker, scope, self.controller, share.clone());
-        let committed = |proof: &String| Committed {
+        let committed = |proof: &String| CommittedCells {
             commitments: elements(&self.commitments),
             proof: from_hex(proof),
         };

@@ -2,10 +2,13 @@
 
 use alpheus_bounded_influence::blame::EdgesError;
 use alpheus_bounded_influence::check::{
-    Bounded, Checker, Contributions, Failed, FaultyError, Member, Opened, OpeningsError,
+    BoundedContribution, Checker, Contributions, FailedWindow, FaultyError, Member,
+    OpenedContribution, OpeningsError,
 };
 use alpheus_bounded_influence::commit::{Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::{Committed, Contribution, EdgeStatement, Opening, Scope};
+use alpheus_bounded_influence::messages::{
+    CommittedCells, Contribution, EdgeStatement, Opening, Scope,
+};
 use alpheus_bounded_influence::share::{Answer, Masks, Neighbour, Share};
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms};
 use alpheus_crypto::hash::{Digest, labelled_hash};
@@ -34,7 +37,7 @@ pub(crate) struct World {
 
 /// Openings of one window that do not hold.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedOpenings {
     pub(crate) faulty: Vec<FaultyError>,
     pub(crate) misplaced: Vec<u32>,
 }
@@ -179,7 +182,7 @@ impl World {
         committer: &Committer,
         masks: &Masks<'a>,
         noise: &[i128],
-    ) -> (Answer<'a>, Option<Committed>) {
+    ) -> (Answer<'a>, Option<CommittedCells>) {
         let noise = Noise::new(committer.terms(), noise).unwrap();
         let (committed, share) =
             committer.noise(&self.scope, masks.position, &self.set, &noise).unwrap();
@@ -214,7 +217,7 @@ impl World {
     }
 
     /// Contributions of all, of which none is at fault.
-    pub(crate) fn bounded(&self, contributions: &[Contribution]) -> Vec<Bounded> {
+    pub(crate) fn bounded(&self, contributions: &[Contribution]) -> Vec<BoundedContribution> {
         let found = self.check(&self.signed(contributions));
         assert!(found.faulty.is_empty() && found.misplaced.is_empty(), "{:?}", found.faulty);
         found.bounded
@@ -233,19 +236,19 @@ impl World {
     /// The openings of S, checked together with its contributions.
     pub(crate) fn open(
         &self,
-        bounded: &[Bounded],
+        bounded: &[BoundedContribution],
         openings: &[Opening],
-    ) -> Result<Vec<Opened>, Refused> {
+    ) -> Result<Vec<OpenedContribution>, RefusedOpenings> {
         let of = |p: u32| bounded.iter().find(|one| one.controller() == p).unwrap().clone();
         let pairs = self.opened.iter().zip(openings);
         let pairs: Vec<_> = pairs.map(|(p, opening)| (of(*p), self.sign(*p, opening))).collect();
         self.checker.openings(&self.set, &pairs).map_err(|error| match error {
-            OpeningsError::Refused { faulty, misplaced } => Refused { faulty, misplaced },
+            OpeningsError::Refused { faulty, misplaced } => RefusedOpenings { faulty, misplaced },
             OpeningsError::Round(error) => panic!("{error}"),
         })
     }
 
-    pub(crate) fn failed<'a>(&self, opened: &'a [Opened]) -> Failed<'a> {
+    pub(crate) fn failed<'a>(&self, opened: &'a [OpenedContribution]) -> FailedWindow<'a> {
         self.checker.failed(&self.opened, opened).unwrap()
     }
 }
@@ -276,7 +279,7 @@ impl Window {
         self.openings = world.opened.iter().map(opening).collect();
     }
 
-    pub(crate) fn opened(&self, world: &World) -> Vec<Opened> {
+    pub(crate) fn opened(&self, world: &World) -> Vec<OpenedContribution> {
         world.open(&world.bounded(&self.contributions), &self.openings).unwrap()
     }
 

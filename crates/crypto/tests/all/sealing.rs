@@ -1,6 +1,6 @@
 //! Sealing secrets for a party, and locking them at rest.
 
-use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, UnsealError, seal};
+use alpheus_crypto::seal::{SealedSecret, SealingKey, SealingPublic, UnsealError, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, UnlockError, VaultKey};
 use chacha20::ChaCha12Rng;
@@ -103,9 +103,9 @@ fn a_sealed_secret_is_decoded_from_its_bytes() {
     let secret = Secret::from_bytes([7; 32]);
     let sealed = seal(&key.public(), "use", &[], &secret, &mut rng()).unwrap();
     let bytes = sealed.to_bytes();
-    assert_eq!((bytes.len(), Sealed::from_bytes(&bytes)), (sealed.length(), Some(sealed)));
-    assert_eq!(Sealed::from_bytes(&bytes[..47]), None);
-    let dummy = Sealed::dummy(80);
+    assert_eq!((bytes.len(), SealedSecret::from_bytes(&bytes)), (sealed.length(), Some(sealed)));
+    assert_eq!(SealedSecret::from_bytes(&bytes[..47]), None);
+    let dummy = SealedSecret::dummy(80);
     assert_eq!(dummy.to_bytes(), [0; 80]);
     assert_eq!(key.open::<32>("use", &[], &dummy).err(), Some(UnsealError));
 }

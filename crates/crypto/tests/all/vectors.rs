@@ -8,7 +8,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::mac::{MacKey, Tag};
 use alpheus_crypto::merkle::{Proof, leaf, root};
 use alpheus_crypto::prf::{PadDigest, Prf};
-use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError};
+use alpheus_crypto::seal::{SealedSecret, SealingKey, UnsealError};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_test_support::vectors::{array, bytes, hex_list, text, word, words};
@@ -129,7 +129,7 @@ fn signatures_match_the_known_answers() {
 
 fn unsealed(case: &Value) -> Result<Secret<32>, UnsealError> {
     let key = SealingKey::from_seed(&Secret::from_bytes(array(case, "seed")));
-    let sealed = Sealed::from_bytes(&bytes(case, "sealed")).ok_or(UnsealError)?;
+    let sealed = SealedSecret::from_bytes(&bytes(case, "sealed")).ok_or(UnsealError)?;
     key.open(text(case, "label"), &[&bytes(case, "context")], &sealed)
 }
 

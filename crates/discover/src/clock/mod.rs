@@ -56,16 +56,16 @@ impl Clock {
 }
 
 /// Reads the times of many rows. Rows below one another often have the same.
-pub(crate) struct Reading<'c> {
+pub(crate) struct TimeReader<'c> {
     clock: &'c Clock,
     text: String,
     /// What `text` says; none before the first.
     last: Option<Option<(i64, Local)>>,
 }
 
-impl<'c> Reading<'c> {
-    pub(crate) fn of(clock: &'c Clock) -> Reading<'c> {
-        Reading { clock, text: String::new(), last: None }
+impl<'c> TimeReader<'c> {
+    pub(crate) fn of(clock: &'c Clock) -> TimeReader<'c> {
+        TimeReader { clock, text: String::new(), last: None }
     }
 
     /// Reads a text as [`Clock::read`] does.

@@ -6,7 +6,7 @@ use crate::clock::Format;
 use crate::form::Form;
 use crate::hash::Map;
 use crate::profile::Profile;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::words::{ENDS, LOCAL, has, worded};
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ fn shifts(
         formats.iter().find_map(|format| format.read(cell)?.micros(0))
     };
     scan(text, form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         rows += 1;
         if let (Some(from), Some(to)) = (read(row, *own, formats), read(row, *other, others)) {
             both += 1;

@@ -5,7 +5,7 @@ use crate::clock::words as zones;
 use crate::form::Form;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 use crate::words::{self, LOCAL, ZONES, is_offset, worded};
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn says_zone(column: &Column) -> bool {
 fn written((text, form): (&str, &Form), at: usize) -> Option<BTreeSet<String>> {
     let (mut cells, mut rows) = (BTreeSet::new(), 0);
     scan(text, form, |_, scanned| {
-        if let Scanned::Row(row) = scanned
+        if let ScannedRow::Row(row) = scanned
             && let Some(cell) = row.get(at)
             && !cells.contains(cell.as_ref())
         {

@@ -4,7 +4,7 @@
 use crate::clock::{Format, Moment};
 use crate::form::Form;
 use crate::hints::Hints;
-use crate::scan::{Scanned, scan};
+use crate::scan::{ScannedRow, scan};
 
 /// Rows that are read to weigh one order against another.
 const SAMPLE: u64 = 300_000;
@@ -241,7 +241,7 @@ fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {
     let (mut weight, mut rows, mut joined) = (Weight::default(), 0, String::new());
     let mut before = None::<(i64, i64, i64)>;
     scan(view.text, view.form, |_, scanned| {
-        let Scanned::Row(row) = scanned else { return true };
+        let ScannedRow::Row(row) = scanned else { return true };
         rows += 1;
         if !join(row, view.columns, view.form, &mut joined) {
             return rows < SAMPLE;

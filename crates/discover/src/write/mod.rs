@@ -8,7 +8,7 @@ mod schema;
 mod source;
 
 pub use noise::{NoiseTerms, noise_terms};
-pub use report::{Understood, UnderstoodAttribute};
+pub use report::{FileReport, UnderstoodAttribute};
 
 use crate::tally::Values;
 use crate::windows::{DAY, SECOND, USUAL, WINDOWS, Window};

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 /// What was understood, for programs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Understood {
+pub struct FileReport {
     /// The owner's column; none if the file is one stream, or each column is an owner's.
     pub owner: Option<String>,
     /// Whether each column is an owner's. Rows are then readings.
@@ -99,10 +99,10 @@ pub struct UnderstoodAttribute {
     pub sure: Sureness,
 }
 
-impl Understood {
+impl FileReport {
     /// The report of an understanding.
     #[must_use]
-    pub fn of(found: &Understanding) -> Understood {
+    pub fn of(found: &Understanding) -> FileReport {
         let tally = &found.tally;
         let formats = match &found.time.clock {
             Clock::Formats(formats, _) => {
@@ -112,7 +112,7 @@ impl Understood {
         };
         let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
         let left = found.left_out.iter().map(|(name, why)| (name.clone(), why.clone()));
-        Understood {
+        FileReport {
             owner: found.owner.clone().filter(|_| found.wide.is_none()),
             wide: found.wide.is_some(),
             time: names.collect(),

@@ -1,12 +1,12 @@
 //! Any bytes are understood or refused, and never panic.
 
-use alpheus_discover::write::{Understood, files};
+use alpheus_discover::write::{FileReport, files};
 use alpheus_discover::{Hints, understand};
 use proptest::prelude::*;
 
 fn check(bytes: &[u8]) {
     if let Ok(found) = understand(bytes, &Hints::default()) {
-        let understood = Understood::of(&found);
+        let understood = FileReport::of(&found);
         assert!(understood.attributes.iter().all(|own| own.count <= understood.rows));
         let _ = files(&found, "x.csv", None);
     }

@@ -4,8 +4,8 @@ use crate::doubts::asks;
 use crate::{look, unit};
 use alpheus_discover::clock::Region;
 use alpheus_discover::{
-    DiscoverError, Hints, Outlying, Sureness, Understanding, Watch, decimal_mark, understand,
-    understand_watched,
+    DiscoverError, Hints, OutlierTreatment, Sureness, Understanding, Watch, decimal_mark,
+    understand, understand_watched,
 };
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
@@ -283,7 +283,8 @@ fn what_was_a_dead_end_has_an_answer() {
         format!("{}.0,{},{crp}", 100 + n % 8, hour(n, 0))
     });
     asks(&ids, "say `--outliers leave-out` if they may be left out");
-    let found = with(&ids, &Hints { outliers: Some(Outlying::LeaveOut), ..Hints::default() });
+    let found =
+        with(&ids, &Hints { outliers: Some(OutlierTreatment::LeaveOut), ..Hints::default() });
     assert_eq!((found.owner.as_deref(), found.questions.len()), (Some("subject_id"), 0));
     assert_eq!(found.attributes[0].total.count, 200);
     let padded = rows("card_no;time;kwh", 240, |n| {

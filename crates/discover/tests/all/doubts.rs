@@ -3,7 +3,7 @@
 use super::look;
 use alpheus_discover::clock::Region;
 use alpheus_discover::write::files;
-use alpheus_discover::{DiscoverError, Hints, Outlying, understand};
+use alpheus_discover::{DiscoverError, Hints, OutlierTreatment, understand};
 
 pub(super) fn asks(text: &str, about: &str) {
     let found = look(text);
@@ -308,12 +308,12 @@ fn values_far_from_all_others_do_not_stretch_bounds() {
     assert_eq!((found.attributes[0].total.count, found.attributes[0].outliers.count), (24, 1));
     asks(&text, "1 value far from all others");
     let hints = |outliers| Hints { outliers: Some(outliers), ..Hints::default() };
-    let kept = with(&text, &hints(Outlying::Keep)).unwrap();
+    let kept = with(&text, &hints(OutlierTreatment::Keep)).unwrap();
     assert_eq!(
         (kept.questions.len(), kept.attributes[0].bounds().texts().1.as_str()),
         (0, "10000000")
     );
-    let left = with(&text, &hints(Outlying::LeaveOut)).unwrap();
+    let left = with(&text, &hints(OutlierTreatment::LeaveOut)).unwrap();
     assert_eq!((left.questions.len(), left.attributes[0].total.count), (0, 23));
     assert_eq!(left.attributes[0].sentinels.get("4000000"), Some(&1));
 }

@@ -1,13 +1,13 @@
 //! Lines above a table that are as wide as it, and names that stand in a line of another form.
 
 use super::wild::lines;
-use super::{Expected, is, look, unit};
+use super::{ExpectedFile, is, look, unit};
 
 #[test]
 fn lines_of_a_word_and_a_value_above_are_no_names() {
     let above = "station,name,Ilmenau\nstation,elevation,512\ndevice,serial,A-7781\n";
     let table = lines(90, |n| format!("2024-01-{:02},{},{}", n % 28 + 1, n % 30, n % 40 + 50));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["time"],
         format: "%Y-%m-%d",
@@ -34,7 +34,7 @@ fn lines_of_a_word_and_a_value_above_are_no_names() {
 #[test]
 fn the_fields_of_a_web_server_are_names() {
     let above = "#Software: Server 10.0\n#Date: 2024-01-29 10:00:00\n#Fields: date time s-ip c-ip sc-status time-taken\n";
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("c-ip"),
         time: &["date", "time"],
         format: "%Y-%m-%d %H:%M:%S",

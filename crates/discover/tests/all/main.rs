@@ -29,7 +29,7 @@ mod zones;
 use alpheus_discover::{Hints, Understanding, understand};
 
 /// What must be understood of a file.
-struct Expected<'e> {
+struct ExpectedFile<'e> {
     owner: Option<&'e str>,
     time: &'e [&'e str],
     format: &'e str,
@@ -44,14 +44,14 @@ fn look(bytes: impl AsRef<[u8]>) -> Understanding {
 }
 
 /// The file is understood so, and nothing about it is open.
-fn is(bytes: impl AsRef<[u8]>, expected: &Expected<'_>) -> Understanding {
+fn is(bytes: impl AsRef<[u8]>, expected: &ExpectedFile<'_>) -> Understanding {
     let found = look(bytes);
     assert_eq!(found.questions, [""; 0], "nothing is open");
     agrees(&found, expected);
     found
 }
 
-fn agrees(found: &Understanding, expected: &Expected<'_>) {
+fn agrees(found: &Understanding, expected: &ExpectedFile<'_>) {
     let time: Vec<&str> = found.time.columns.iter().map(|at| found.names[*at].as_str()).collect();
     assert_eq!(time, expected.time, "the time");
     assert_eq!(found.time.format(), expected.format, "the format");

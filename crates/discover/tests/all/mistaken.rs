@@ -3,8 +3,8 @@
 
 use super::doubts::asks;
 use super::wild::lines;
-use super::{Expected, is, look};
-use alpheus_discover::{Hints, Outlying, understand};
+use super::{ExpectedFile, is, look};
+use alpheus_discover::{Hints, OutlierTreatment, understand};
 
 const NONE: &str = "none stated";
 
@@ -98,7 +98,7 @@ fn who_stands_in_the_first_row_of_several_is_asked_about() {
 #[test]
 fn somebody_with_one_row_is_an_owner_too() {
     let row = |n: u32| format!("u{};{};{n}", n * 7919 % 10_007, hour(n));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("user_id"),
         time: &["time"],
         format: "%Y-%m-%d %H:%M",
@@ -124,7 +124,7 @@ fn serial_numbers_are_no_times() {
 fn names_that_begin_with_a_mark_are_no_comments() {
     let row =
         |n: u32| format!("{};{};{n}", ["#general", "#random", "help"][n as usize % 3], hour(n / 3));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("channel"),
         time: &["time"],
         format: "%Y-%m-%d %H:%M",
@@ -193,7 +193,7 @@ fn great_numbers_and_scores_are_not_lost() {
 
 #[test]
 fn numbers_of_other_places_are_read() {
-    let expected = |attribute| Expected {
+    let expected = |attribute| ExpectedFile {
         owner: None,
         time: &["time"],
         format: "%Y-%m-%d %H:%M",
@@ -221,7 +221,7 @@ fn a_number_that_may_stand_for_a_missing_one_is_asked_about() {
         assert_eq!(found.questions, [""; 0]);
         found.attributes[0].total.count
     };
-    assert_eq!((count(Outlying::Keep), count(Outlying::LeaveOut)), (200, 196));
+    assert_eq!((count(OutlierTreatment::Keep), count(OutlierTreatment::LeaveOut)), (200, 196));
     let price =
         |n: u32| if n % 90 == 7 { "99.99".to_owned() } else { format!("{}.49", 5 + n % 20) };
     asks(&hourly("time;price", 200, price), "the number 99.99");
@@ -231,7 +231,7 @@ fn a_number_that_may_stand_for_a_missing_one_is_asked_about() {
 fn a_header_is_found_above_rows_that_lack_a_column_for_long() {
     let late = |n: u32| if n < 700 { String::new() } else { n.to_string() };
     let row = |n: u32| format!("p{};{};{};{}", n % 3, 1_700_000_000 + n, n % 90, late(n));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("user"),
         time: &["timestamp"],
         format: "epoch seconds",

@@ -2,7 +2,7 @@
 
 use crate::doubts::asks;
 use crate::look;
-use alpheus_discover::{Hints, Outlying, understand};
+use alpheus_discover::{Hints, OutlierTreatment, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -86,7 +86,7 @@ fn days_far_from_all_others_are_asked_about() {
         format!("s{},{time},{}.5", n % 3, n * 7 % 31)
     });
     asks(&text, "2 rows lie far from all others in time: on 1970-01-01");
-    for outliers in [None, Some(Outlying::Keep), Some(Outlying::LeaveOut)] {
+    for outliers in [None, Some(OutlierTreatment::Keep), Some(OutlierTreatment::LeaveOut)] {
         let said = Hints { outliers, ..Hints::default() };
         assert_eq!(understand(text.as_bytes(), &said).unwrap().questions.len(), 1);
         let said = Hints { keep_far_days: true, ..said };

@@ -3,7 +3,7 @@
 
 use crate::doubts::asks;
 use crate::look;
-use alpheus_discover::{Course, Hints, Outlying, understand};
+use alpheus_discover::{Course, Hints, OutlierTreatment, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -37,7 +37,7 @@ fn a_number_that_repeats_far_from_all_others_is_asked_about() {
     ] {
         let text = level(mark, each, least, span);
         asks(&text, &format!("has the number {mark} in"));
-        let said = Hints { outliers: Some(Outlying::LeaveOut), ..Hints::default() };
+        let said = Hints { outliers: Some(OutlierTreatment::LeaveOut), ..Hints::default() };
         let found = understand(text.as_bytes(), &said).unwrap();
         assert_eq!((found.questions.len(), found.attributes[0].sentinels.len()), (0, 1), "{mark}");
     }
@@ -58,7 +58,7 @@ fn a_usual_mark_far_from_all_others_is_left_out_and_may_be_kept() {
     assert_eq!(found.attributes[0].sentinels.get("990"), Some(&30));
     let note = "`direction` has 990 in 30 cells, which is treated as a missing value and left out. Say `--outliers keep`";
     assert!(found.notes.iter().any(|own| own.starts_with(note)), "{:?}", found.notes);
-    let said = Hints { outliers: Some(Outlying::Keep), ..Hints::default() };
+    let said = Hints { outliers: Some(OutlierTreatment::Keep), ..Hints::default() };
     let kept = understand(text.as_bytes(), &said).unwrap();
     assert_eq!((kept.questions.len(), kept.attributes[0].total.count), (0, 600));
     assert_eq!(kept.attributes[0].bounds().texts().1, "2000");
@@ -67,7 +67,7 @@ fn a_usual_mark_far_from_all_others_is_left_out_and_may_be_kept() {
 
 #[test]
 fn what_is_left_out_is_left_out_however_its_cells_are_written() {
-    let said = Hints { outliers: Some(Outlying::LeaveOut), ..Hints::default() };
+    let said = Hints { outliers: Some(OutlierTreatment::LeaveOut), ..Hints::default() };
     // A decimal comma.
     for mark in ["-777,0", "990,0", "-999,0", "-99,9"] {
         let text = rows("sensor;time;level", 600, |n| {

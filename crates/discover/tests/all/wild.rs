@@ -1,6 +1,6 @@
 //! Files as trackers, meters, banks, loggers and portals write them, made up for one quirk each.
 
-use super::{Expected, agrees, is, look, unit};
+use super::{ExpectedFile, agrees, is, look, unit};
 use std::fmt::Write as _;
 
 const NONE: &str = "none stated";
@@ -26,7 +26,7 @@ fn activities_whose_length_is_no_time_of_day() {
         "Activity Type,Date,Favorite,Title,Distance,Calories,Moving Time,Avg HR\n{}",
         lines(20, row)
     );
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Date"],
         format: "%Y-%m-%d",
@@ -51,7 +51,7 @@ fn a_health_export_with_three_times_and_offsets() {
     };
     let text =
         format!("type,sourceName,unit,creationDate,startDate,endDate,value\n{}", lines(10, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["startDate"],
         format: "%Y-%m-%d %H:%M:%S %z",
@@ -90,7 +90,7 @@ fn a_smart_meter_with_seven_digits_of_a_second_and_null() {
         )
     };
     let text = format!("LCLid,tstp,energy(kWh/hh)\n{}", lines(72, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("LCLid"),
         time: &["tstp"],
         format: "%Y-%m-%d %H:%M:%S.%f",
@@ -110,7 +110,7 @@ fn states_of_a_home_with_words_among_them() {
         format!("sensor.room_{},{state},2024-01-01T{:02}:{:02}:05.123Z", n % 2, n / 10, n % 10)
     };
     let text = format!("entity_id,state,last_changed\n{}", lines(100, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("entity_id"),
         time: &["last_changed"],
         format: "%Y-%m-%dT%H:%M:%S.%f%z",
@@ -135,7 +135,7 @@ fn a_bank_with_lines_above_and_a_balance_below() {
         lines(28, row)
     );
     let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Buchung"],
         format: "%d.%m.%Y",
@@ -154,7 +154,7 @@ fn an_account_with_brackets_and_dollars() {
         _ => format!("01/{:02}/2024,Fee,-$5.00,\"$1,2{n:02}.00\"", n + 1),
     };
     let text = format!("Date,Description,Amount,Balance\n{}", lines(30, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Date"],
         format: "%m/%d/%Y",
@@ -176,7 +176,7 @@ fn a_minus_behind_the_number_and_francs() {
         )
     };
     let text = format!("Datum;Saldo\n{}", lines(20, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Datum"],
         format: "%d.%m.%Y",
@@ -191,7 +191,7 @@ fn a_minus_behind_the_number_and_francs() {
 fn an_air_sensor_with_utc_behind_each_time() {
     let row = |n: u32| format!("2024-01-01 00:{n:02}:12 UTC,{},{}.25,{}", 1000 + n, n, 40 + n % 3);
     let text = format!("created_at,entry_id,PM2.5_ATM_ug/m3,Humidity_%\n{}", lines(30, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["created_at"],
         format: "%Y-%m-%d %H:%M:%S %Z",
@@ -219,7 +219,7 @@ fn a_track_below_six_lines_of_another_form() {
         "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n{}",
         lines(200, row)
     );
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["column 6", "column 7"],
         format: "%Y-%m-%d %H:%M:%S",
@@ -236,7 +236,7 @@ fn a_wide_file_of_clients_with_an_empty_first_name() {
         format!("\"2011-01-01 {:02}:{:02}:00\";0;{},{:02};1", n / 4, n % 4 * 15, n, n % 100)
     };
     let text = format!("\"\";\"MT_001\";\"MT_002\";\"MT_003\"\n{}", lines(90, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["column 1"],
         format: "%Y-%m-%d %H:%M:%S",
@@ -253,7 +253,7 @@ fn big_ends_first_and_a_line_that_names_the_separator() {
     let text = format!("sep=;\r\nZeit;Wert [kWh];\r\n{}", lines(20, row));
     let bytes: Vec<u8> =
         [0xfe, 0xff].into_iter().chain(text.encode_utf16().flat_map(u16::to_be_bytes)).collect();
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Zeit"],
         format: "%d.%m.%Y %H:%M",
@@ -271,7 +271,7 @@ fn totals_below_the_table_are_no_readings() {
         lines(20, |n| format!("m{},2024-01-{:02},{n}", n % 2, n / 2 + 1))
     );
     let found = look(text);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("Meter"),
         time: &["Date"],
         format: "%Y-%m-%d",
@@ -293,7 +293,7 @@ fn units_percent_and_spaces_in_the_cells() {
         format!("2024-01-01 {n:02}:00;{} bpm;{},5 %;1\u{202f}{n:03},25 €;{} km", 60 + n, n, 3 * n)
     };
     let text = format!("Zeit;Puls;Anteil;Umsatz;Strecke\n{}", lines(20, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Zeit"],
         format: "%Y-%m-%d %H:%M",
@@ -313,7 +313,7 @@ fn names_that_stand_twice_comments_and_rows_that_end_early() {
         lines(20, |n| format!("2024-01-01 {n:02}:00,{n},{},ok,", n * 2)),
         lines(3, |n| format!("2024-01-02 0{}:00,{n}", n + 1))
     );
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["time"],
         format: "%Y-%m-%d %H:%M",

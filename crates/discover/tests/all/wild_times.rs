@@ -1,7 +1,7 @@
 //! Times and headers as trackers, meters, loggers and portals write them, made up for one quirk each.
 
 use super::wild::lines;
-use super::{Expected, is, look, unit};
+use super::{ExpectedFile, is, look, unit};
 use alpheus_discover::{Hints, understand};
 
 const NONE: &str = "none stated";
@@ -19,7 +19,7 @@ fn a_tracker_with_half_day_clocks_without_zeros() {
         )
     };
     let text = format!("Id,Time,Value\n{}", lines(240, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("Id"),
         time: &["Time"],
         format: "%m/%d/%Y %I:%M:%S %p",
@@ -43,7 +43,7 @@ fn quarter_hours_from_and_to() {
         )
     };
     let text = format!("Datum;Von;Bis;Verbrauch (kWh)\n{}", lines(48, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Datum", "Von"],
         format: "%d.%m.%Y %H:%M",
@@ -60,7 +60,7 @@ fn a_clock_with_dots_beside_the_date() {
     let row =
         |n: u32| format!("{:02}/03/2004;{:02}.00.00;{},{}", 10 + n / 24, n % 24, n % 7, n % 10);
     let text = format!("Date;Time;CO\n{}", lines(240, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Date", "Time"],
         format: "%d/%m/%Y %H.%M.%S",
@@ -78,7 +78,7 @@ fn hours_under_the_name_of_a_time() {
     let row =
         |n: u32| format!("2024{:02}{:02},{:02},{n}", n / 24 / 28 + 1, n / 24 % 28 + 1, n % 24);
     let text = format!("Date,Time,Load\n{}", lines(960, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Date", "Time"],
         format: "%Y%m%d %H",
@@ -95,7 +95,7 @@ fn three_header_rows() {
         let row = |n: u32| format!("2024-05-01 {:02}:00:00|{}|{}.5|0", n, n + 1, 10 + n);
         let text =
             format!("TIMESTAMP|RECORD|AirT|Rain\nTS|RN|Deg C|mm\n||Avg|Tot\n{}", lines(20, row));
-        let expected = Expected {
+        let expected = ExpectedFile {
             owner: None,
             time: &["TIMESTAMP"],
             format: "%Y-%m-%d %H:%M:%S",
@@ -116,7 +116,7 @@ fn names_units_and_aggregation_without_gaps() {
         lines(20, row),
         lines(4, |n| format!("{}/05/2024 00:00,1.5,2", 13 + n))
     );
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Time"],
         format: "%d/%m/%Y %H:%M",
@@ -152,7 +152,7 @@ fn a_date_and_a_half_day_clock_in_two_columns() {
         )
     };
     let text = format!("Date,Time,Steps\n{}", lines(40, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Date", "Time"],
         format: "%m/%d/%Y %I:%M %p",
@@ -166,7 +166,7 @@ fn a_date_and_a_half_day_clock_in_two_columns() {
 #[test]
 fn weeks_by_number() {
     let row = |n: u32| format!("2024-W{:02},{}", n + 1, n);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Week"],
         format: "%G-W%V",
@@ -176,7 +176,7 @@ fn weeks_by_number() {
     };
     let found = is(format!("Week,Cases\n{}", lines(20, row)), &expected);
     assert_eq!(found.tally.span.map(|(first, _)| first), Some(1_704_067_200_000_000));
-    let expected = Expected { time: &["Year", "Week"], format: "%G %V", ..expected };
+    let expected = ExpectedFile { time: &["Year", "Week"], format: "%G %V", ..expected };
     let row = |n: u32| format!("2024,{},{}", n + 1, n);
     is(format!("Year,Week,Cases\n{}", lines(20, row)), &expected);
 }
@@ -184,7 +184,7 @@ fn weeks_by_number() {
 #[test]
 fn a_time_in_three_columns_and_months_by_name() {
     let row = |n: u32| format!("2024-03-0{},{},{},{n}", 1 + n / 12, n / 2 % 6, n % 2 * 30);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["date", "hour", "minute"],
         format: "%Y-%m-%d %H %M",
@@ -196,7 +196,7 @@ fn a_time_in_three_columns_and_months_by_name() {
     let months =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let row = |n: u32| format!("{},{},{n}", 2000 + n / 12, months[(n % 12) as usize]);
-    let expected = Expected {
+    let expected = ExpectedFile {
         time: &["Year", "Month"],
         format: "%Y %b",
         attribute: ("Passengers", 24, "276"),
@@ -204,7 +204,7 @@ fn a_time_in_three_columns_and_months_by_name() {
     };
     is(format!("Year,Month,Passengers\n{}", lines(24, row)), &expected);
     let row = |n: u32| format!("2020,3,{},{}:30,{n}", n + 1, n);
-    let expected = Expected {
+    let expected = ExpectedFile {
         time: &["year", "month", "day", "time"],
         format: "%Y %m %d %H:%M",
         attribute: ("v", 20, "190"),
@@ -223,7 +223,7 @@ fn numbers_since_1970_in_each_unit() {
         ("epoch nanoseconds", "250000000"),
     ] {
         let row = |n: u32| format!("a{},{}{zeros},{n}", n % 2, 1_700_000_000 + n);
-        let expected = Expected {
+        let expected = ExpectedFile {
             owner: Some("device"),
             time: &["ts"],
             format,
@@ -248,7 +248,7 @@ fn a_portal_with_long_half_day_times() {
         )
     };
     let text = format!("Site,Date/Time,Total\n{}", lines(56, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("Site"),
         time: &["Date/Time"],
         format: "%m/%d/%Y %I:%M:%S %p",
@@ -271,7 +271,7 @@ fn a_database_with_short_offsets_and_true_and_false() {
         )
     };
     let text = format!("user_id,recorded_at,v,active\n{}", lines(40, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("user_id"),
         time: &["recorded_at"],
         format: "%Y-%m-%d %H:%M:%S%z",
@@ -286,7 +286,7 @@ fn a_database_with_short_offsets_and_true_and_false() {
 fn dots_in_the_time_of_day_and_a_two_digit_year() {
     let row = |n: u32| format!("{:02}-02-24 {n:02}.30|{n}", n + 1);
     let text = format!("Datum|Antal\n{}", lines(20, row));
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["Datum"],
         format: "%d-%m-%y %H.%M",
@@ -301,7 +301,7 @@ fn dots_in_the_time_of_day_and_a_two_digit_year() {
 fn am_and_pm_in_a_column_of_their_own_or_as_one_letter() {
     let noon = |n: u32| (if n.is_multiple_of(2) { "AM" } else { "PM" }, 1 + n % 11);
     let row = |n: u32| format!("01/{:02}/2024,{}:15,{},{n}", 1 + n / 2, noon(n).1, noon(n).0);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["date", "time", "ampm"],
         format: "%m/%d/%Y %I:%M %p",
@@ -313,14 +313,15 @@ fn am_and_pm_in_a_column_of_their_own_or_as_one_letter() {
     let row = |n: u32| {
         format!("{:02}.01.24\t{}:15 {}\t{n}", 1 + n / 2, noon(n).1, noon(n).0[..1].to_lowercase())
     };
-    let expected = Expected { time: &["Date", "Time"], format: "%d.%m.%y %I:%M %p", ..expected };
+    let expected =
+        ExpectedFile { time: &["Date", "Time"], format: "%d.%m.%y %I:%M %p", ..expected };
     is(format!("Date\tTime\tv\n{}", lines(40, row)), &expected);
 }
 
 #[test]
 fn a_clock_of_six_digits_and_days_that_begin_at_midnight() {
     let row = |n: u32| format!("X,202401{:02},{:02}{:02}00,{n}", 1 + n / 24, n % 24, n % 60);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["<DATE>", "<TIME>"],
         format: "%Y%m%d %H%M%S",
@@ -337,7 +338,7 @@ fn a_clock_of_six_digits_and_days_that_begin_at_midnight() {
             50 + n
         )
     };
-    let expected = Expected {
+    let expected = ExpectedFile {
         time: &["Start"],
         format: "%Y-%m-%d %H:%M:%S",
         attribute: ("Sleep quality", 20, "1190"),
@@ -350,7 +351,7 @@ fn a_clock_of_six_digits_and_days_that_begin_at_midnight() {
 #[test]
 fn quoted_cells_with_other_delimiters_in_them() {
     let row = |n: u32| format!("\"2024-01-01 {n:02}:00\",\"BZN|DE-LU; all\",\"{}\"", 40_000 + n);
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: None,
         time: &["MTU (CET)"],
         format: "%Y-%m-%d %H:%M",

@@ -1,7 +1,7 @@
 //! Zones and offsets in cells of their own.
 
 use super::wild::lines;
-use super::{Expected, is, look};
+use super::{ExpectedFile, is, look};
 use alpheus_discover::{Hints, understand};
 
 /// A row for each number, with a local time at 10:00 and later.
@@ -20,7 +20,7 @@ fn the_zone_of_a_web_log_in_two_cells_is_used() {
             n * 3
         )
     };
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("column 1"),
         time: &["column 4", "column 5"],
         format: "[%d/%b/%Y:%H:%M:%S %z]",
@@ -34,7 +34,7 @@ fn the_zone_of_a_web_log_in_two_cells_is_used() {
     let row = |n: u32, time: &str| {
         format!("10.0.0.{},[29/Jan/2024:{time},{},{n}", n % 9, ["-0400", "+0100"][n as usize % 2])
     };
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("ip"),
         time: &["time", "column 3"],
         format: "[%d/%b/%Y:%H:%M:%S %z",
@@ -52,7 +52,7 @@ fn offsets_beside_local_times_are_used_or_asked_about() {
         };
         format!("{time},user,utc_offset,steps\n{}", rows(row))
     };
-    let expected = Expected {
+    let expected = ExpectedFile {
         owner: Some("user"),
         time: &["local_time", "utc_offset"],
         format: "%Y-%m-%d %H:%M:%S %z",

@@ -40,10 +40,10 @@ pub(crate) struct Town {
 }
 
 /// Any error.
-pub(crate) type Failed = Box<dyn Error>;
+pub(crate) type AnyError = Box<dyn Error>;
 
 impl Town {
-    pub(crate) fn new(schema: &Schema) -> Result<Self, Failed> {
+    pub(crate) fn new(schema: &Schema) -> Result<Self, AnyError> {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
         let (authority, service) = (key(1), Arc::new(key(2)));
@@ -59,7 +59,7 @@ impl Town {
         &mut self,
         seed: &Secret<32>,
         name: &str,
-    ) -> Result<Controller, Failed> {
+    ) -> Result<Controller, AnyError> {
         let secrets = IdentitySecrets::from_seed(seed);
         let certificate = secrets.request(name).certify(Subject([0; 16]), &self.authority);
         let identity = secrets.certified(&certificate, &self.deployment)?;
@@ -71,7 +71,7 @@ impl Town {
     }
 
     /// An owner, certified by the authority.
-    pub(crate) fn owner(&self, person: u8, key: &SigningKey) -> Result<CertifiedOwner, Failed> {
+    pub(crate) fn owner(&self, person: u8, key: &SigningKey) -> Result<CertifiedOwner, AnyError> {
         let party = Party::signing(Role::Owner, person.to_string(), key.verifying_key());
         Ok(self.deployment.owner(&party.certify(Subject([person; 16]), &self.authority))?)
     }
@@ -85,7 +85,7 @@ impl Town {
         schema: SchemaId,
         policy: ResolvedPolicy,
         (owner, key): (&CertifiedOwner, &SigningKey),
-    ) -> Result<(), Failed> {
+    ) -> Result<(), AnyError> {
         let annotation = Annotation {
             stream,
             owner: owner.id(),
@@ -107,7 +107,7 @@ impl Town {
     }
 
     /// The plan of a query, or why there is none.
-    pub(crate) fn plan(&self, sql: &str) -> Result<Plan, Failed> {
+    pub(crate) fn plan(&self, sql: &str) -> Result<Plan, AnyError> {
         let Statement::Create(create) = parse(sql)? else { return Err("not a query".into()) };
         let options = PlanOptions {
             now: Timestamp(0),
@@ -124,7 +124,7 @@ impl Town {
     }
 
     /// The service's side of a plan, with all certificates.
-    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Failed> {
+    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, AnyError> {
         let certificates = plan.roster.iter().map(|id| self.certificates[id].clone()).collect();
         let announcement = Announcement { plan: plan.clone(), certificates, consumer: None };
         let signed = Signed::new(&announcement, &self.service);
@@ -140,7 +140,7 @@ impl Town {
         coordinator: &mut Coordinator,
         controllers: &mut BTreeMap<ControllerId, Controller>,
         sums: &Transformer,
-    ) -> Result<Vec<Outcome>, Failed> {
+    ) -> Result<Vec<Outcome>, AnyError> {
         let roster = coordinator.plan().roster.clone();
         let mut inbox = Inbox::new(self.deployment.clone());
         let (mut outcomes, mut steps) = (vec![], VecDeque::from([step]));

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::EdgesError;
-use alpheus_bounded_influence::commit::{Admitted, Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::{Committed, Scope};
+use alpheus_bounded_influence::commit::{AdmittedOwners, Committer, Noise, OwnerValues};
+use alpheus_bounded_influence::messages::{CommittedCells, Scope};
 use alpheus_bounded_influence::share::{Answer, Masks, Neighbour};
 use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::hash::Digest;
@@ -24,7 +24,7 @@ use super::tokens::{CheckedMembership, add_noise, mask_refusal, mask_round};
 use crate::bounded::{most_bytes, scope_of, terms_of};
 use crate::decode::cells;
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{LogEvent, LogLine, Share, Step, Unmasked};
+use crate::ledger::{LogEvent, LogLine, Share, SignedOpening, Step};
 use crate::mask::generation::RoundKeys;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -95,7 +95,7 @@ impl Controller {
         summons: &Summons,
         generation: Option<u64>,
         examined: &mut Examination,
-    ) -> Result<Option<Admitted>, WindowRefusalError> {
+    ) -> Result<Option<AdmittedOwners>, WindowRefusalError> {
         let joined = self.plans.get(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         if !joined.plan().integrity.is_bounded() {
             return Ok(None);
@@ -173,7 +173,7 @@ impl Controller {
     fn answer_to<T>(
         &mut self,
         (fixed, set, digest): (&FixedMembership, &RosterSet, Digest),
-        make: impl FnOnce(&Answer<'_>, Option<Committed>) -> T,
+        make: impl FnOnce(&Answer<'_>, Option<CommittedCells>) -> T,
     ) -> Result<T, WindowRefusalError> {
         let (plan, window) = (fixed.membership().plan, fixed.membership().window);
         let committer = self.committer(&plan, self.generation_of(&plan, window))?;
@@ -216,14 +216,14 @@ impl Controller {
         &mut self,
         request: &Verified<OpeningSet>,
         (fixed, contribution): (&FixedMembership, Digest),
-    ) -> Result<Unmasked, WindowRefusalError> {
+    ) -> Result<SignedOpening, WindowRefusalError> {
         let (plan, window, opening_set) = (request.plan, request.window, request.digest());
         let opening = self.answer_to((fixed, &request.set, opening_set), |answer, noise| {
             let (scope, controller) = (*answer.scope(), answer.controller());
             let share = answer.share().clone();
             BoundedOpening { scope, controller, opening_set, contribution, share, noise }
         })?;
-        let answer = Unmasked::Committed(Signed::new(&opening, self.identity.signing()));
+        let answer = SignedOpening::Committed(Signed::new(&opening, self.identity.signing()));
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let round = joined.rounds.entry(window.start).or_default();
         round.opened = Some((opening_set, answer.clone()));
@@ -247,7 +247,9 @@ impl Controller {
         let round =
             joined.rounds.get(&request.window.start).ok_or(WindowRefusalError::NotOpened)?;
         let (set, answer) = round.opened.as_ref().ok_or(WindowRefusalError::NotOpened)?;
-        let Unmasked::Committed(signed) = answer else { return Err(WindowRefusalError::NotOpened) };
+        let SignedOpening::Committed(signed) = answer else {
+            return Err(WindowRefusalError::NotOpened);
+        };
         if *set != request.opening_set {
             return Err(WindowRefusalError::NotOpened);
         }

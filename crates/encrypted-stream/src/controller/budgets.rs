@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_policy::budget::{Accounts, BudgetRecord, Charge, Cost, Entry, Standing};
+use alpheus_policy::budget::{Accounts, BudgetRecord, BudgetStanding, Charge, Cost, Entry};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
@@ -120,10 +120,10 @@ impl Controller {
     /// The state of the budgets that the owner of a stream has chosen; `None` if the stream
     /// is not held.
     #[must_use]
-    pub fn standings(&self, stream: &StreamId, now: Timestamp) -> Option<Vec<Standing>> {
+    pub fn standings(&self, stream: &StreamId, now: Timestamp) -> Option<Vec<BudgetStanding>> {
         let state = self.streams.get(stream)?;
         let policy = state.current().map(|taken| &taken.annotation.policy);
-        let mut standings: Vec<Standing> = Vec::new();
+        let mut standings: Vec<BudgetStanding> = Vec::new();
         let attributes = policy.map(|policy| policy.attributes.as_slice()).unwrap_or_default();
         for (attribute, own) in (0..).zip(attributes) {
             for budget in own.alternatives.iter().filter_map(|option| option.budget) {

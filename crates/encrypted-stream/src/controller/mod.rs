@@ -67,7 +67,7 @@ mod totals;
 mod verified;
 
 pub use identity::{Identity, IdentitySecrets};
-pub use moves::{CarriedRecords, Departed, Luggage};
+pub use moves::{CarriedRecords, Departure, Luggage};
 pub use owners_view::{StatedGrant, StreamHolds};
 pub use restore::HostRecords;
 pub use stream_state::HeldStream;

@@ -18,10 +18,10 @@ use super::Controller;
 use super::copies::DeviceCopy;
 use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::tenure::{Tenure, bounds_sets};
-use crate::annotation::{self, Annotation, Moved, Placement};
+use crate::annotation::{self, Annotation, ControllerChange, Placement};
 use crate::certificate::{Certificate, CertifiedOwner, Recipient, fingerprint};
 use crate::error::MoveError;
-use crate::handover::{Carried, HandedOver, Purpose};
+use crate::handover::{HandedOver, HandoverContents, Purpose};
 use crate::keys::{DAY, MasterSecret};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
@@ -29,7 +29,7 @@ use crate::messages::ControllerMessage;
 type OwnerStep = Step<Vec<ControllerMessage>>;
 
 /// By which placement a stream left, and what was handed over.
-pub type Departed = (Signed<Placement>, Signed<HandedOver>);
+pub type Departure = (Signed<Placement>, Signed<HandedOver>);
 
 /// What a stream's next controller gets besides its key.
 pub enum Luggage {
@@ -44,7 +44,7 @@ pub enum Luggage {
     Lost,
 }
 
-/// The records of [`Carried`].
+/// The records of [`HandoverContents`].
 pub struct CarriedRecords {
     accounts: Vec<BudgetRecord>,
     copies: Vec<(u64, Option<Timestamp>)>,
@@ -102,7 +102,7 @@ impl Controller {
         state: &StreamState,
         owner: &CertifiedOwner,
         placement: &Placement,
-        moved: Moved,
+        moved: ControllerChange,
         now: Timestamp,
     ) -> Result<u32, MoveError> {
         if owner.id() != state.owner {
@@ -139,7 +139,7 @@ impl Controller {
         let state = self.streams.get(stream).ok_or(MoveError::NotHeld)?;
         let keys = state.keys.as_ref().ok_or(MoveError::Withdrawn)?;
         let (schema, owner) = (state.schema.id(), state.owner);
-        let carried = Carried {
+        let carried = HandoverContents {
             master: keys.master(),
             accounts: self.books.carried(owner),
             copies: state.copies.known().map(|copy| (copy.session, copy.confirmed)).collect(),
@@ -169,9 +169,9 @@ impl Controller {
         }
         let (authority, own) = (self.deployment.authority(), self.id());
         let own = (&own, self.identity.sealing());
-        let unpacked = Carried::open(authority, own, (purpose, &digest), &opened.sealed);
+        let unpacked = HandoverContents::open(authority, own, (purpose, &digest), &opened.sealed);
         let carried = unpacked.map_err(|_: UnsealError| MoveError::NotHandedOver)?;
-        let Carried { master, accounts, copies } = carried;
+        let HandoverContents { master, accounts, copies } = carried;
         if accounts.iter().any(|record| record.owner != purpose.owner) {
             return Err(MoveError::NotHandedOver);
         }
@@ -242,7 +242,7 @@ impl Controller {
         signed: &Signed<Placement>,
         luggage: &Luggage,
         owner: &CertifiedOwner,
-    ) -> Result<(Verified<Placement>, Moved), MoveError> {
+    ) -> Result<(Verified<Placement>, ControllerChange), MoveError> {
         let placement = opened(signed, owner)?;
         let moved = placement.moved.ok_or(MoveError::OtherControllers)?;
         let is_ours = placement.controller == self.id() && moved.from != self.id();
@@ -425,7 +425,7 @@ impl Controller {
         &mut self,
         stream: &StreamId,
         now: Timestamp,
-    ) -> Result<Step<Departed>, MoveError> {
+    ) -> Result<Step<Departure>, MoveError> {
         let state = self.streams.get(stream).filter(|state| state.tenure.is_over());
         let Tenure { placement, handed, .. } = &state.ok_or(MoveError::NotHeld)?.tenure;
         let left = placement.clone().zip(handed.clone()).ok_or(MoveError::MovedAway)?;

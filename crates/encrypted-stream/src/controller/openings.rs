@@ -12,7 +12,7 @@ use super::plan_state::PlanState;
 use super::tokens::{add_noise, mask_refusal, mask_round};
 use crate::counts::narrow;
 use crate::error::WindowRefusalError;
-use crate::ledger::{Share, SpentToken, Step, Unmasked};
+use crate::ledger::{Share, SignedOpening, SpentToken, Step};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Opening, OpeningSet};
@@ -98,7 +98,7 @@ impl Controller {
         &mut self,
         request: &Verified<OpeningSet>,
         (fixed, token): (&FixedMembership, Digest),
-    ) -> Result<Unmasked, WindowRefusalError> {
+    ) -> Result<SignedOpening, WindowRefusalError> {
         let digest: Digest = request.digest();
         let joined = self.plans.get_mut(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
@@ -118,7 +118,7 @@ impl Controller {
             token: joined.is_verified().then_some(token),
             words,
         };
-        let answer = Unmasked::Words(Signed::new(&opening, self.identity.signing()));
+        let answer = SignedOpening::Words(Signed::new(&opening, self.identity.signing()));
         let round = joined.rounds.entry(request.window.start).or_default();
         round.opened = Some((digest, answer.clone()));
         Ok(answer)
@@ -129,7 +129,7 @@ impl Controller {
         &mut self,
         now: Timestamp,
         request: &Verified<OpeningSet>,
-        answer: Unmasked,
+        answer: SignedOpening,
     ) -> Step<Vec<ControllerMessage>> {
         let (plan, window, opening_set) = (request.plan, request.window, request.digest());
         let mut changes = vec![self.put(now, answer.record(plan, window, opening_set))];

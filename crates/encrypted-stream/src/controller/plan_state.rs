@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use alpheus_bounded_influence::commit::Admitted;
+use alpheus_bounded_influence::commit::AdmittedOwners;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
@@ -20,7 +20,7 @@ use super::verified::SummonsHistory;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{LogLine, Record, Share, SpentToken, Unmasked};
+use crate::ledger::{LogLine, Record, Share, SignedOpening, SpentToken};
 use crate::mask::Masker;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -85,7 +85,7 @@ pub(super) struct WindowState {
     /// Different summonses that were answered since this process runs.
     pub(super) summonses: u32,
     pub(super) spent: Option<(SpentToken<Share>, Option<Arc<FixedMembership>>)>,
-    pub(super) opened: Option<(Digest, Unmasked)>,
+    pub(super) opened: Option<(Digest, SignedOpening)>,
     /// In a bounded plan: members with whom that contribution shares no pads, because the edge is struck.
     pub(super) struck: Vec<u32>,
     /// In a bounded plan: S of that opening, since the start.
@@ -137,7 +137,7 @@ pub(super) struct AnsweredSummons {
     /// In a plan with noise: what was promised for each stream with events.
     pub(super) charges: Vec<(u32, Charges)>,
     /// In a bounded plan: the windows of its owners with data, which are in bounds.
-    pub(super) admitted: Option<Admitted>,
+    pub(super) admitted: Option<AdmittedOwners>,
 }
 
 impl PlanState {

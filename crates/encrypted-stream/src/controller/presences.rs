@@ -11,7 +11,7 @@ use super::bounded::OpenedStream;
 use super::budgets::Charges;
 use super::copies::NewCopy;
 use super::plan_state::{AnsweredSummons, PlanState};
-use super::segments::{Examined, KeySpan};
+use super::segments::{ExaminedSegments, KeySpan};
 use super::sessions::Session;
 use super::stream_state::StreamState;
 use super::verified::UnaskedLines;
@@ -84,7 +84,7 @@ impl Examination {
 }
 
 /// Of an examination: new records, sessions that are gone, records to delete, and lines of owners' logs.
-type Noted = (Vec<Record>, Vec<(StreamId, u64)>, Vec<Record>, Vec<LogLine>);
+type ExaminationRecords = (Vec<Record>, Vec<(StreamId, u64)>, Vec<Record>, Vec<LogLine>);
 
 impl Controller {
     /// Answers a summons with a presence. Until a token is spent, a new summons may change
@@ -191,7 +191,7 @@ impl Controller {
         &mut self,
         now: Timestamp,
         summons: &Summons,
-        (mut fresh, gone, mut forgotten, lines): Noted,
+        (mut fresh, gone, mut forgotten, lines): ExaminationRecords,
     ) -> Vec<Change> {
         fresh.extend(lines.iter().cloned().map(Record::Log));
         if let Some(joined) = self.plans.get_mut(&summons.plan) {
@@ -251,7 +251,7 @@ impl Controller {
         let needed = joined.needed_blocks(&state.layout);
         let plan = joined.plan();
         let sums = needed.as_deref().map(|needed| (needed, &plan.release));
-        let Examined { spans, events, seen, sum } =
+        let ExaminedSegments { spans, events, seen, sum } =
             state.examine(stream, summons.window, (&plan.attributes, sums, examined.whole), now)?;
         let words = state.opened(joined.plan(), &spans, &sum)?;
         let record = |known: Session| {

@@ -19,7 +19,7 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
 use crate::ledger::{
-    Change, Fence, LogEvent, LogLine, Record, Share, StampedRecord, Start, Step, Unmasked,
+    Change, Fence, LogEvent, LogLine, Record, Share, SignedOpening, StampedRecord, Start, Step,
 };
 use crate::membership::FixedMembership;
 use crate::messages::ControllerMessage;
@@ -388,10 +388,10 @@ impl Controller {
     fn take_opened(&mut self, opened: Record) {
         let (plan, window, opened) = match opened {
             Record::Opened { plan, window, opening_set, answer } => {
-                (plan, window, (opening_set, Unmasked::Words(answer)))
+                (plan, window, (opening_set, SignedOpening::Words(answer)))
             }
             Record::BoundedOpened { plan, window, opening_set, answer } => {
-                (plan, window, (opening_set, Unmasked::Committed(answer)))
+                (plan, window, (opening_set, SignedOpening::Committed(answer)))
             }
             _ => return,
         };
@@ -459,10 +459,10 @@ fn is_answer(record: &Record) -> bool {
 }
 
 /// Sequence number and number of a start, and what the fence had then.
-type Started = (u64, u64, Option<(u64, u64)>);
+type StartRecord = (u64, u64, Option<(u64, u64)>);
 
 /// The last start.
-fn started(record: &StampedRecord) -> Option<Started> {
+fn started(record: &StampedRecord) -> Option<StartRecord> {
     match record.record {
         Record::Started { number, fence } => Some((record.sequence, number, fence)),
         _ => None,

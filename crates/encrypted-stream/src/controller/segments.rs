@@ -23,7 +23,7 @@ pub(super) struct KeySpan {
 }
 
 /// What the segments of a window show, once they are checked.
-pub(super) struct Examined {
+pub(super) struct ExaminedSegments {
     /// What the token covers.
     pub(super) spans: Vec<KeySpan>,
     /// Number of data events.
@@ -69,7 +69,7 @@ impl StreamState {
         window: Window,
         (attributes, wanted, whole): (&[u16], SumDemand<'_>, bool),
         now: Timestamp,
-    ) -> Result<Examined, ExclusionError> {
+    ) -> Result<ExaminedSegments, ExclusionError> {
         let whole = whole || wanted.is_some();
         let tolerated = || if whole { 0 } else { self.missing_ticks(attributes, window, now) };
         let Tiling { stretches, spans, events } = match &summoned.segments {
@@ -99,7 +99,7 @@ impl StreamState {
         let check_sum = sum.last().copied().unwrap_or(summoned.check_sum);
         self.check_word(&spans, check_sum)?;
         let seen = self.sessions.admit(&stretches)?;
-        Ok(Examined { spans, events, seen, sum })
+        Ok(ExaminedSegments { spans, events, seen, sum })
     }
 
     /// R·Σ C over a window, from the sums that the device stated in its claims, which are checked.

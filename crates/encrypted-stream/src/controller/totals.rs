@@ -14,7 +14,7 @@ use super::plan_state::PlanState;
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::{PlanRefusalError, WindowRefusalError};
 use crate::ledger::{Change, Record};
-use crate::noise::{NoiseWords, Running, Seeds, seed_generator};
+use crate::noise::{NoiseWords, SeedTables, Seeds, seed_generator};
 
 /// Seeds that messages of one time may draw, in whole windows, for each controller. A host
 /// handles all messages of a batch at one time, and other work waits meanwhile.
@@ -25,7 +25,7 @@ const MAX_SEEDS: u64 = 1 << 20;
 /// Seeds of the windows so far, which are secret, and the last window whose opening was
 /// sent.
 pub(super) struct Totals {
-    tables: Arc<Running>,
+    tables: Arc<SeedTables>,
     seeds: Seeds,
     last: Option<u32>,
     /// Whether an answer waits for seeds.

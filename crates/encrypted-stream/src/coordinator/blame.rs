@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::{Blame, Judgement};
-use alpheus_bounded_influence::check::Opened as OpenedShare;
+use alpheus_bounded_influence::check::OpenedContribution;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 
@@ -57,7 +57,7 @@ type Evidence = Arc<Statements>;
 
 /// Edges about which their ends have signed different things, with what they have signed.
 #[derive(Clone, Default)]
-pub(super) struct Struck(BTreeMap<Ends, Evidence>);
+pub(super) struct StruckEdges(BTreeMap<Ends, Evidence>);
 
 /// A statement as it was opened, and as it was signed.
 type SignedEdges = (Verified<EdgeStatement>, Signed<EdgeStatement>);
@@ -72,14 +72,14 @@ struct NewEdges {
 }
 
 /// A round of blame in progress.
-pub(super) struct Blaming {
+pub(super) struct BlameRound {
     pub(super) request: Signed<EdgeRequest>,
-    opened: Vec<OpenedShare>,
+    opened: Vec<OpenedContribution>,
     /// By member: the first statement, and the first other one.
     pub(super) statements: BTreeMap<u32, Vec<SignedEdges>>,
 }
 
-impl Struck {
+impl StruckEdges {
     /// The edges.
     pub(super) fn edges(&self) -> impl Iterator<Item = Ends> {
         self.0.keys().copied()
@@ -156,7 +156,7 @@ impl Coordinator {
         &mut self,
         now: Timestamp,
         start: Timestamp,
-        opened: Vec<OpenedShare>,
+        opened: Vec<OpenedContribution>,
     ) -> Step<Vec<Output>> {
         let (plan, key, timing) = (self.id(), self.key.clone(), self.timing);
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
@@ -164,7 +164,7 @@ impl Coordinator {
         let Phase::Opening(_, opens) = &mut round.phase else { return Step::default() };
         let request = EdgeRequest { plan, window, opening_set: opens.digest };
         let request = Signed::new(&request, &key);
-        opens.blaming = Some(Box::new(Blaming { request, opened, statements: BTreeMap::new() }));
+        opens.blaming = Some(Box::new(BlameRound { request, opened, statements: BTreeMap::new() }));
         round.refusals.clear();
         round.wait(now, timing.tokens, timing.retry);
         Step::new(Vec::new(), ask_for_edges(round))
@@ -281,7 +281,7 @@ pub(super) fn ask_for_edges(round: &Round) -> Vec<Output> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LIMITS, Limits, NewEdges, Struck, apart_first, length};
+    use super::{LIMITS, Limits, NewEdges, StruckEdges, apart_first, length};
     use alpheus_bounded_influence::messages::{EdgeStatement, Scope};
     use alpheus_crypto::hash::Digest;
     use alpheus_crypto::secret::Secret;
@@ -306,7 +306,7 @@ mod tests {
         Some(Signed::new(&statement, &SigningKey::from_seed(&Secret::from_bytes([1; 32]))))
     }
 
-    fn keep(struck: &mut Struck, edges: &[(u32, u32)], limits: Limits) -> NewEdges {
+    fn keep(struck: &mut StruckEdges, edges: &[(u32, u32)], limits: Limits) -> NewEdges {
         struck.keep(&edges.iter().copied().collect(), stated, limits)
     }
 
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_round_strikes_sixteen_edges() {
         let edges: Vec<(u32, u32)> = (0..20).map(|at| (at, 100 + at)).collect();
-        let mut struck = Struck::default();
+        let mut struck = StruckEdges::default();
         let kept = keep(&mut struck, &edges, LIMITS);
         assert!(kept.edges.iter().map(|(ends, _)| *ends).eq(edges[..16].iter().copied()));
         assert!(kept.full.is_empty() && struck.edges().eq(edges[..16].iter().copied()));
@@ -329,13 +329,13 @@ mod tests {
         let edges = [(0, 1), (0, 2), (0, 3), (4, 5)];
         let most = |bytes| Limits { bytes, ..LIMITS };
         for (bytes, full) in [(3 * pair, vec![]), (3 * pair - 1, vec![0, 3])] {
-            let mut struck = Struck::default();
+            let mut struck = StruckEdges::default();
             let kept = keep(&mut struck, &edges, most(bytes));
             assert_eq!(Vec::from_iter(kept.full), full);
             assert!(struck.edges().eq(edges.into_iter().filter(|(_, end)| !full.contains(end))));
         }
         // What is kept already counts.
-        let mut struck = Struck::default();
+        let mut struck = StruckEdges::default();
         assert!(keep(&mut struck, &edges[..2], most(2 * pair)).full.is_empty());
         assert_eq!(Vec::from_iter(keep(&mut struck, &edges[2..], most(2 * pair)).full), [0, 3]);
         assert_eq!(LIMITS.bytes, 8 << 20);

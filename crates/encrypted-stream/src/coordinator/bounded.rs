@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::check::{
-    Bounded, BoundedRow, Checker, Contributions, FaultError, FaultyError, Opened as OpenedShare,
-    OpeningsError,
+    BoundedContribution, BoundedRow, Checker, Contributions, FaultError, FaultyError,
+    OpenedContribution, OpeningsError,
 };
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::signed::{Signed, Verified};
@@ -15,8 +15,8 @@ use alpheus_policy::ids::ControllerId;
 use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
-use super::blame::{Struck, UnstatedEdgesError};
-use super::output::{Opened, Output, Sums};
+use super::blame::{StruckEdges, UnstatedEdgesError};
+use super::output::{Output, Sums, WindowResult};
 use super::proofs::{AwaitedCheck, ProofCheck};
 use super::round::{FixedRound, Phase, Round};
 use crate::bounded::scope_of;
@@ -51,9 +51,9 @@ pub(super) struct CommittedShares {
     contributions: BTreeMap<u32, SignedAnswer<Contribution>>,
     openings: BTreeMap<u32, SignedAnswer<BoundedOpening>>,
     /// Those whose proofs hold.
-    bounded: BTreeMap<u32, Bounded>,
+    bounded: BTreeMap<u32, BoundedContribution>,
     /// What the shares of S open to, once they were checked; nothing if one does not hold.
-    pub(super) opened: Option<Option<Vec<OpenedShare>>>,
+    pub(super) opened: Option<Option<Vec<OpenedContribution>>>,
     /// Whether it waits for no further messages of its phase.
     pub(super) is_closing: bool,
     /// The check that it waits for, which another thread does.
@@ -71,7 +71,7 @@ pub(super) struct CommittedShares {
 pub(super) struct BoundedSide {
     pub(super) checker: Option<Arc<Checker>>,
     /// The edges that are struck: all that earlier rounds of blame have left.
-    pub(super) struck: Struck,
+    pub(super) struck: StruckEdges,
     /// Members whose messages do not hold, which was found once their window had ended.
     pub(super) late: BTreeMap<u32, MemberFaultError>,
     /// Whether another thread checks proofs, and what it is to check.
@@ -115,7 +115,10 @@ impl CommittedShares {
     }
 
     /// A member's contribution and its opening, if both are here and the first holds.
-    pub(super) fn share_of(&self, member: u32) -> Option<(Bounded, Arc<Verified<BoundedOpening>>)> {
+    pub(super) fn share_of(
+        &self,
+        member: u32,
+    ) -> Option<(BoundedContribution, Arc<Verified<BoundedOpening>>)> {
         let bounded = self.bounded.get(&member)?.clone();
         Some((bounded, Arc::clone(&self.openings.get(&member)?.0)))
     }
@@ -130,7 +133,7 @@ impl CommittedShares {
     }
 
     /// Takes what was found of openings. If one does not hold, its member is named.
-    pub(super) fn take_opened(&mut self, opened: Result<Vec<OpenedShare>, OpeningsError>) {
+    pub(super) fn take_opened(&mut self, opened: Result<Vec<OpenedContribution>, OpeningsError>) {
         if let Err(OpeningsError::Refused { faulty, .. }) = &opened {
             self.note(faulty);
         }
@@ -264,7 +267,7 @@ impl Coordinator {
         round: &Round,
         (fixing, set): (&FixedRound, &RosterSet),
         row: &BoundedRow,
-    ) -> Result<Opened, ReleaseError> {
+    ) -> Result<WindowResult, ReleaseError> {
         let plan = self.plan();
         let outputs = rows_of(&plan.select, plan.release.outputs(), row.values());
         // Terms are such that the sum of all bounds fits the plan's words, so this is a bug.
@@ -272,7 +275,7 @@ impl Coordinator {
         let receipt = self.bounded_receipt(round, fixing).ok_or(ReleaseError::FaultyOpening)?;
         let result = self.result_of_sum(round, set, outputs)?;
         let left_out = fixing.fixed.size().saturating_sub(result.members);
-        Ok(Opened { bounded: Some(Arc::new(receipt)), left_out, ..result })
+        Ok(WindowResult { bounded: Some(Arc::new(receipt)), left_out, ..result })
     }
 
     /// Who is named with a window, also for an earlier one that ended before it was found out, and who is silent.

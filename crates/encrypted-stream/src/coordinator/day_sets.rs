@@ -20,7 +20,7 @@ use alpheus_time::Window;
 
 use super::Coordinator;
 use super::known_sets::{OpenedSet, OwnerSet, SetHistory, Share};
-use super::output::Opened;
+use super::output::WindowResult;
 use super::round::{FixedRound, Phase, Round};
 use crate::error::{ReleaseError, WindowRefusalError};
 use crate::keys::day_of;
@@ -177,7 +177,7 @@ impl Coordinator {
     pub(super) fn at_fault(
         &self,
         round: &Round,
-        result: &Result<Opened, ReleaseError>,
+        result: &Result<WindowResult, ReleaseError>,
     ) -> BTreeSet<u32> {
         if round.is_ruined {
             return self.without_token(round);
@@ -211,7 +211,7 @@ impl Coordinator {
     fn at_fault_before_set(
         &self,
         round: &Round,
-        result: &Result<Opened, ReleaseError>,
+        result: &Result<WindowResult, ReleaseError>,
     ) -> BTreeSet<u32> {
         let is_waiting = matches!(round.phase, Phase::Summoned);
         match result {

@@ -51,7 +51,7 @@ pub use blame::UnstatedEdgesError;
 pub use bounded::MemberFaultError;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
-pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
+pub use output::{Outcome, Output, Sums, Timing, WindowReport, WindowResult};
 pub use proofs::{CheckedProofs, ProofCheck};
 pub use recovery::ServiceRecord;
 pub use round::MemberReport;
@@ -380,7 +380,7 @@ impl Coordinator {
     fn end(
         &mut self,
         start: Timestamp,
-        mut result: Result<Opened, ReleaseError>,
+        mut result: Result<WindowResult, ReleaseError>,
     ) -> Step<Vec<Output>> {
         let Some(round) = self.rounds.remove(&start) else { return Step::default() };
         let window = round.window;
@@ -426,7 +426,7 @@ impl Coordinator {
     fn without_answer(
         &self,
         round: &Round,
-        result: &Result<Opened, ReleaseError>,
+        result: &Result<WindowResult, ReleaseError>,
     ) -> Vec<ControllerId> {
         let mut unopened = self.at_fault(round, result);
         unopened.extend(self.bounded.late.keys());

@@ -6,7 +6,7 @@ use alpheus_time::Timestamp;
 
 use super::Coordinator;
 use super::blame::ask_for_edges;
-use super::output::{Opened, Output, Sums};
+use super::output::{Output, Sums, WindowResult};
 use super::presences::{send_membership, send_summons};
 use super::recovery::ServiceRecord;
 use super::round::{FixedRound, Opening as Opens, Phase, Round};
@@ -192,7 +192,7 @@ impl Coordinator {
         round: &Round,
         set: &RosterSet,
         sums: &impl Sums,
-    ) -> Result<Opened, ReleaseError> {
+    ) -> Result<WindowResult, ReleaseError> {
         let outputs = self.plan().release.outputs();
         let sum = match self.is_verified() {
             true => vec![0; outputs],
@@ -224,7 +224,7 @@ impl Coordinator {
         round: &Round,
         set: &RosterSet,
         mut result: Vec<u64>,
-    ) -> Result<Opened, ReleaseError> {
+    ) -> Result<WindowResult, ReleaseError> {
         let sealed = self.sealed_sum(round, set, &mut result);
         if sealed.is_none() && result.last() != Some(&0) {
             return Err(ReleaseError::CheckWord);
@@ -233,7 +233,7 @@ impl Coordinator {
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
         let (members, receipt) = (narrow(set.count()), self.receipt(round, set));
-        Ok(Opened {
+        Ok(WindowResult {
             outputs: result,
             sealed,
             population,

@@ -153,7 +153,7 @@ pub struct Outcome {
     /// The window.
     pub window: Window,
     /// Its result, or why it has none.
-    pub result: Result<Opened, ReleaseError>,
+    pub result: Result<WindowResult, ReleaseError>,
     /// Streams that were online and are not in the result, by reason.
     pub excluded: BTreeMap<ExclusionError, u32>,
     /// With an adder: streams that nothing was reported about in time, because they were
@@ -176,7 +176,7 @@ pub struct Outcome {
 
 /// The result of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct WindowResult {
     /// One word for each row of the release. The last is the check word, which is zero.
     /// With running totals: the sum of all windows so far, in whole units. Empty if the
     /// window is sealed to a consumer.
@@ -203,7 +203,7 @@ pub struct Opened {
     pub bounded: Option<Arc<BoundedReceipt>>,
 }
 
-impl Opened {
+impl WindowResult {
     /// What the members said, if the plan asks them to sign rows.
     #[must_use]
     pub fn window_receipt(&self) -> Option<WindowReceipt> {

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Weak};
 
 use alpheus_bounded_influence::check::{
-    Bounded, Checker, Contributions, FaultyError, Member, Opened as OpenedShare, OpeningsError,
+    BoundedContribution, Checker, Contributions, FaultyError, Member, OpenedContribution,
+    OpeningsError,
 };
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::hash::Digest;
@@ -33,7 +34,7 @@ pub struct ProofCheck {
 
 enum Work {
     Contributions(Scope, Vec<(Member, Arc<Verified<Contribution>>)>),
-    Openings(Digest, Vec<(Bounded, Arc<Verified<BoundedOpening>>)>),
+    Openings(Digest, Vec<(BoundedContribution, Arc<Verified<BoundedOpening>>)>),
 }
 
 /// What a window waits for: it is held there alone.
@@ -48,7 +49,7 @@ pub struct CheckedProofs {
 enum Verdict {
     /// Of these members; nothing if they could not be checked.
     Contributions(Scope, Vec<u32>, Contributions),
-    Openings(Digest, Result<Vec<OpenedShare>, OpeningsError>),
+    Openings(Digest, Result<Vec<OpenedContribution>, OpeningsError>),
     /// Nothing, of the window that waits for this check.
     Nothing(Weak<()>, UncheckedProofsError),
 }
@@ -157,7 +158,7 @@ impl Coordinator {
         &mut self,
         now: Timestamp,
         start: Timestamp,
-    ) -> Option<Result<Vec<OpenedShare>, ReleaseError>> {
+    ) -> Option<Result<Vec<OpenedContribution>, ReleaseError>> {
         let lost = ReleaseError::FaultyOpening;
         let known = |own: &mut Self| own.rounds.get_mut(&start)?.committed.opened.take();
         if let Some(opened) = known(self) {

@@ -10,7 +10,7 @@ use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
-use super::blame::Struck;
+use super::blame::StruckEdges;
 use super::graph::tree;
 use super::openings::{opening_phase, pending_requests};
 use super::output::{Output, Timing};
@@ -197,7 +197,7 @@ impl Coordinator {
         let present: BTreeMap<u32, MemberReport> = present.into_iter().collect();
         let pickers = self.graph.pickers(fixed.members());
         let tree = tree(&pickers, present.iter().map(|(at, present)| (*at, present.digest)));
-        let struck = Struck::default();
+        let struck = StruckEdges::default();
         let fixing = FixedRound { signed, fixed, tree, pickers, struck };
         let (phase, most) = match set {
             None => (Phase::Collecting(Box::new(fixing)), self.token_wait()),

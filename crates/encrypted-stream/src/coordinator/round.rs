@@ -10,7 +10,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-use super::blame::{Blaming, Struck};
+use super::blame::{BlameRound, StruckEdges};
 use super::bounded::CommittedShares;
 use super::graph::Pickers;
 use super::receipts::Shares;
@@ -53,7 +53,7 @@ pub(super) struct FixedRound {
     pub(super) tree: Tree,
     pub(super) pickers: Pickers,
     /// In a bounded plan: the edges that its members leave out, and why.
-    pub(super) struck: Struck,
+    pub(super) struck: StruckEdges,
 }
 
 /// S with its digest.
@@ -64,7 +64,7 @@ pub(super) struct Opening {
     /// Whether each token has an opening; false with a single controller.
     pub(super) masked: bool,
     /// In a bounded plan, once the row does not hold.
-    pub(super) blaming: Option<Box<Blaming>>,
+    pub(super) blaming: Option<Box<BlameRound>>,
 }
 
 /// How far a window has come.

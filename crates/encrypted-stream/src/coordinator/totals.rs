@@ -7,7 +7,7 @@ use alpheus_policy::budget::{RowNoise, max_share_variance, share_variance};
 use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
-use super::output::Opened;
+use super::output::WindowResult;
 use super::presences::OWED;
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
@@ -169,7 +169,7 @@ impl Coordinator {
     pub(super) fn cumulate(
         &mut self,
         round: &Round,
-        result: &mut Result<Opened, ReleaseError>,
+        result: &mut Result<WindowResult, ReleaseError>,
     ) -> Option<Change> {
         self.plan().index_in_totals(round.window)?;
         match result {
@@ -182,7 +182,7 @@ impl Coordinator {
         Some(self.put(&ServiceRecord::Totals { words, windows, lost }))
     }
 
-    fn add(&mut self, start: Timestamp, opened: &mut Opened) {
+    fn add(&mut self, start: Timestamp, opened: &mut WindowResult) {
         self.totals.words.resize(opened.outputs.len(), 0);
         add(&mut self.totals.words, &opened.outputs);
         self.totals.windows = self.totals.windows.saturating_add(1);

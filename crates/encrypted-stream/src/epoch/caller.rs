@@ -13,7 +13,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Span, Timestamp, Window};
 
-use super::records::{EpochProgress, EpochRecord, Fixed};
+use super::records::{EpochOutcome, EpochProgress, EpochRecord};
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::{Certificate, Deployment, fingerprint};
 use crate::epoch_list::{check_terms, is_epoch_of, plan_of};
@@ -90,7 +90,7 @@ impl Candidate {
 }
 
 /// An epoch that has no list yet.
-pub(super) struct Calling {
+pub(super) struct PendingEpoch {
     pub(super) call: Signed<EpochCall>,
     pub(super) window: Window,
     pub(super) windows: u32,
@@ -106,7 +106,7 @@ pub(super) struct Calling {
     unanswered: usize,
 }
 
-impl Calling {
+impl PendingEpoch {
     /// The call that a controller has to answer.
     fn call_of<'a>(&'a self, called: &'a Candidate) -> &'a Signed<EpochCall> {
         called.own_call.as_ref().unwrap_or(&self.call)
@@ -194,7 +194,7 @@ pub struct Caller {
     presences: Span,
     pub(super) masks: Option<MaskPreference>,
     last: BTreeSet<ControllerId>,
-    pub(super) calling: Option<Calling>,
+    pub(super) calling: Option<PendingEpoch>,
     /// Epochs that are not over, and the last one.
     pub(super) epochs: BTreeMap<Timestamp, EpochRecord>,
 }
@@ -269,7 +269,7 @@ impl Caller {
         let call = Signed::new(&call, &self.key);
         let (again, unanswered, homes) = (None, called.len(), HashMap::new());
         let last = self.last.clone();
-        self.calling = Some(Calling {
+        self.calling = Some(PendingEpoch {
             call,
             window,
             windows,
@@ -300,7 +300,7 @@ impl Caller {
 
     /// The call once more, if some could not answer it yet.
     fn call_again(&mut self, now: Timestamp) -> Step<Vec<EpochOutput>> {
-        let again = |calling: &mut Calling| calling.again.take_if(|again| *again <= now);
+        let again = |calling: &mut PendingEpoch| calling.again.take_if(|again| *again <= now);
         if self.calling.as_mut().and_then(again).is_some() { self.ask() } else { Step::default() }
     }
 
@@ -419,7 +419,7 @@ impl Caller {
     /// When [`Caller::poll`] is next needed.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        let due = |calling: &Calling| {
+        let due = |calling: &PendingEpoch| {
             calling.again.map_or(calling.deadline, |again| again.min(calling.deadline))
         };
         self.calling.as_ref().map(due)
@@ -427,24 +427,25 @@ impl Caller {
 
     /// Fixes the list once all have answered or time is up.
     pub fn poll(&mut self, now: Timestamp) -> Step<Vec<EpochOutput>> {
-        let due = |calling: &mut Calling| now >= calling.deadline || calling.unanswered == 0;
+        let due = |calling: &mut PendingEpoch| now >= calling.deadline || calling.unanswered == 0;
         let Some(calling) = self.calling.take_if(due) else { return self.call_again(now) };
         let outcome = match self.fix(&calling) {
-            Ok(listing) => Fixed::Listed(listing),
+            Ok(listing) => EpochOutcome::Listed(listing),
             Err(_) if calling.is_of_lost_state(self.terms.colluders) => {
-                Fixed::NotListed(ReleaseError::StateLost)
+                EpochOutcome::NotListed(ReleaseError::StateLost)
             }
-            Err(reason) => Fixed::NotListed(reason),
+            Err(reason) => EpochOutcome::NotListed(reason),
         };
         let members = match &outcome {
-            Fixed::Listed(listing) => self.members(listing),
-            Fixed::NotListed(_) | Fixed::Over => Vec::new(),
+            EpochOutcome::Listed(listing) => self.members(listing),
+            EpochOutcome::NotListed(_) | EpochOutcome::Over => Vec::new(),
         };
         let (window, windows) = (calling.window, calling.windows);
         let record = EpochRecord { window, windows, members, outcome };
         // Earlier ones stay only for their lists.
-        let over =
-            |_: &Timestamp, known: &mut EpochRecord| !matches!(known.outcome, Fixed::Listed(_));
+        let over = |_: &Timestamp, known: &mut EpochRecord| {
+            !matches!(known.outcome, EpochOutcome::Listed(_))
+        };
         let over: Vec<Timestamp> = self.epochs.extract_if(.., over).map(|(at, _)| at).collect();
         let mut changes: Vec<Change> =
             over.into_iter().map(|start| Change::remove(self.key_of(start))).collect();

@@ -8,7 +8,7 @@ use alpheus_policy::ids::ControllerId;
 use alpheus_policy::membership::tolerated;
 use alpheus_policy::plan::MaskStrategy;
 
-use super::caller::{Caller, Calling};
+use super::caller::{Caller, PendingEpoch};
 use crate::announced_plan::AnnouncedPlan;
 use crate::counts::narrow;
 use crate::error::ReleaseError;
@@ -18,7 +18,7 @@ use crate::messages::{List, Listing};
 
 impl Caller {
     /// The list over all that attended; without those who are listed last, if there is such a list.
-    pub(super) fn fix(&self, calling: &Calling) -> Result<Arc<Listing>, ReleaseError> {
+    pub(super) fn fix(&self, calling: &PendingEpoch) -> Result<Arc<Listing>, ReleaseError> {
         let without = (!calling.last.is_empty()).then(|| self.list_without(calling, &calling.last));
         match without {
             Some(Ok(listing)) => Ok(listing),
@@ -28,7 +28,7 @@ impl Caller {
 
     fn list_without(
         &self,
-        calling: &Calling,
+        calling: &PendingEpoch,
         left_out: &BTreeSet<ControllerId>,
     ) -> Result<Arc<Listing>, ReleaseError> {
         let called = calling.called.iter().filter(|(id, _)| !left_out.contains(*id));

@@ -36,12 +36,12 @@ pub(super) struct EpochRecord {
     pub(super) windows: u32,
     /// Those who are listed, or were.
     pub(super) members: Vec<ControllerId>,
-    pub(super) outcome: Fixed,
+    pub(super) outcome: EpochOutcome,
 }
 
 /// What was fixed for an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Fixed {
+pub(super) enum EpochOutcome {
     Listed(#[serde(with = "shared")] Arc<Listing>),
     NotListed(ReleaseError),
     /// Its windows are over.
@@ -71,7 +71,9 @@ impl Caller {
     #[must_use]
     pub fn listed(&self) -> Vec<Arc<AnnouncedPlan>> {
         let open = |record: &EpochRecord| match &record.outcome {
-            Fixed::Listed(listing) => AnnouncedPlan::open_list(listing, &self.deployment).ok(),
+            EpochOutcome::Listed(listing) => {
+                AnnouncedPlan::open_list(listing, &self.deployment).ok()
+            }
             _ => None,
         };
         self.epochs.values().filter_map(open).map(Arc::new).collect()
@@ -82,7 +84,7 @@ impl Caller {
     pub fn progress(&self, start: Timestamp) -> EpochProgress {
         let known = self.epochs.get(&start).map(|record| &record.outcome);
         match known {
-            Some(Fixed::Listed(_)) => EpochProgress::Listed,
+            Some(EpochOutcome::Listed(_)) => EpochProgress::Listed,
             Some(_) => EpochProgress::Over,
             None if self.last().is_some_and(|last| last.window.start >= start) => {
                 EpochProgress::Over
@@ -109,7 +111,7 @@ impl Caller {
         if self.last().is_some_and(|last| last.window.start > start) {
             return vec![Change::remove(self.key_of(start))];
         }
-        record.outcome = Fixed::Over;
+        record.outcome = EpochOutcome::Over;
         let change = self.put(&record);
         self.epochs.insert(start, record);
         vec![change]
@@ -127,9 +129,9 @@ impl Caller {
     ) -> Step<Vec<EpochOutput>> {
         let window = record.window;
         let reason = match &record.outcome {
-            Fixed::Over => return Step::default(),
-            Fixed::NotListed(reason) => *reason,
-            Fixed::Listed(listing) => {
+            EpochOutcome::Over => return Step::default(),
+            EpochOutcome::NotListed(reason) => *reason,
+            EpochOutcome::Listed(listing) => {
                 if let Ok(announced) = AnnouncedPlan::open_list(listing, &self.deployment) {
                     let listed = EpochOutput::Listed(Arc::new(announced));
                     return Step::new(Vec::new(), vec![listed]);

@@ -35,7 +35,7 @@ pub(crate) enum Share {
 
 /// The answer to S: an opening of words, or in a bounded plan one of scalars.
 #[derive(Clone, Debug)]
-pub(crate) enum Unmasked {
+pub(crate) enum SignedOpening {
     Words(Signed<Opening>),
     Committed(Signed<BoundedOpening>),
 }
@@ -74,7 +74,7 @@ impl SpentToken<Share> {
     }
 }
 
-impl Unmasked {
+impl SignedOpening {
     pub(crate) fn digest(&self) -> Digest {
         match self {
             Self::Words(opening) => opening.digest(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Its serialised form is canonical: each set has one byte string, so the hash
 /// identifies the set. Reading rejects any other form.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Encoded", into = "Encoded")]
+#[serde(try_from = "EncodedSet", into = "EncodedSet")]
 pub struct RosterSet {
     roster: u32,
     blocks: Vec<u64>,
@@ -36,7 +36,7 @@ pub enum RosterSetError {
 
 /// The wire form: bit `p mod 8` of byte `p / 8` stands for controller `p`.
 #[derive(Serialize, Deserialize)]
-struct Encoded {
+struct EncodedSet {
     roster: u32,
     bytes: Vec<u8>,
 }
@@ -135,18 +135,18 @@ impl RosterSet {
     }
 }
 
-impl From<RosterSet> for Encoded {
-    fn from(set: RosterSet) -> Encoded {
+impl From<RosterSet> for EncodedSet {
+    fn from(set: RosterSet) -> EncodedSet {
         let mut bytes: Vec<u8> = set.blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
         bytes.truncate((set.roster as usize).div_ceil(8));
-        Encoded { roster: set.roster, bytes }
+        EncodedSet { roster: set.roster, bytes }
     }
 }
 
-impl TryFrom<Encoded> for RosterSet {
+impl TryFrom<EncodedSet> for RosterSet {
     type Error = RosterSetError;
 
-    fn try_from(encoded: Encoded) -> Result<RosterSet, RosterSetError> {
+    fn try_from(encoded: EncodedSet) -> Result<RosterSet, RosterSetError> {
         let (roster, expected) = (encoded.roster, (encoded.roster as usize).div_ceil(8));
         // Compared before any allocation, so a hostile size costs nothing.
         if encoded.bytes.len() != expected {
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn other_forms_are_rejected() {
-        let stray = Encoded { roster: 9, bytes: vec![0, 0b10] };
+        let stray = EncodedSet { roster: 9, bytes: vec![0, 0b10] };
         assert_eq!(RosterSet::try_from(stray), Err(RosterSetError::BeyondRoster { roster: 9 }));
-        let long = Encoded { roster: 8, bytes: vec![0, 0] };
+        let long = EncodedSet { roster: 8, bytes: vec![0, 0] };
         assert_eq!(
             RosterSet::try_from(long),
             Err(RosterSetError::Length { roster: 8, expected: 1, found: 2 })
         );
-        let huge = Encoded { roster: u32::MAX, bytes: vec![] };
+        let huge = EncodedSet { roster: u32::MAX, bytes: vec![] };
         assert!(matches!(RosterSet::try_from(huge), Err(RosterSetError::Length { .. })));
         assert!(postcard::from_bytes::<RosterSet>(&[9, 2, 0, 2]).is_err());
     }

@@ -42,7 +42,7 @@ mod table;
 mod words;
 
 pub use generators::{generator, seed_generator};
-pub use running::{Coefficients, Running, Seeds};
+pub use running::{Coefficients, SeedTables, Seeds};
 pub use share::Shares;
 pub use words::NoiseWords;
 

@@ -61,24 +61,24 @@ type Sampler = Option<(Arc<DiscreteGaussian>, u32)>;
 
 /// The samplers and weights of a plan's seeds: public tables, the same for all controllers.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct SeedTables {
     samplers: Arc<[Sampler]>,
     coefficients: Coefficients,
 }
 
-impl Running {
+impl SeedTables {
     /// Makes the tables for totals over `windows` windows with this noise, row by row.
     ///
     /// # Errors
     /// [`NoiseError`] if a row's noise cannot be drawn, or is noise of single windows.
-    pub fn new(noise: &[RowNoise], windows: u32) -> Result<Running, NoiseError> {
+    pub fn new(noise: &[RowNoise], windows: u32) -> Result<SeedTables, NoiseError> {
         let running = |row: &RowNoise| match row {
             RowNoise::None => Ok(None),
             RowNoise::Running(own) => Ok(Some(*own)),
             _ => Err(NoiseError::Running),
         };
         let noise = noise.iter().map(running).collect::<Result<Vec<_>, _>>()?;
-        Ok(Running { samplers: samplers(&noise)?, coefficients: Coefficients::new(windows) })
+        Ok(SeedTables { samplers: samplers(&noise)?, coefficients: Coefficients::new(windows) })
     }
 
     /// A controller's seeds, with none drawn yet.

@@ -120,7 +120,7 @@ impl TickProducer {
         at: Timestamp,
         previous: Option<(u64, Timestamp)>,
         rng: &mut impl CryptoRng,
-    ) -> Result<(Running, Vec<u8>), TimeError> {
+    ) -> Result<(DaySession, Vec<u8>), TimeError> {
         let number = rng.next_u64();
         let key = Secret::random(rng);
         let mut keys = Zeroizing::new(vec![0; self.words]);
@@ -129,7 +129,7 @@ impl TickProducer {
         let frame = frame.map_err(|_| TimeError::Ingest)?;
         let sum = SessionSum::new(self.words);
         let key = SessionKey::new(&key);
-        Ok((Running { number, key, opened: at, border: at, keys, sum }, frame))
+        Ok((DaySession { number, key, opened: at, border: at, keys, sum }, frame))
     }
 
     fn opening(
@@ -160,7 +160,7 @@ impl TickProducer {
 /// here. A device may store [`TickSession::reached`].
 pub struct TickSession {
     producer: TickProducer,
-    running: Running,
+    running: DaySession,
     /// Time of the last event or border.
     last: Timestamp,
     /// The sum of the open tick's events.
@@ -172,7 +172,7 @@ pub struct TickSession {
 }
 
 /// The session of a day.
-struct Running {
+struct DaySession {
     number: u64,
     key: SessionKey,
     opened: Timestamp,
@@ -185,7 +185,7 @@ struct Running {
 }
 
 impl TickSession {
-    fn new(producer: TickProducer, running: Running) -> Self {
+    fn new(producer: TickProducer, running: DaySession) -> Self {
         let (words, last) = (producer.words, running.opened);
         let tick = Zeroizing::new(vec![0; words]);
         let event = Zeroizing::new(vec![[0; 8]; words]);

@@ -2,7 +2,8 @@
 //! deployment's authority checks that the row is what the commitments open to.
 
 use alpheus_bounded_influence::check::{
-    BoundedRow, Checker, FaultyError, Member, Opened, OpeningsError, RoundError, RowError,
+    BoundedRow, Checker, FaultyError, Member, OpenedContribution, OpeningsError, RoundError,
+    RowError,
 };
 use alpheus_crypto::signed::{SignatureBatch, Signed, Verified};
 use alpheus_policy::ids::PlanId;
@@ -139,7 +140,7 @@ impl BoundedReceipt {
         checker: &Checker,
         (fixed, members): (&FixedMembership, &[u32]),
         (contributions, openings): SignedShares,
-    ) -> Result<Vec<Opened>, BoundsError> {
+    ) -> Result<Vec<OpenedContribution>, BoundsError> {
         let window = fixed.membership().window;
         let scope = scope_of(&announced.id(), checker.terms(), window, fixed.digest());
         let member = |controller: &u32| Member {

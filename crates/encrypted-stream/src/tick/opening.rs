@@ -19,7 +19,9 @@ use crate::tick::frame::{Fields, MAC_LEN, OPENING, SessionKey, TickFrameError, t
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
-use alpheus_crypto::seal::{Sealed, SealingKey, SealingKeyError, SealingPublic, UnsealError, seal};
+use alpheus_crypto::seal::{
+    SealedSecret, SealingKey, SealingKeyError, SealingPublic, UnsealError, seal,
+};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SignatureError, SigningKey, VerifyingKey};
 use alpheus_policy::ids::{SchemaId, StreamId};
@@ -182,7 +184,7 @@ impl<'a> OpeningView<'a> {
         ingest: &SealingKey,
         context: &OpeningContext<'_>,
     ) -> Result<SessionKey, UnsealError> {
-        let sealed = Sealed::from_bytes(self.sealed()).ok_or(UnsealError)?;
+        let sealed = SealedSecret::from_bytes(self.sealed()).ok_or(UnsealError)?;
         let over = context.with(self.bytes.get(..CONTEXT_LEN).unwrap_or_default());
         let key = ingest.open(labels::SESSION_KEY, &[&over], &sealed)?;
         Ok(SessionKey::new(&key))

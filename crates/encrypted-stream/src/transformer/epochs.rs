@@ -11,7 +11,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Running;
+use super::plan::RunningPlan;
 use super::window::{OpenWindow, Status};
 use super::{IncompleteError, PlanMismatchError, Transformer, WindowReport};
 
@@ -73,7 +73,8 @@ impl Transformer {
     ///
     /// As [`Transformer::register`].
     pub fn register_terms(&mut self, terms: &Plan) -> Result<PlanId, PlanMismatchError> {
-        let mut checked = Running::new(terms, &self.shape)?.proving(terms, self.blocks.as_ref())?;
+        let mut checked =
+            RunningPlan::new(terms, &self.shape)?.proving(terms, self.blocks.as_ref())?;
         checked.members = Members::Open(BTreeMap::new());
         self.run(terms, checked)
     }
@@ -115,7 +116,7 @@ impl Transformer {
     }
 
     /// The stream at a position of a plan.
-    fn enrolled(&self, running: &Running, position: u32) -> Option<StreamId> {
+    fn enrolled(&self, running: &RunningPlan, position: u32) -> Option<StreamId> {
         let index = running.streams().get(usize::try_from(position).ok()?)?;
         Some(self.stream(*index).ok()?.id)
     }
@@ -130,7 +131,7 @@ impl Transformer {
             return Some(ListedWindow::clone(listed));
         }
         let window = plan.window_at(plan.from);
-        let mut of_epoch = Running::new(plan, &self.shape).ok()?;
+        let mut of_epoch = RunningPlan::new(plan, &self.shape).ok()?;
         let (report, sums) = self.take_unlisted(terms, window)?;
         let (_, running) = self.plans.get(terms)?;
         let mut listed = ListedWindow::none(window);

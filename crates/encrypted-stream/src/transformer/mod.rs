@@ -327,11 +327,16 @@ impl Transformer {
     ///
     /// If the plan does not fit the schema's shape, or is already running.
     pub fn register(&mut self, plan: &Plan) -> Result<PlanId, PlanMismatchError> {
-        let checked = plan::Running::new(plan, &self.shape)?.proving(plan, self.blocks.as_ref())?;
+        let checked =
+            plan::RunningPlan::new(plan, &self.shape)?.proving(plan, self.blocks.as_ref())?;
         self.run(plan, checked)
     }
 
-    fn run(&mut self, plan: &Plan, checked: plan::Running) -> Result<PlanId, PlanMismatchError> {
+    fn run(
+        &mut self,
+        plan: &Plan,
+        checked: plan::RunningPlan,
+    ) -> Result<PlanId, PlanMismatchError> {
         let id = plan.id();
         if self.plans.contains(&id) {
             return Err(PlanMismatchError::Running);

@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plans {
     slots: BTreeMap<PlanId, u32>,
-    running: BTreeMap<u32, Running>,
+    running: BTreeMap<u32, RunningPlan>,
     next: u32,
 }
 
 /// A running plan.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Running {
+pub(super) struct RunningPlan {
     window: Span,
     grace: Span,
     /// The start of its first window.
@@ -53,7 +53,7 @@ impl Plans {
         self.slots.keys().copied()
     }
 
-    pub(super) fn insert(&mut self, id: PlanId, mut plan: Running, streams: Vec<u32>) -> u32 {
+    pub(super) fn insert(&mut self, id: PlanId, mut plan: RunningPlan, streams: Vec<u32>) -> u32 {
         let slot = self.next;
         self.next += 1;
         plan.streams = streams;
@@ -62,17 +62,17 @@ impl Plans {
         slot
     }
 
-    pub(super) fn remove(&mut self, plan: &PlanId) -> Option<(u32, Running)> {
+    pub(super) fn remove(&mut self, plan: &PlanId) -> Option<(u32, RunningPlan)> {
         let slot = self.slots.remove(plan)?;
         self.running.remove(&slot).map(|running| (slot, running))
     }
 
-    pub(super) fn get(&self, plan: &PlanId) -> Option<(u32, &Running)> {
+    pub(super) fn get(&self, plan: &PlanId) -> Option<(u32, &RunningPlan)> {
         let slot = *self.slots.get(plan)?;
         self.running.get(&slot).map(|running| (slot, running))
     }
 
-    pub(super) fn get_mut(&mut self, plan: &PlanId) -> Option<(u32, &mut Running)> {
+    pub(super) fn get_mut(&mut self, plan: &PlanId) -> Option<(u32, &mut RunningPlan)> {
         let slot = *self.slots.get(plan)?;
         self.running.get_mut(&slot).map(|running| (slot, running))
     }
@@ -145,13 +145,13 @@ impl Plans {
         anchor: Span,
     ) -> bool {
         let inside = claim.ends_period(anchor) || claim.kind.is_closing();
-        let needs = |plan: &Running| {
+        let needs = |plan: &RunningPlan| {
             plan.needed.is_some() && claim.to >= plan.closed && (inside || plan.cuts(claim))
         };
         self.of(memberships).any(needs)
     }
 
-    fn of(&self, memberships: &[Membership]) -> impl Iterator<Item = &Running> {
+    fn of(&self, memberships: &[Membership]) -> impl Iterator<Item = &RunningPlan> {
         memberships.iter().filter_map(|member| self.running.get(&member.slot))
     }
 
@@ -166,13 +166,13 @@ impl Plans {
 
     /// Bytes on the heap.
     pub(super) fn heap(&self) -> usize {
-        self.running.values().map(Running::heap).sum()
+        self.running.values().map(RunningPlan::heap).sum()
     }
 }
 
-impl Running {
+impl RunningPlan {
     /// Checks a plan against the shape of its events.
-    pub(super) fn new(plan: &Plan, shape: &Shape) -> Result<Running, PlanMismatchError> {
+    pub(super) fn new(plan: &Plan, shape: &Shape) -> Result<RunningPlan, PlanMismatchError> {
         if plan.schema != shape.schema {
             return Err(PlanMismatchError::Schema);
         }
@@ -193,7 +193,7 @@ impl Running {
         }
         // The first window that starts at or after `from`.
         let from = Timestamp(plan.from.0.div_ceil(plan.window.0).saturating_mul(plan.window.0));
-        Ok(Running {
+        Ok(RunningPlan {
             window: plan.window,
             grace: plan.grace,
             from,
@@ -211,12 +211,12 @@ impl Running {
         self,
         plan: &Plan,
         blocks: Option<&Blocks>,
-    ) -> Result<Running, PlanMismatchError> {
+    ) -> Result<RunningPlan, PlanMismatchError> {
         if !plan.integrity.is_verified() {
             return Ok(self);
         }
         let needed = NeededBlocks::of(blocks.ok_or(PlanMismatchError::Blocks)?, &plan.release);
-        Ok(Running { needed: Some(needed), ..self })
+        Ok(RunningPlan { needed: Some(needed), ..self })
     }
 
     /// Whether a window starts or ends at a frame's end, or within a gap.
@@ -232,7 +232,7 @@ impl Running {
     }
 
     /// Of a plan that releases one window, which is closed with these sums.
-    pub(super) fn closed_with(mut self, window: Window, sums: OpenWindow) -> Running {
+    pub(super) fn closed_with(mut self, window: Window, sums: OpenWindow) -> RunningPlan {
         self.closed = window.end;
         self.windows.insert(window.start, sums);
         self

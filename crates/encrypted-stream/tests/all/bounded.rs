@@ -1,8 +1,8 @@
 //! What devices encode becomes a bounded row: windows of owners are lifted to integers, committed to,
 //! proven, opened and read.
 
-use alpheus_bounded_influence::check::{Bounded, Checker, Member};
-use alpheus_bounded_influence::commit::{Admitted, Committer, Noise, OwnerValues};
+use alpheus_bounded_influence::check::{BoundedContribution, Checker, Member};
+use alpheus_bounded_influence::commit::{AdmittedOwners, Committer, Noise, OwnerValues};
 use alpheus_bounded_influence::messages::{Contribution, Opening, Scope};
 use alpheus_bounded_influence::share::{Masks, Neighbour};
 use alpheus_bounded_influence::terms::Terms;
@@ -204,7 +204,11 @@ impl Members {
         Signed::new(message, key).open(&key.verifying_key()).unwrap()
     }
 
-    fn contribution(&self, p: usize, admitted: &Admitted) -> (Member, Verified<Contribution>) {
+    fn contribution(
+        &self,
+        p: usize,
+        admitted: &AdmittedOwners,
+    ) -> (Member, Verified<Contribution>) {
         let controller = u32::try_from(p).unwrap();
         let (owners, sum) = self.committers[p].owners(&self.scope, controller, admitted).unwrap();
         let share = self.masks(p, |masks| masks.masked(sum, &self.scope));
@@ -243,12 +247,12 @@ fn encoded_events_become_a_row_that_no_owner_moves_beyond_its_bounds() {
         let owners = named.map(|(at, own)| OwnerValues::new(name(at), own.clone())).collect();
         members.committers[p].admit(owners).unwrap()
     });
-    assert_eq!(admitted.each_ref().map(Admitted::counted), [2, 1]);
+    assert_eq!(admitted.each_ref().map(AdmittedOwners::counted), [2, 1]);
     let signed = [0, 1].map(|p| members.contribution(p, &admitted[p]));
     let found = members.checker.contributions(&members.scope, &signed).unwrap();
     assert_eq!((found.bounded.len(), found.faulty.len(), found.misplaced.len()), (2, 0, 0));
     let set = digest(&[b"set"]);
-    let open = |(p, bounded): (usize, &Bounded)| {
+    let open = |(p, bounded): (usize, &BoundedContribution)| {
         (bounded.clone(), members.opening(p, &set, signed[p].1.digest()))
     };
     let openings: Vec<_> = found.bounded.iter().enumerate().map(open).collect();

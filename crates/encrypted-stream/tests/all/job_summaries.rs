@@ -114,13 +114,13 @@ struct OfTicks {
     position: u32,
     check_sum: String,
     why: Option<String>,
-    claims: Vec<Vec<Stated>>,
-    conflict: Vec<Stated>,
+    claims: Vec<Vec<StatedSummary>>,
+    conflict: Vec<StatedSummary>,
     encoded: String,
 }
 
 #[derive(Deserialize)]
-struct Stated {
+struct StatedSummary {
     kind: String,
     session: String,
     from: u64,
@@ -130,7 +130,7 @@ struct Stated {
     tag: String,
 }
 
-impl Stated {
+impl StatedSummary {
     fn claim(&self) -> Claim {
         let kind = match self.kind.as_str() {
             "opening" => ClaimKind::Opening,
@@ -155,7 +155,9 @@ impl Stated {
 #[test]
 fn summaries_of_ticks_match_the_script() {
     for case in cases::<OfTicks>("jvm-job/v1/tick_summary.json") {
-        let of = |claims: &Vec<Stated>| claims.iter().map(Stated::claim).collect::<Vec<_>>();
+        let of = |claims: &Vec<StatedSummary>| {
+            claims.iter().map(StatedSummary::claim).collect::<Vec<_>>()
+        };
         let conflict: Option<[Claim; 2]> = of(&case.conflict).try_into().ok();
         let claims = case.claims.iter().map(of).collect();
         let segments = TickSegments { claims, conflict: conflict.map(Box::new) };

@@ -75,7 +75,7 @@ fn plan_messages_match_the_script() {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedStream {
     stream: String,
     certificate: String,
     key: String,
@@ -84,7 +84,7 @@ struct Named {
 
 #[test]
 fn devices_match_the_script() {
-    for case in cases::<Named>("jvm-job/v1/device.json") {
+    for case in cases::<NamedStream>("jvm-job/v1/device.json") {
         let (stream, certificate) =
             (StreamId(array(&case.stream)), Digest(array(&case.certificate)));
         let key = VerifyingKey::from_bytes(array(&case.key)).unwrap();
@@ -182,7 +182,7 @@ fn tokens_match_the_script() {
 }
 
 #[derive(Deserialize)]
-struct Reached {
+struct ReachedTime {
     task: u32,
     tasks: u32,
     time: u64,
@@ -199,7 +199,7 @@ struct TakenUp {
 
 #[test]
 fn progress_and_join_acks_match_the_script() {
-    for case in cases::<Reached>("jvm-job/v1/progress.json") {
+    for case in cases::<ReachedTime>("jvm-job/v1/progress.json") {
         let time = Timestamp(case.time);
         let progress = Progress { task: case.task, tasks: case.tasks, time };
         same(&progress, &case.encoded);

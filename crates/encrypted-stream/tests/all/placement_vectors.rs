@@ -3,7 +3,7 @@
 use crate::known_answers::{array, bytes, cases};
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_crypto::{hash::labelled_hash, secret::Secret, sign::SigningKey};
-use alpheus_encrypted_stream::annotation::{Moved, Placement};
+use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_time::Timestamp;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) -> Option<Placement> {
 fn placements_match_the_script() {
     let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
     for case in cases::<Case>("moves/v1/placement.json") {
-        let moved = case.from.map(|from| Moved {
+        let moved = case.from.map(|from| ControllerChange {
             from: ControllerId(array(&from)),
             at: Timestamp(case.at),
             lost: case.lost,

@@ -81,12 +81,12 @@ struct Case {
     population: Option<u32>,
     signers: Option<u32>,
     #[serde(default)]
-    excluded: Vec<Excluded>,
+    excluded: Vec<ExcludedStreams>,
     error: Option<String>,
 }
 
 #[derive(Deserialize, PartialEq, Debug)]
-struct Excluded {
+struct ExcludedStreams {
     controller: u32,
     streams: Vec<u32>,
 }
@@ -122,7 +122,7 @@ fn receipts_match_the_script() {
         let row = receipt.verify(&case.announced(), case.window()).unwrap();
         assert_eq!(row.words(), words(case.row.as_ref().unwrap()));
         assert_eq!(Some((row.population(), row.signers())), case.population.zip(case.signers));
-        let excluded = row.exclusions().iter().map(|own| Excluded {
+        let excluded = row.exclusions().iter().map(|own| ExcludedStreams {
             controller: own.controller,
             streams: own.streams.iter().map(|(at, _)| *at).collect(),
         });

@@ -22,7 +22,7 @@ fn key(seed: [u8; 32]) -> AgreementKey {
 }
 
 #[derive(Deserialize)]
-struct Sealed {
+struct SealedCase {
     seed: String,
     public: String,
     seats: Vec<String>,
@@ -37,7 +37,7 @@ struct Sealed {
     encoded: String,
 }
 
-impl Sealed {
+impl SealedCase {
     fn sum(&self) -> SealedSum {
         SealedSum {
             plan: PlanId(array(&self.plan)),
@@ -51,7 +51,7 @@ impl Sealed {
 
 #[test]
 fn sums_pads_and_encodings_match_the_vectors() {
-    for case in cases::<Sealed>("consumer/v1/sealed.json") {
+    for case in cases::<SealedCase>("consumer/v1/sealed.json") {
         let (sum, mut total) = (case.sum(), words(&case.opened));
         assert_eq!(sum.to_bytes(), bytes(&case.encoded));
         assert_eq!(SealedSum::from_bytes(&bytes(&case.encoded)), Ok(sum.clone()));

@@ -102,7 +102,7 @@ pub fn cells_of_line(text: &str, line: u64) -> Result<HashMap<String, String>, C
 }
 
 /// Reads a file as delimited text. Text is passed on as it comes.
-pub(crate) enum Converted<R> {
+pub(crate) enum TextReader<R> {
     /// Not looked at.
     New(R),
     /// Text.
@@ -113,31 +113,31 @@ pub(crate) enum Converted<R> {
     Failed,
 }
 
-impl<R: Read> Converted<R> {
+impl<R: Read> TextReader<R> {
     fn begin(mut input: R) -> io::Result<Self> {
         let mut start = Vec::new();
         input.by_ref().take(START as u64).read_to_end(&mut start)?;
         if Kind::of(&start) == Kind::Text {
-            return Ok(Converted::Text(Cursor::new(start).chain(input)));
+            return Ok(TextReader::Text(Cursor::new(start).chain(input)));
         }
         input.read_to_end(&mut start)?;
         let text =
             to_text(start).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        Ok(Converted::Made(Cursor::new(text)))
+        Ok(TextReader::Made(Cursor::new(text)))
     }
 }
 
-impl<R: Read> Read for Converted<R> {
+impl<R: Read> Read for TextReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let Converted::New(_) = self
-            && let Converted::New(input) = std::mem::replace(self, Converted::Failed)
+        if let TextReader::New(_) = self
+            && let TextReader::New(input) = std::mem::replace(self, TextReader::Failed)
         {
-            *self = Converted::begin(input)?;
+            *self = TextReader::begin(input)?;
         }
         match self {
-            Converted::Text(text) => text.read(into),
-            Converted::Made(made) => made.read(into),
-            Converted::New(_) | Converted::Failed => Ok(0),
+            TextReader::Text(text) => text.read(into),
+            TextReader::Made(made) => made.read(into),
+            TextReader::New(_) | TextReader::Failed => Ok(0),
         }
     }
 }
@@ -193,7 +193,7 @@ mod tests {
     fn text_passes_as_it_is_and_errors_come_once() {
         let read = |bytes: &[u8]| {
             let mut out = Vec::new();
-            Converted::New(bytes).read_to_end(&mut out).map(|_| out)
+            TextReader::New(bytes).read_to_end(&mut out).map(|_| out)
         };
         let long = "a,b\n".repeat(1000);
         assert_eq!(read(long.as_bytes()).unwrap(), long.as_bytes());

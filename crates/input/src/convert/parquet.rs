@@ -16,7 +16,7 @@ use time::{Duration, UtcDateTime};
 
 /// How the values of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+enum ValueForm {
     /// As they are.
     Plain,
     /// Counted from 1970, with so many decimal places of a second, and whether in UTC.
@@ -77,7 +77,7 @@ fn lies_within(chunk: &ColumnChunkMetaData, length: u64) -> bool {
 }
 
 /// The name of each column, and how it is written.
-fn columns(schema: &SchemaDescriptor) -> Result<Vec<(String, Written)>, ConvertError> {
+fn columns(schema: &SchemaDescriptor) -> Result<Vec<(String, ValueForm)>, ConvertError> {
     let column = |at: usize| {
         let column = schema.column(at);
         let name = column.path().parts().join(".");
@@ -96,7 +96,7 @@ fn columns(schema: &SchemaDescriptor) -> Result<Vec<(String, Written)>, ConvertE
 }
 
 /// How a column is written; none if it is not supported.
-fn written(column: &ColumnDescriptor) -> Option<Written> {
+fn written(column: &ColumnDescriptor) -> Option<ValueForm> {
     use ConvertedType as Converted;
     if let Some(LogicalType::Timestamp(time)) = column.logical_type_ref() {
         let places = match time.unit {
@@ -104,12 +104,12 @@ fn written(column: &ColumnDescriptor) -> Option<Written> {
             TimeUnit::MICROS => 6,
             TimeUnit::NANOS => 9,
         };
-        return Some(Written::Time(places, time.is_adjusted_to_u_t_c));
+        return Some(ValueForm::Time(places, time.is_adjusted_to_u_t_c));
     }
     let plain = match (column.physical_type(), column.converted_type()) {
-        (_, Converted::TIMESTAMP_MILLIS) => return Some(Written::Time(3, true)),
-        (_, Converted::TIMESTAMP_MICROS) => return Some(Written::Time(6, true)),
-        (Type::INT96, _) => return Some(Written::Time(3, false)),
+        (_, Converted::TIMESTAMP_MILLIS) => return Some(ValueForm::Time(3, true)),
+        (_, Converted::TIMESTAMP_MICROS) => return Some(ValueForm::Time(6, true)),
+        (Type::INT96, _) => return Some(ValueForm::Time(3, false)),
         (Type::BOOLEAN | Type::FLOAT | Type::DOUBLE, _) => true,
         (Type::INT32, converted) => !matches!(converted, Converted::INTERVAL | Converted::UTF8),
         (Type::INT64, converted) => !matches!(converted, Converted::INTERVAL | Converted::UTF8),
@@ -126,18 +126,18 @@ fn written(column: &ColumnDescriptor) -> Option<Written> {
                 || column.logical_type_ref() == Some(&LogicalType::Float16)
         }
     };
-    plain.then_some(Written::Plain)
+    plain.then_some(ValueForm::Plain)
 }
 
 /// Adds the cells of a row of these types, and those of the groups in it.
-fn add(row: &Row, types: &[TypePtr], written: &[(String, Written)], cells: &mut Vec<String>) {
+fn add(row: &Row, types: &[TypePtr], written: &[(String, ValueForm)], cells: &mut Vec<String>) {
     for ((_, field), kind) in row.get_column_iter().zip(types) {
         match field {
             Field::Group(group) => add(group, kind.get_fields(), written, cells),
             // A group that lacks has as many empty cells as it has columns.
             _ if kind.is_group() => cells.resize(cells.len() + leaves(kind), String::new()),
             _ => {
-                let written = written.get(cells.len()).map_or(Written::Plain, |(_, own)| *own);
+                let written = written.get(cells.len()).map_or(ValueForm::Plain, |(_, own)| *own);
                 cells.push(cell(field, written));
             }
         }
@@ -149,14 +149,14 @@ fn leaves(kind: &TypePtr) -> usize {
     if kind.is_group() { kind.get_fields().iter().map(leaves).sum() } else { 1 }
 }
 
-fn cell(field: &Field, written: Written) -> String {
+fn cell(field: &Field, written: ValueForm) -> String {
     let count = match field {
         Field::Long(count) | Field::TimestampMillis(count) | Field::TimestampMicros(count) => {
             Some(*count)
         }
         _ => None,
     };
-    if let (Written::Time(places, utc), Some(count)) = (written, count) {
+    if let (ValueForm::Time(places, utc), Some(count)) = (written, count) {
         return moment(count, places, utc);
     }
     match field {

@@ -8,7 +8,7 @@ use super::error::{Problem, RequestError, causes};
 use super::identity::IdentityFolder;
 use super::peer::{self, ExpectedPeer, LastPeer};
 use super::probe::Probe;
-use super::revoked::Revoked;
+use super::revoked::RevokedCertificates;
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
 use crate::proxy::Route;
@@ -123,7 +123,7 @@ impl HttpClient {
 
     fn with(
         base: Base,
-        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<Revoked>),
+        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<RevokedCertificates>),
         last: LastPeer,
     ) -> Result<Self, Failure> {
         let connector = Connector::new(base.clone(), (tls, revoked), Route::draw()?);

@@ -3,7 +3,7 @@
 
 use super::base::Base;
 use super::peer::WrongPeerError;
-use super::revoked::Revoked;
+use super::revoked::RevokedCertificates;
 use crate::proxy::Route;
 use crate::retry::{RetryPolicy, retry};
 use crate::service::reload::Live;
@@ -36,7 +36,7 @@ pub(super) struct Connector {
     base: Base,
     tls: Option<Arc<Live<ClientConfig>>>,
     /// Certificates that end a connection.
-    revoked: Option<Revoked>,
+    revoked: Option<RevokedCertificates>,
     route: Option<Route>,
 }
 
@@ -44,7 +44,7 @@ impl Connector {
     /// One with TLS, perhaps through a proxy, or without.
     pub(super) fn new(
         base: Base,
-        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<Revoked>),
+        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<RevokedCertificates>),
         route: Option<Route>,
     ) -> Self {
         // Without TLS it stays on this machine, which for a proxy would be the proxy's.
@@ -128,11 +128,11 @@ fn was_cut(error: &io::Error) -> bool {
 pub(super) enum Stream {
     Plain(TcpStream),
     /// It ends once the certificate at the other end is one of these.
-    Tls(Box<TlsStream<TcpStream>>, Option<Revoked>),
+    Tls(Box<TlsStream<TcpStream>>, Option<RevokedCertificates>),
 }
 
 /// Refuses to send anything to whose certificate was revoked since the connection was opened.
-fn check(stream: &TlsStream<TcpStream>, revoked: Option<&Revoked>) -> io::Result<()> {
+fn check(stream: &TlsStream<TcpStream>, revoked: Option<&RevokedCertificates>) -> io::Result<()> {
     let end = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     match (revoked, end) {
         (Some(revoked), Some(end)) if revoked.has_certificate(end) => {

@@ -9,7 +9,7 @@
 //! still is given up soon, also shortly before its end, and its room is there again.
 
 use super::answer::{ApiError, caller};
-use super::revoked::Revoked;
+use super::revoked::RevokedCertificates;
 use super::role::{Name, Role};
 use crate::service::http::Peer;
 use axum::body::{Body, Bytes, to_bytes};
@@ -111,13 +111,13 @@ impl Door {
 
 /// The same routes, which refuse every request under one of these certificates, also on connections
 /// that are open already.
-pub fn without(router: Router, revoked: Option<Revoked>) -> Router {
+pub fn without(router: Router, revoked: Option<RevokedCertificates>) -> Router {
     let Some(revoked) = revoked else { return router };
     router.layer(from_fn_with_state(revoked, refuse_revoked))
 }
 
 async fn refuse_revoked(
-    State(revoked): State<Revoked>,
+    State(revoked): State<RevokedCertificates>,
     Extension(peer): Extension<Peer>,
     request: Request,
     next: Next,
@@ -341,9 +341,9 @@ pub(super) mod tests {
     }
 
     /// A body that begins, and then stands still.
-    struct Standing(Option<Bytes>);
+    struct StalledBody(Option<Bytes>);
 
-    impl HttpBody for Standing {
+    impl HttpBody for StalledBody {
         type Data = Bytes;
         type Error = PeerNameError;
 
@@ -362,7 +362,7 @@ pub(super) mod tests {
     async fn a_body_that_stands_still_is_given_up() {
         let door = Door::with_patience(Duration::ZERO);
         let eve = route_of(&door, certificate("alpheus://controller/eve"), BYTES.0);
-        let body = Body::new(Standing(Some(Bytes::from_static(b"0123456789"))));
+        let body = Body::new(StalledBody(Some(Bytes::from_static(b"0123456789"))));
         let answer = timeout(Duration::from_secs(60), eve.call(request(body, BYTES.0))).await;
         assert_eq!(answer.unwrap().unwrap().status(), StatusCode::REQUEST_TIMEOUT);
     }
@@ -428,7 +428,7 @@ pub(super) mod tests {
     #[tokio::test]
     async fn a_revoked_certificate_is_refused_at_once_and_no_other() {
         let digest = |der: &[u8]| Digest([der.iter().fold(0, |sum, byte| sum ^ byte); 32]);
-        let revoked = Revoked::new(digest, |_| Digest([0; 32]));
+        let revoked = RevokedCertificates::new(digest, |_| Digest([0; 32]));
         let door = Door::default();
         let eve = certificate("alpheus://controller/eve");
         let asked = || request(Body::from("0123456789"), 10);

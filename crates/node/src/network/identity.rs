@@ -9,7 +9,7 @@
 //! Parts put files of their own beside these.
 
 use crate::failure::{Blame, Failure};
-use crate::network::revoked::Revoked;
+use crate::network::revoked::RevokedCertificates;
 use crate::network::role::{Name, PeerNameError, Role};
 use crate::settings::TlsFiles;
 use rustls::crypto::ring;
@@ -33,7 +33,7 @@ pub struct IdentityFolder {
     folder: PathBuf,
     name: Name,
     /// Certificates that its connections refuse at the other end.
-    revoked: Option<Revoked>,
+    revoked: Option<RevokedCertificates>,
 }
 
 /// Why a folder is no identity.
@@ -85,13 +85,13 @@ impl IdentityFolder {
     /// The same folder, whose connections refuse these certificates at the other end, also once
     /// they are open.
     #[must_use]
-    pub fn without(self, revoked: Revoked) -> IdentityFolder {
+    pub fn without(self, revoked: RevokedCertificates) -> IdentityFolder {
         IdentityFolder { revoked: Some(revoked), ..self }
     }
 
     /// Certificates that its connections refuse.
     #[must_use]
-    pub fn revoked(&self) -> Option<&Revoked> {
+    pub fn revoked(&self) -> Option<&RevokedCertificates> {
         self.revoked.as_ref()
     }
 

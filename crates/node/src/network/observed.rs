@@ -9,7 +9,7 @@
 //! Each answer says which program gave it, in the header `server`, for those whose certificate let them in.
 
 use super::answer::{ApiError, Rule};
-use super::revoked::Revoked;
+use super::revoked::RevokedCertificates;
 use super::role::{Name, Role};
 use crate::BUILD;
 use crate::service::MayRead;
@@ -41,7 +41,7 @@ struct Reason {
 }
 
 #[derive(Clone)]
-struct Counted {
+struct RequestMetrics {
     requests: Requests,
     seconds: Family<Kind, Histogram, fn() -> Histogram>,
     refusals: Family<Reason, Counter>,
@@ -50,7 +50,7 @@ struct Counted {
 /// Who may read metrics at an API's port: operators alone, while the authority has not `revoked` their
 /// certificate. Devices and owners would learn what others do.
 #[must_use]
-pub fn metrics_readers(revoked: Option<Revoked>) -> MayRead {
+pub fn metrics_readers(revoked: Option<RevokedCertificates>) -> MayRead {
     Arc::new(move |certificate| {
         let is_revoked = revoked.as_ref().is_some_and(|own| own.has_certificate(certificate));
         let name = Name::of_certificate(certificate);
@@ -67,14 +67,14 @@ pub fn observed(router: Router, metrics: &Metrics) -> Router {
         registry.register("request_seconds", "How long answers took", seconds.clone());
         registry.register("refusals", "Refused requests, by the rule they broke", refusals.clone());
     });
-    let counted = Counted { requests: metrics.requests("requests"), seconds, refusals };
+    let counted = RequestMetrics { requests: metrics.requests("requests"), seconds, refusals };
     router.layer(from_fn(move |request: Request, next: Next| {
         let counted = counted.clone();
         async move { observe(&counted, request, next).await }
     }))
 }
 
-async fn observe(counted: &Counted, request: Request, next: Next) -> Response {
+async fn observe(counted: &RequestMetrics, request: Request, next: Next) -> Response {
     let (begun, path) = (Instant::now(), request.uri().path().to_owned());
     let mut answer = as_problem(next.run(request).await);
     let status = answer.status();
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_operator_reads_metrics_until_the_certificate_is_revoked() {
-        let revoked = Revoked::new(tls_digest, tls_key_digest);
+        let revoked = RevokedCertificates::new(tls_digest, tls_key_digest);
         let readers = metrics_readers(Some(revoked.clone()));
         let [operator, owner] = ["operator", "owner"].map(certificate_of);
         assert!(readers(&operator) && !readers(&owner) && !readers(b"no certificate"));

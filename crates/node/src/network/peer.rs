@@ -6,7 +6,7 @@
 //! role and the name in the certificate count as well.
 
 use super::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
-use super::revoked::Revoked;
+use super::revoked::RevokedCertificates;
 use super::role::{Name, PeerNameError, Role};
 use crate::failure::{Blame, Category, Failure};
 use crate::service::reload::Live;
@@ -117,7 +117,7 @@ impl LastPeer {
 struct Verifier {
     chain: Arc<WebPkiServerVerifier>,
     expected: ExpectedPeer,
-    revoked: Option<Revoked>,
+    revoked: Option<RevokedCertificates>,
     last: LastPeer,
 }
 
@@ -214,7 +214,7 @@ fn read_identity(
 fn verifying(
     expected: ExpectedPeer,
     authorities: Vec<CertificateDer<'static>>,
-    (revoked, last): (Option<Revoked>, LastPeer),
+    (revoked, last): (Option<RevokedCertificates>, LastPeer),
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Box<dyn std::error::Error + Send + Sync>>
 {
     let provider = Arc::new(ring::default_provider());

@@ -11,7 +11,7 @@ use crate::network::identity::{DEPLOYMENT, IdentityFolder};
 use crate::network::revocation_list::{
     RevocationError, RevocationList, tls_digest, tls_key_digest,
 };
-use crate::network::revoked::Revoked;
+use crate::network::revoked::RevokedCertificates;
 use crate::network::role::Role;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
@@ -38,7 +38,7 @@ pub struct Revocations {
     kept: PathBuf,
     authority: VerifyingKey,
     known: Arc<Mutex<LatestList>>,
-    revoked: Revoked,
+    revoked: RevokedCertificates,
 }
 
 /// The latest list, and the version of the one that is kept for the next start.
@@ -141,7 +141,7 @@ impl Revocations {
         authority: &VerifyingKey,
     ) -> Result<Revocations, Failure> {
         let list = list_of(&kept, authority)?;
-        let revoked = Revoked::new(tls_digest, tls_key_digest);
+        let revoked = RevokedCertificates::new(tls_digest, tls_key_digest);
         revoked.replace(list.certificates.iter().copied().collect());
         let known = LatestList { kept: list.version, unkept: 0, list };
         let known = Arc::new(Mutex::new(known));
@@ -152,7 +152,7 @@ impl Revocations {
 
     /// The certificates in it, for doors.
     #[must_use]
-    pub fn revoked(&self) -> Revoked {
+    pub fn revoked(&self) -> RevokedCertificates {
         self.revoked.clone()
     }
 

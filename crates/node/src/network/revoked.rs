@@ -11,17 +11,17 @@ pub type DigestOf = fn(&[u8]) -> Digest;
 
 /// Revoked certificates, by digest. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Revoked {
+pub struct RevokedCertificates {
     digest: DigestOf,
     key_digest: DigestOf,
     digests: Arc<RwLock<Arc<BTreeSet<Digest>>>>,
 }
 
-impl Revoked {
+impl RevokedCertificates {
     /// None yet. Certificates are named by their digest, or by that of their key.
     #[must_use]
-    pub fn new(digest: DigestOf, key_digest: DigestOf) -> Revoked {
-        Revoked { digest, key_digest, digests: Arc::default() }
+    pub fn new(digest: DigestOf, key_digest: DigestOf) -> RevokedCertificates {
+        RevokedCertificates { digest, key_digest, digests: Arc::default() }
     }
 
     /// From now on these are revoked.
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_revoked_key_revokes_all_its_certificates() {
         let digest = |bytes: &[u8]| Digest([bytes.iter().fold(0, |sum, byte| sum ^ byte); 32]);
-        let revoked = Revoked::new(|_| Digest([0; 32]), digest);
+        let revoked = RevokedCertificates::new(|_| Digest([0; 32]), digest);
         let [key, other] = [(); 2].map(|()| KeyPair::generate().unwrap());
         let certificate = |key: &KeyPair, name: &str| {
             CertificateParams::new([name.to_owned()]).unwrap().self_signed(key).unwrap()

@@ -86,11 +86,11 @@ impl Stage {
 pub(crate) type Validity = (Duration, Duration);
 
 /// What the log has reported for each file: the end of the certificate, and how near it was.
-pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
+pub(super) type ReportedExpiries = BTreeMap<PathBuf, (Duration, Stage)>;
 
 /// Warns once 21 days and once 7 days before the end of the certificate that was read from a file, and
 /// when it is over.
-pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut Warned) {
+pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut ReportedExpiries) {
     let Some(validity) = validity else { return };
     let (days, all) = days_of(validity, clock::now());
     let news = news(file, (validity.1, Stage::of(days, all)), warned);
@@ -107,7 +107,11 @@ pub(super) fn warn(file: &Path, validity: Option<Validity>, warned: &mut Warned)
 }
 
 /// The stage, if it is later than the one reported for the same certificate.
-fn news(file: &Path, (end, stage): (Duration, Stage), warned: &mut Warned) -> Option<Stage> {
+fn news(
+    file: &Path,
+    (end, stage): (Duration, Stage),
+    warned: &mut ReportedExpiries,
+) -> Option<Stage> {
     let last = warned.insert(file.to_owned(), (end, stage));
     let same = last.filter(|(known, _)| *known == end).map(|(_, stage)| stage);
     (same.is_none_or(|last| last < stage) && stage > Stage::Far).then_some(stage)

@@ -77,7 +77,7 @@ pub struct Peer {
 
 /// How serving ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drained {
+pub enum DrainOutcome {
     /// Every connection had finished its work.
     All,
     /// This many were cut off at the deadline.
@@ -148,7 +148,7 @@ enum Stream {
 }
 
 /// A connection that may be served, and what it holds while it lasts.
-struct Entered {
+struct AdmittedConnection {
     stream: Stream,
     certificate: Option<Arc<[u8]>>,
     _slot: OwnedSemaphorePermit,
@@ -246,7 +246,12 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then lets open requests finish for at most `drain`.
-    pub async fn serve(self, router: Router, mut shutdown: Shutdown, drain: Duration) -> Drained {
+    pub async fn serve(
+        self,
+        router: Router,
+        mut shutdown: Shutdown,
+        drain: Duration,
+    ) -> DrainOutcome {
         let entrance = Entrance {
             tls: self.tls.clone(),
             refusals: Refusals::default(),
@@ -305,16 +310,16 @@ impl Connections {
         self.tasks.spawn(entrance.handle(stream, address, place, router, ending));
     }
 
-    async fn drain(mut self, patience: Duration) -> Drained {
+    async fn drain(mut self, patience: Duration) -> DrainOutcome {
         self.trigger.stop();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(patience, all).await.is_ok() {
-            return Drained::All;
+            return DrainOutcome::All;
         }
         while self.tasks.try_join_next().is_some() {}
         let left = self.tasks.len();
         self.tasks.shutdown().await;
-        if left == 0 { Drained::All } else { Drained::Cut(left) }
+        if left == 0 { DrainOutcome::All } else { DrainOutcome::Cut(left) }
     }
 }
 
@@ -362,13 +367,13 @@ impl Entrance {
         stream: TcpStream,
         address: SocketAddr,
         place: &StrangerSlot,
-    ) -> io::Result<Entered> {
+    ) -> io::Result<AdmittedConnection> {
         stream.peek(&mut [0]).await?;
         place.note_speaking();
         let Some(tls) = &self.tls else {
             // A proxy in front has one address for all its clients.
             let (stream, slot) = (Stream::Plain(stream), self.slot().await?);
-            return Ok(Entered { stream, certificate: None, _slot: slot, _guest: None });
+            return Ok(AdmittedConnection { stream, certificate: None, _slot: slot, _guest: None });
         };
         let accepted = TlsAcceptor::from(tls.current()).accept(stream).await;
         handshakes::note(accepted.is_ok());
@@ -383,7 +388,7 @@ impl Entrance {
         let guest = self.guests.admit(client);
         let guest = guest.ok_or_else(|| io::Error::other("too many connections of one client"))?;
         let (stream, slot) = (Stream::Tls(stream), self.slot().await?);
-        Ok(Entered { stream, certificate, _slot: slot, _guest: Some(guest) })
+        Ok(AdmittedConnection { stream, certificate, _slot: slot, _guest: Some(guest) })
     }
 
     async fn slot(&self) -> io::Result<OwnedSemaphorePermit> {

@@ -3,7 +3,7 @@
 
 use super::ServiceError;
 use crate::settings::kafka::KafkaSettings;
-use alpheus_transport::{Group, Joined, Store};
+use alpheus_transport::{Group, GroupStore, Store};
 use std::sync::Arc;
 
 /// Opens the store.
@@ -24,7 +24,7 @@ pub fn join(
     settings: &KafkaSettings,
     group: &Group,
     instance: &str,
-) -> Result<Joined, ServiceError> {
+) -> Result<GroupStore, ServiceError> {
     Ok(alpheus_transport::kafka::join(&options(settings)?, group, instance)?)
 }
 
@@ -62,6 +62,6 @@ pub(super) fn open(_: &KafkaSettings) -> Result<Arc<dyn Store>, ServiceError> {
 /// # Errors
 /// [`ServiceError::NoKafka`].
 #[cfg(not(feature = "kafka"))]
-pub fn join(_: &KafkaSettings, _: &Group, _: &str) -> Result<Joined, ServiceError> {
+pub fn join(_: &KafkaSettings, _: &Group, _: &str) -> Result<GroupStore, ServiceError> {
     Err(ServiceError::NoKafka)
 }

@@ -25,7 +25,7 @@ use crate::settings::{Settings, SettingsError};
 use alpheus_transport::{Error as StoreError, Store, local};
 use axum::Router;
 use health::{Health, State};
-use http::{Bounds, Drained, ListenError, Server};
+use http::{Bounds, DrainOutcome, ListenError, Server};
 use log::LogError;
 use metrics::Metrics;
 use reload::Live;
@@ -196,7 +196,7 @@ pub fn run(
     (health, metrics): (&Health, &Metrics),
     mut broken: Shutdown,
     started: impl FnOnce(SocketAddr),
-) -> Result<Drained, ServiceError> {
+) -> Result<DrainOutcome, ServiceError> {
     let address = settings.listen.ok_or(SettingsError::Missing("listen"))?;
     let tls = tls_of(settings)?;
     if let Some(certificate) = settings.tls.as_ref().and_then(|files| files.certificate.as_ref()) {
@@ -255,7 +255,7 @@ pub fn watch(
 pub struct Monitor {
     address: SocketAddr,
     trigger: Trigger,
-    thread: Option<JoinHandle<Drained>>,
+    thread: Option<JoinHandle<DrainOutcome>>,
 }
 
 impl Monitor {

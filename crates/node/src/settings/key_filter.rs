@@ -56,16 +56,16 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EverythingBut<'_, T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(Filtered { map, without: self.0 }))
+        T::deserialize(MapAccessDeserializer::new(FilteredMap { map, without: self.0 }))
     }
 }
 
-struct Filtered<'k, A> {
+struct FilteredMap<'k, A> {
     map: A,
     without: &'k [&'k str],
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Filtered<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for FilteredMap<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(

@@ -4,14 +4,14 @@ use super::{Event, Inner, Outcome, SERIES};
 use crate::mapping::{ABOVE, BELOW, Shape, Target};
 use crate::message::{KeyValue, Metric, ResourceMetrics, ScopeMetrics};
 use crate::point::{Flow, Point, PointError, amounts, by_key, points};
-use crate::series::{Added, Horizon, SeriesState, Step, added};
+use crate::series::{Horizon, Increments, SeriesState, Step, added};
 use alpheus_transport::Error;
 use prost::Message as _;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 
 /// How a point was counted.
-enum Counted {
+enum CountOutcome {
     /// It came again, or a later total contains it.
     Before,
     /// Now.
@@ -83,7 +83,7 @@ impl Work<'_> {
         (flow, shape): (Flow, &Shape),
         point: &Point<'_>,
         targets: &[Target],
-    ) -> Result<Result<Counted, PointError>, Error> {
+    ) -> Result<Result<CountOutcome, PointError>, Error> {
         if let Flow::Cumulative { .. } = flow {
             identity.update(point.start.to_be_bytes());
         }
@@ -105,7 +105,7 @@ impl Work<'_> {
         });
         let Step { mut known, added, overlaps } = match step {
             Ok(Some(step)) => step,
-            Ok(None) => return Ok(Ok(Counted::Before)),
+            Ok(None) => return Ok(Ok(CountOutcome::Before)),
             Err(why) => return Ok(Err(why)),
         };
         known.day = self.day;
@@ -124,12 +124,12 @@ impl Work<'_> {
                 sum.0 += i128::from(value);
             }
         }
-        Ok(Ok(Counted::Now { overlaps, beyond }))
+        Ok(Ok(CountOutcome::Now { overlaps, beyond }))
     }
 
-    fn accept(&mut self, metric: &Metric, how: Counted) {
+    fn accept(&mut self, metric: &Metric, how: CountOutcome) {
         self.taken.taken += 1;
-        let Counted::Now { overlaps, beyond } = how else {
+        let CountOutcome::Now { overlaps, beyond } = how else {
             self.taken.repeated += 1;
             return;
         };
@@ -155,7 +155,7 @@ impl Work<'_> {
 }
 
 /// How many values are beyond all buckets.
-fn beyond(shape: &Shape, added: &Added) -> u64 {
+fn beyond(shape: &Shape, added: &Increments) -> u64 {
     let parts = [BELOW, ABOVE].into_iter().filter(|_| matches!(shape, Shape::Exponential { .. }));
     parts.filter_map(|part| u64::try_from(*added.get(&part)?).ok()).sum()
 }

@@ -64,10 +64,10 @@ fn what_was_counted_before_the_receiver_began_is_not_counted() {
     };
     let first = |horizon, flow, start, time| try_first(horizon, flow, start, time).unwrap();
     let begun = Horizon { begun: 100, forgotten: 0 };
-    let five = Some(Ok(Added::from([(0, 5)])));
+    let five = Some(Ok(Increments::from([(0, 5)])));
     let added_by = |step: Option<Step>| step.map(|step| step.added);
     // A program that has run for long, and one that starts later.
-    assert_eq!(added_by(first(begun, CUMULATIVE, 90, 110)), Some(Ok(Added::new())));
+    assert_eq!(added_by(first(begun, CUMULATIVE, 90, 110)), Some(Ok(Increments::new())));
     assert_eq!(added_by(first(begun, CUMULATIVE, 101, 110)), five);
     assert_eq!(added_by(first(begun, Flow::Delta, 90, 95)), five);
     // What is known of the old one goes on.
@@ -80,7 +80,7 @@ fn what_was_counted_before_the_receiver_began_is_not_counted() {
     for flow in [Flow::Delta, CUMULATIVE] {
         assert_eq!(try_first(forgotten, flow, 150, 200), Err(PointError::TooOld));
     }
-    assert_eq!(added_by(first(forgotten, CUMULATIVE, 150, 210)), Some(Ok(Added::new())));
+    assert_eq!(added_by(first(forgotten, CUMULATIVE, 150, 210)), Some(Ok(Increments::new())));
     assert_eq!(added_by(first(forgotten, Flow::Delta, 200, 210)), five);
 }
 
@@ -215,7 +215,7 @@ fn buckets_that_move_without_a_restart_add_no_value_twice() {
     assert_eq!(moved, [(0, 2), (8, 2)].into());
     // A threshold of zero that grew, and no new value.
     let (known, still) = step(known, 30, &point(7, &[(2, 4), (8, 3)]));
-    assert_eq!(still, Added::new());
+    assert_eq!(still, Increments::new());
     let (_, again) = step(known, 40, &point(4, &[(2, 4)]));
     assert_eq!(again, [(0, 4), (2, 4)].into());
 }

@@ -7,7 +7,7 @@ mod recorded;
 use alpheus_otlp::capture::{CaptureError, Survey, requests};
 use alpheus_otlp::draft::{Draft, DraftError, draft};
 use alpheus_otlp::intake::{Intake, Outcome};
-use alpheus_otlp::mapping::{Compiled, Shape};
+use alpheus_otlp::mapping::{CompiledMapping, Shape};
 use alpheus_otlp::message::ExportRequest;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
@@ -35,7 +35,7 @@ fn open(store: &Arc<dyn Store>) -> (Intake, Vec<String>) {
 
 fn open_for(store: &Arc<dyn Store>, draft: &Draft) -> (Intake, Vec<String>) {
     let schema = Schema::from_yaml(&draft.schema).unwrap();
-    let compiled = Compiled::of(&draft.mapping, &schema).unwrap();
+    let compiled = CompiledMapping::of(&draft.mapping, &schema).unwrap();
     let names = schema.attributes.iter().map(|own| own.name.clone()).collect();
     (Intake::open(Arc::clone(store), compiled, Timestamp(0)).unwrap(), names)
 }
@@ -264,7 +264,7 @@ fn a_program_that_ran_before_the_receiver_counts_from_then_on() {
     let schema = Schema::from_yaml(&draft.schema).unwrap();
     let names: Vec<_> = schema.attributes.iter().map(|own| own.name.clone()).collect();
     let open = |now| {
-        let compiled = Compiled::of(&draft.mapping, &schema).unwrap();
+        let compiled = CompiledMapping::of(&draft.mapping, &schema).unwrap();
         Intake::open(Arc::clone(&store), compiled, now).unwrap()
     };
     let second = |seconds: u64| seconds * 1_000_000_000;

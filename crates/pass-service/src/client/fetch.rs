@@ -4,7 +4,7 @@ use crate::client::id_token::{IdToken, IdTokenError};
 use crate::client::passfile::PassFile;
 use crate::links;
 use alpheus_access_pass::file::Evidence;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::holder::{PendingRequest, Timing};
 use alpheus_anonymous_credential::schedule::{Epoch, Period};
 use alpheus_node::clock;
@@ -138,7 +138,7 @@ pub async fn fetch(file: &mut PassFile, timing: Timing) -> Result<StoredPass, Fa
     }
 }
 
-fn period(pinned: &Pinned, timing: Timing) -> Period {
+fn period(pinned: &PinnedConfiguration, timing: Timing) -> Period {
     let running = pinned.schedule.epoch_at(clock::now()).unwrap_or(Epoch(0));
     let running = pinned.schedule.period_of(running);
     match timing {

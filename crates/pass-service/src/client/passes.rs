@@ -3,7 +3,7 @@
 
 use crate::client::passfile::PassFile;
 use crate::client::session::SessionError;
-use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
+use alpheus_anonymous_credential::configuration::{ConfigurationMatch, PinnedConfiguration};
 use alpheus_anonymous_credential::error::HolderError;
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, Timing};
 use alpheus_anonymous_credential::messages::SessionId;
@@ -23,14 +23,14 @@ pub struct NoPassError;
 /// still runs, and one that has logged in ahead.
 pub struct Passes {
     file: PassFile,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     holders: BTreeMap<Period, Holder>,
 }
 
 impl Passes {
     /// The passes of a file.
     #[must_use]
-    pub fn new(file: PassFile, pinned: Pinned) -> Self {
+    pub fn new(file: PassFile, pinned: PinnedConfiguration) -> Self {
         Self { file, pinned, holders: BTreeMap::new() }
     }
 

@@ -4,7 +4,7 @@
 use crate::card::{Card, VerifiedCard};
 use alpheus_access_pass::error::FileError;
 use alpheus_access_pass::file::{Contents, Evidence, FileKey};
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, forget_before};
 use alpheus_anonymous_credential::ledger::{Change, Ledger, LedgerError};
 use alpheus_anonymous_credential::schedule::Period;
@@ -124,7 +124,11 @@ impl PassFile {
     ///
     /// # Errors
     /// If its records are damaged, or the last change could not be written.
-    pub fn holder(&self, pinned: &Pinned, period: Period) -> Result<Option<Holder>, Failure> {
+    pub fn holder(
+        &self,
+        pinned: &PinnedConfiguration,
+        period: Period,
+    ) -> Result<Option<Holder>, Failure> {
         self.check_written()?;
         Holder::restore(pinned.clone(), period, &self.contents.records)
             .map_err(|_| PassFileError::Damaged)
@@ -137,7 +141,7 @@ impl PassFile {
     /// As [`PassFile::holder`].
     pub fn pending_request(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         period: Period,
     ) -> Result<Option<PendingRequest>, Failure> {
         self.check_written()?;

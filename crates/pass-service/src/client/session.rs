@@ -11,7 +11,7 @@ use alpheus_access_pass::client::{AcknowledgedSession, Next, Pace, connect, next
 use alpheus_access_pass::error::{ClientError, GatewayError};
 use alpheus_access_pass::messages::{Acknowledgement, ConnectResponse, Hello};
 use alpheus_access_pass::request::Stamper;
-use alpheus_anonymous_credential::configuration::{OtherConfigurationError, Pinned};
+use alpheus_anonymous_credential::configuration::{OtherConfigurationError, PinnedConfiguration};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{OutboundMessage, Timing};
 use alpheus_anonymous_credential::ledger::LedgerError;
@@ -137,7 +137,7 @@ pub struct SessionOptions {
 pub struct Driver {
     passes: Passes,
     stock: Stock,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     base: Base,
     authority: Option<String>,
     rng: ChaCha20Rng,

@@ -2,7 +2,7 @@
 
 use crate::client::fetch::IssueRequest;
 use crate::client::passfile::PassFile;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::schedule::{Period, Schedule};
 use alpheus_node::clock;
@@ -40,7 +40,7 @@ impl Stock {
     }
 
     /// Fetches the pass if it is time, without blocking. Failures are logged and retried.
-    pub fn tend(&mut self, file: &mut PassFile, pinned: &Pinned, rng: &mut impl Rng) {
+    pub fn tend(&mut self, file: &mut PassFile, pinned: &PinnedConfiguration, rng: &mut impl Rng) {
         if !self.fetches {
             return;
         }
@@ -55,7 +55,7 @@ impl Stock {
     fn step(
         &mut self,
         file: &mut PassFile,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         rng: &mut impl Rng,
     ) -> Result<(), Failure> {
         if let Some(exchange) = &mut self.exchange {

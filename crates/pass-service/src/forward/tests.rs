@@ -58,16 +58,16 @@ fn an_upgrade_needs_two_headers() {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts live values.
-struct Counted(Arc<AtomicUsize>);
+struct LiveValue(Arc<AtomicUsize>);
 
-impl Counted {
+impl LiveValue {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for LiveValue {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -94,14 +94,14 @@ impl World {
         let upstream = service(&served, &uploaded);
         let (count, cuts) = (held.clone(), cut.subscribe());
         let handle = move |Extension(closer): Extension<Closer>, request: Request<Body>| {
-            let (guard, mut cuts) = (Counted::new(&count), cuts.clone());
+            let (guard, mut cuts) = (LiveValue::new(&count), cuts.clone());
             async move {
                 // One path leads to a port where nothing listens.
                 let port = if request.uri().path() == "/nowhere" { 1 } else { upstream.port() };
                 let base = Base::parse(&format!("http://127.0.0.1:{port}")).unwrap();
                 let cut: Cut = Box::pin(async move { drop(cuts.wait_for(|cut| *cut).await) });
                 let link = HttpClient::anonymous(base, ExpectedPeer::External, None).unwrap();
-                let cutting = Some(Cutting { cut, closer });
+                let cutting = Some(RequestCut { cut, closer });
                 match forward(&link, request, cutting, guard).await {
                     Ok(response) => response,
                     Err(ForwardError::Cut) => StatusCode::UNAUTHORIZED.into_response(),
@@ -170,7 +170,7 @@ fn serve(
             return Ok(());
         }
     }
-    let _served = Counted::new(served);
+    let _served = LiveValue::new(served);
     match head.split(' ').nth(1).unwrap_or_default() {
         "/upload" => write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?,
         "/slow-upload" => {}

@@ -16,7 +16,7 @@ use crate::verifier::shards::{FOR_CLIENTS, Shards};
 use alpheus_access_pass::error::GatewayError;
 use alpheus_access_pass::gateway::{Gateway, Limits};
 use alpheus_access_pass::private_token::TokenChallenge;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -107,7 +107,7 @@ pub struct Outcome {
 /// The state that requests share.
 pub struct Api {
     /// The configuration.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// The sessions.
     pub sessions: Arc<Sessions>,
     /// The links to the verifiers.

@@ -1,7 +1,7 @@
 //! The reverse proxy, and forward authentication for existing proxies.
 
 use crate::forward::{
-    Cutting, ForwardError, forward, requested_upgrade, strip_forwarded, strip_ours,
+    ForwardError, RequestCut, forward, requested_upgrade, strip_forwarded, strip_ours,
 };
 use crate::gateway::Api;
 use crate::gateway::sessions::Permit;
@@ -41,7 +41,7 @@ pub(super) async fn serve(
     if !api.fronted {
         strip_forwarded(request.headers_mut());
     }
-    let cutting = Cutting { cut: permit.cut(), closer };
+    let cutting = RequestCut { cut: permit.cut(), closer };
     match forward(upstream, request, Some(cutting), permit).await {
         Ok(response) => response,
         Err(ForwardError::Cut) => refuse(&api, GatewayError::Lapsed),

@@ -59,7 +59,7 @@ pub enum Evidence {
 }
 
 /// An account whose holder has shown that it is theirs.
-pub struct Identified {
+pub struct IdentifiedAccount {
     /// The identifier: the same however the name is spelled.
     pub account: String,
     /// The name as the subscriber spells it.
@@ -191,17 +191,17 @@ impl Accounts {
     ///
     /// # Errors
     /// [`AccountError`]. It does not reveal whether the name or the secret is wrong.
-    pub fn identify(&self, evidence: &Evidence) -> Result<Identified, AccountError> {
+    pub fn identify(&self, evidence: &Evidence) -> Result<IdentifiedAccount, AccountError> {
         match (self, evidence) {
             (Self::Provider(provider), Evidence::IdToken(token)) => {
                 let account = provider.subject(token)?;
-                Ok(Identified { name: account.clone(), account })
+                Ok(IdentifiedAccount { name: account.clone(), account })
             }
             (Self::Provider(_), Evidence::Secret(..)) => Err(AccountError::Way(NEEDS_TOKEN)),
             (_, Evidence::IdToken(_)) => Err(AccountError::Way(NEEDS_SECRET)),
             (_, Evidence::Secret(name, secret)) => {
                 let account = self.check(name, secret)?;
-                Ok(Identified { account, name: name.clone() })
+                Ok(IdentifiedAccount { account, name: name.clone() })
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::settings::PassSettings;
 use crate::{card, init};
 use accounts::{AccountError, Accounts, AccountsFile, Evidence};
 use alpheus_access_pass::private_token::{DIRECTORY, DIRECTORY_TYPE, TOKEN_TYPE, token_key};
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::IssuerError;
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::ledger::{LedgerError, StateOrigin, Step};
@@ -235,7 +235,7 @@ struct Desk {
     issuer: Issuer,
     ledger: FencedLedger,
     rng: ChaCha20Rng,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     /// The period in which old records were last removed.
     pruned: Option<Period>,
 }
@@ -337,7 +337,7 @@ fn evidence(headers: &HeaderMap) -> Option<Evidence> {
 }
 
 /// The directory of an issuer of Privacy Pass (RFC 9578, section 4): where to ask, and the key.
-fn directory(pinned: &Pinned) -> String {
+fn directory(pinned: &PinnedConfiguration) -> String {
     let keys = json!([{ "token-type": TOKEN_TYPE, "token-key": token_key(pinned) }]);
     json!({ "issuer-request-uri": "/v1/pass", "token-keys": keys }).to_string()
 }

@@ -19,7 +19,7 @@ use alpheus_access_pass::code::{self, GateNonce};
 use alpheus_access_pass::error::CodeError;
 use alpheus_access_pass::gateway::session_of;
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId};
@@ -55,7 +55,7 @@ pub struct Api {
     /// The shard.
     pub engine: Handle<Call>,
     /// The configuration.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// The index of this shard.
     pub place: ShardIndex,
     /// Links to all shards. The link to this one is never used.

@@ -2,7 +2,7 @@
 //! verified together and made durable by one disk flush.
 
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_anonymous_credential::ledger::{Ledger, LedgerError, Step};
 use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId};
@@ -76,7 +76,7 @@ pub struct Engine<L> {
     /// The issuer's key.
     pub verifier: Verifier,
     /// The configuration.
-    pub pinned: Pinned,
+    pub pinned: PinnedConfiguration,
     /// The shard's ledger.
     pub ledger: L,
     /// The index of this shard.

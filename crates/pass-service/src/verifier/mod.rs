@@ -11,7 +11,7 @@ pub mod shards;
 
 use crate::settings::PassSettings;
 use crate::{card, init};
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::sessions::Shard;
 use alpheus_anonymous_credential::verifier::Verifier;
@@ -125,7 +125,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 pub fn restore(
     found: OpenedLedger,
     verifier: Verifier,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     place: ShardIndex,
 ) -> Result<Engine<FencedLedger>, Failure> {
     let OpenedLedger { mut ledger, records, origin, .. } = found;

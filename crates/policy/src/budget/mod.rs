@@ -41,6 +41,6 @@ pub use predicted::{expected_errors, rank_margin};
 pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
 pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};
-pub use standing::Standing;
+pub use standing::BudgetStanding;
 
 pub(crate) use sensitivity::{bounds, square};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A budget of an owner, and the charges that count towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct BudgetStanding {
     /// The attribute, by position in the schema.
     pub attribute: u16,
     /// The budget.
@@ -37,7 +37,7 @@ impl Accounts {
         attribute: u16,
         budget: Budget,
         now: Timestamp,
-    ) -> Standing {
+    ) -> BudgetStanding {
         let period = match budget.unit {
             PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => None,
             PrivacyUnit::PersonPerPeriod(length) => {
@@ -52,11 +52,11 @@ impl Accounts {
         let last = Window { start: Timestamp(now.0.saturating_sub(YEAR.0)), end: now };
         let year = account.spent_in(last).min_epsilon(budget.atto_delta);
         let spent = spent.min_epsilon(budget.atto_delta);
-        Standing { attribute, budget, period, spent, year }
+        BudgetStanding { attribute, budget, period, spent, year }
     }
 }
 
-impl Standing {
+impl BudgetStanding {
     /// The fraction of the budget that is used up, at most 1.
     #[must_use]
     pub fn share(&self) -> f64 {

@@ -65,7 +65,7 @@ fn asked_in_words(accuracy: &Accuracy) -> String {
     }
 }
 
-type Solved<T> = Result<T, Box<Finding>>;
+type SolverResult<T> = Result<T, Box<Finding>>;
 
 struct Solver<'a> {
     /// The query with its demands.
@@ -76,7 +76,7 @@ struct Solver<'a> {
 }
 
 /// A query without demands, its plans, and the margin of each column beside what is asked.
-struct Tried {
+struct Trial {
     create: Create,
     planned: PlannedQuery,
     worst: Margin,
@@ -114,7 +114,7 @@ impl Margin {
 }
 
 impl Solver<'_> {
-    fn solve(&self, planned: PlannedQuery, noisy: Create) -> Solved<PlannedQuery> {
+    fn solve(&self, planned: PlannedQuery, noisy: Create) -> SolverResult<PlannedQuery> {
         let mut best = self.measured(planned, noisy)?;
         let first = best.create.clone();
         if !best.worst.is_met() {
@@ -136,7 +136,7 @@ impl Solver<'_> {
         Ok(planned)
     }
 
-    fn measured(&self, planned: PlannedQuery, create: Create) -> Solved<Tried> {
+    fn measured(&self, planned: PlannedQuery, create: Create) -> SolverResult<Trial> {
         let mut all: Vec<Margin> = Vec::new();
         for plan in &planned.plans {
             for margin in self.margins(plan)? {
@@ -149,18 +149,18 @@ impl Solver<'_> {
         }
         let worst = all.iter().max_by(|one, other| one.gap().total_cmp(&other.gap())).cloned();
         let nothing = Margin { column: String::new(), margin: 0.0, accepted: 1.0, whole: None };
-        Ok(Tried { create, planned, worst: worst.unwrap_or(nothing), all })
+        Ok(Trial { create, planned, worst: worst.unwrap_or(nothing), all })
     }
 
     /// Plans a query without demands. `None` if it is refused.
-    fn tried(&self, create: Create) -> Option<Tried> {
+    fn tried(&self, create: Create) -> Option<Trial> {
         let planned = attempt(&create, self.catalog, self.options).ok()?;
         self.measured(planned, create).ok()
     }
 
     /// The smallest larger population with which the demands are met, of at most nine tenths of
     /// the owners, since windows of fewer do not open. If none is enough, the largest.
-    fn with_more_owners(&self, best: Tried) -> Tried {
+    fn with_more_owners(&self, best: Trial) -> Trial {
         let counted = best.planned.plans.iter().map(counted).min().unwrap_or(0);
         let (_, max) = best.create.population.unwrap_or((1, self.capacity()));
         let min = best.planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
@@ -183,7 +183,7 @@ impl Solver<'_> {
 
     /// As many events of a stream as the demands allow, but not fewer than it is expected to have,
     /// unless the query limits them itself. Streams with more are then excluded.
-    fn with_fewer_events(&self, first: &Create, best: Tried) -> Tried {
+    fn with_fewer_events(&self, first: &Create, best: Trial) -> Trial {
         let (None, Some(values)) =
             (self.asked.settings.events, self.asked.settings.accuracy.values)
         else {
@@ -201,7 +201,7 @@ impl Solver<'_> {
     }
 
     /// The smallest ε of three digits with which the demands are met, unless the query sets it.
-    fn with_least_epsilon(&self, best: Tried) -> Tried {
+    fn with_least_epsilon(&self, best: Trial) -> Trial {
         let Some(most) = best.create.settings.epsilon.and_then(|own| own.scaled_towards_zero(6))
         else {
             return best;
@@ -247,7 +247,7 @@ impl Solver<'_> {
         f64::from(plan.population.min) * each as f64 * f64::from(windows)
     }
 
-    fn margins(&self, plan: &Plan) -> Solved<Vec<Margin>> {
+    fn margins(&self, plan: &Plan) -> SolverResult<Vec<Margin>> {
         let Some(privacy) = &plan.privacy else { return Ok(Vec::new()) };
         let honest = plan.min_honest().max(1);
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -334,7 +334,7 @@ impl Solver<'_> {
     }
 
     /// The typical value in units of the attribute's scale, if the query states one.
-    fn typical(&self, plan: &Plan) -> Solved<Option<f64>> {
+    fn typical(&self, plan: &Plan) -> SolverResult<Option<f64>> {
         let Some(typical) = self.asked.settings.accuracy.typical else { return Ok(None) };
         let mut named = plan.attributes.iter();
         let (Some(attribute), None) = (named.next(), named.next()) else {
@@ -360,7 +360,7 @@ impl Solver<'_> {
         Box::new(Finding { at: self.at(), rule, fix: position.map(Fix::Drop) })
     }
 
-    fn out_of_reach(&self, first: &Create, best: &Tried) -> Finding {
+    fn out_of_reach(&self, first: &Create, best: &Trial) -> Finding {
         let Margin { column, margin, accepted, .. } = &best.worst;
         let accuracy = &self.asked.settings.accuracy;
         // A share of 100 % or more says nothing.

@@ -9,7 +9,7 @@ use super::filter::{selection, unknown_names};
 use super::finding::{Finding, Fix};
 use super::noise::{self, NoiseOffers};
 use super::population::{Candidate, PopulationRequest, settle};
-use super::resolve::{Resolved, resolve};
+use super::resolve::{ResolvedItems, resolve};
 use super::verified::{integrity, not_boundable, not_verifiable, of_plan};
 use super::{BudgetLife, ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
@@ -149,7 +149,7 @@ struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn run(mut self, resolved: Resolved) -> Result<PlannedQuery, Vec<Finding>> {
+    fn run(mut self, resolved: ResolvedItems) -> Result<PlannedQuery, Vec<Finding>> {
         let offered = NoiseOffers::new(
             self.schema,
             &resolved,
@@ -206,7 +206,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The plan before its members are known.
-    fn template(&self, resolved: Resolved, privacy: Option<Privacy>) -> Plan {
+    fn template(&self, resolved: ResolvedItems, privacy: Option<Privacy>) -> Plan {
         let window = self.create.window;
         let integrity = integrity(self.create, &self.schema.schema);
         // Sessions' sums are known from an anchor on.

@@ -1,6 +1,6 @@
 //! Numbers of few digits.
 
-use crate::guarantee::Rounded;
+use crate::guarantee::RoundedNumber;
 use crate::query::Decimal;
 
 /// One in the third digit of a number.
@@ -29,7 +29,7 @@ pub(super) fn two_digits(size: f64) -> Option<Decimal> {
 
 /// A number in words, with three digits at most.
 pub(super) fn short(number: f64) -> String {
-    let text = Rounded(number).to_string();
+    let text = RoundedNumber(number).to_string();
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

@@ -5,7 +5,7 @@ use super::attempt::item_at;
 use super::error::RuleError;
 use super::finding::{Finding, Fix};
 use super::population::Candidate;
-use super::resolve::Resolved;
+use super::resolve::ResolvedItems;
 use crate::budget::{
     CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, NoiseShares, PrivacyLoss, RowGroup,
     Slack, calibrate, groups, row_spread,
@@ -31,7 +31,7 @@ pub(super) struct NoiseOffers<'a> {
 impl<'a> NoiseOffers<'a> {
     pub(super) fn new<'s>(
         schema: &'a CatalogSchema,
-        resolved: &Resolved,
+        resolved: &ResolvedItems,
         fitting: impl Iterator<Item = &'s CatalogStream>,
     ) -> NoiseOffers<'a> {
         let mut budgets: Vec<(u16, Budget)> = Vec::new();
@@ -149,7 +149,7 @@ fn positive(number: Decimal, places: u8) -> u64 {
 }
 
 /// Items that have no meaning if their sums contain noise.
-pub(super) fn meaningless(create: &Create, resolved: &Resolved) -> Vec<Finding> {
+pub(super) fn meaningless(create: &Create, resolved: &ResolvedItems) -> Vec<Finding> {
     let items = create.items.iter().zip(&resolved.select.items).enumerate();
     items
         .filter(|(_, (_, column))| {

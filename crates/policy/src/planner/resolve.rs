@@ -17,7 +17,7 @@ use crate::sketch::{SketchHash, number_item};
 
 /// A query's items, resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedItems {
     pub(super) release: Release,
     pub(super) select: ReleasePlan,
     pub(super) attributes: Vec<u16>,
@@ -36,7 +36,7 @@ pub(super) fn resolve(
     items: &[Item],
     schema: &Schema,
     layout: &Layout,
-) -> (Resolved, Vec<Finding>) {
+) -> (ResolvedItems, Vec<Finding>) {
     let mut rows = Rows::new(layout);
     let (mut columns, mut findings) = (Vec::new(), Vec::new());
     for (position, item) in items.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(super) fn resolve(
         }
     }
     let (release, cells, attributes) = rows.finish();
-    (Resolved { release, select: ReleasePlan { cells, items: columns }, attributes }, findings)
+    (ResolvedItems { release, select: ReleasePlan { cells, items: columns }, attributes }, findings)
 }
 
 type ItemResult<T> = Result<T, Box<Finding>>;

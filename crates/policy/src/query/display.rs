@@ -49,9 +49,9 @@ impl Display for InQuotes<'_> {
 }
 
 /// A name in a condition, where more words than elsewhere mean something else.
-struct Compared<'a>(&'a Word);
+struct ComparedName<'a>(&'a Word);
 
-impl Display for Compared<'_> {
+impl Display for ComparedName<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = &self.0.text;
         if is_readable(text) { self.0.fmt(f) } else { InQuotes(text).fmt(f) }
@@ -59,9 +59,9 @@ impl Display for Compared<'_> {
 }
 
 /// Text as a value.
-struct Quoted<'a>(&'a str);
+struct QuotedText<'a>(&'a str);
 
-impl Display for Quoted<'_> {
+impl Display for QuotedText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "'{}'", self.0.replace('\'', "''"))
     }
@@ -107,7 +107,7 @@ impl Display for Create {
             write!(f, "\nWITHIN {margin} OF 95 %")?;
         }
         match &self.release_to {
-            Some(consumer) => write!(f, "\nRELEASE TO {}", Quoted(&consumer.text)),
+            Some(consumer) => write!(f, "\nRELEASE TO {}", QuotedText(&consumer.text)),
             None => Ok(()),
         }
     }
@@ -135,7 +135,7 @@ impl Display for Item {
             Call::Pair(_, y, x) => write!(f, "{y}, {x}")?,
             Call::By(_, x, by, None) => write!(f, "{x}, {by}")?,
             Call::By(_, x, by, Some(width)) => write!(f, "{x}, {by}, {width}")?,
-            Call::Frequency(x, item) => write!(f, "{x}, {}", Quoted(item))?,
+            Call::Frequency(x, item) => write!(f, "{x}, {}", QuotedText(item))?,
         }
         match self.alias == default_alias(self.name, &self.call) {
             true => f.write_str(")"),
@@ -148,14 +148,14 @@ impl Display for Condition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Condition::Compare { attribute, comparison, value } => {
-                write!(f, "{} {comparison} {}", Compared(attribute), Quoted(&value.text))
+                write!(f, "{} {comparison} {}", ComparedName(attribute), QuotedText(&value.text))
             }
             Condition::In { attribute, values, negated } => {
-                let values: Vec<_> = values.iter().map(|value| Quoted(&value.text)).collect();
+                let values: Vec<_> = values.iter().map(|value| QuotedText(&value.text)).collect();
                 write!(
                     f,
                     "{}{} IN ({})",
-                    Compared(attribute),
+                    ComparedName(attribute),
                     if *negated { " NOT" } else { "" },
                     List(&values)
                 )

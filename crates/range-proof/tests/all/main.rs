@@ -2,7 +2,7 @@
 
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
-use alpheus_range_proof::{Checking, Commitment, Opening, Proving, Shape, Terms, culprits};
+use alpheus_range_proof::{Commitment, Opening, RangeChecker, RangeProver, Shape, Terms, culprits};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -25,7 +25,7 @@ fn measures_256_bits() {
     let (value_base, blinding_base) = (Element::base(), Element::second_base());
     let shape = Shape::new(32, 8).unwrap();
     let terms = Terms { shape, value_base, blinding_base, label };
-    let (proving, checking) = (Proving::new(terms), Checking::new(terms));
+    let (proving, checking) = (RangeProver::new(terms), RangeChecker::new(terms));
     let (bound, rng) = (labelled_hash(label, &[]), &mut ChaCha20Rng::from_seed([7; 32]));
     let (mut claims, mut made) = (Vec::new(), 0.0);
     for _ in 0..256 {

@@ -25,7 +25,7 @@ pub(super) enum Line<'a> {
     Withdrawals(Withdrawals),
     Revocations(Revocations),
     Release(Release),
-    Spent(Spent),
+    Spent(AccountCharge),
 }
 
 impl Line<'_> {
@@ -75,7 +75,7 @@ pub(super) struct SchemaLine<'a> {
 pub(super) struct PolicyLine<'a> {
     pub(super) attribute: &'a str,
     #[serde(flatten)]
-    pub(super) allowed: Allowed<'a>,
+    pub(super) allowed: AllowedUse<'a>,
     pub(super) streams: usize,
     pub(super) owners: usize,
 }
@@ -83,7 +83,7 @@ pub(super) struct PolicyLine<'a> {
 /// What an option allows. Options that are the same in all of this are one line. It lacks over how
 /// many sets of a day an owner may be summed: that is the owner's own, and only makes it stricter.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Allowed<'a> {
+pub(super) struct AllowedUse<'a> {
     pub(super) option: &'a str,
     pub(super) allows: &'static str,
     pub(super) window_us: u64,
@@ -103,9 +103,9 @@ pub(super) struct Allowed<'a> {
     pub(super) verified: bool,
 }
 
-impl<'a> From<&'a ResolvedOption> for Allowed<'a> {
-    fn from(option: &'a ResolvedOption) -> Allowed<'a> {
-        Allowed {
+impl<'a> From<&'a ResolvedOption> for AllowedUse<'a> {
+    fn from(option: &'a ResolvedOption) -> AllowedUse<'a> {
+        AllowedUse {
             option: &option.name,
             allows: option.kind.name(),
             window_us: option.window.0,
@@ -125,7 +125,7 @@ impl<'a> From<&'a ResolvedOption> for Allowed<'a> {
 }
 
 /// What owners choose. The rest follows from the schema, so it rarely differs.
-impl Hash for Allowed<'_> {
+impl Hash for AllowedUse<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.option, self.allows, self.window_us, self.min_population).hash(state);
     }
@@ -244,7 +244,7 @@ pub(super) struct Release {
 /// The most that the account of one owner was charged for an attribute by these releases, under a
 /// budget that is in force.
 #[derive(Serialize)]
-pub(super) struct Spent {
+pub(super) struct AccountCharge {
     pub(super) attribute: u16,
     pub(super) budget: Budget,
     pub(super) releases: u64,

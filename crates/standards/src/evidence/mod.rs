@@ -30,7 +30,7 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::policy::ResolvedOption;
 use alpheus_policy::schema::{Budget, OptionKind};
 use alpheus_time::{Span, Timestamp, Window};
-use lines::{Allowed, Line, PolicyLine, Release, Revocations, SchemaLine, Withdrawals};
+use lines::{AllowedUse, Line, PolicyLine, Release, Revocations, SchemaLine, Withdrawals};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -183,7 +183,7 @@ impl Statement {
 
 /// Who chose the same.
 struct Choosers<'a> {
-    allowed: Allowed<'a>,
+    allowed: AllowedUse<'a>,
     streams: usize,
     owners: HashSet<OwnerId>,
 }
@@ -197,7 +197,7 @@ fn choosers<'a>(
     let (mut places, mut all) = (HashMap::new(), Vec::<Choosers<'a>>::new());
     for stream in streams {
         for option in options(stream, attribute, none) {
-            let allowed = Allowed::from(option);
+            let allowed = AllowedUse::from(option);
             let place = *places.entry(allowed).or_insert(all.len());
             if place == all.len() {
                 all.push(Choosers { allowed, streams: 0, owners: HashSet::new() });

@@ -1,7 +1,7 @@
 //! What the releases of a statement add up to for one owner.
 
 use super::Statement;
-use super::lines::{Line, Spent};
+use super::lines::{AccountCharge, Line};
 use alpheus_policy::budget::{PrivacyLoss, Slack};
 use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::schema::Budget;
@@ -23,7 +23,7 @@ impl Statement {
             });
             let (loss, releases) = most.unwrap_or_default();
             let least = loss.min_epsilon(budget.atto_delta);
-            self.add(&Line::Spent(Spent {
+            self.add(&Line::Spent(AccountCharge {
                 attribute,
                 budget: *budget,
                 releases,

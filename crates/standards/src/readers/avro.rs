@@ -2,7 +2,7 @@
 
 use super::{MAX_COLUMNS, MAX_DEPTH, odcs};
 use crate::contract::{Column, Limits, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, labels, of_tags, texts};
 use crate::tree::Tree;
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ struct Above<'a, 'b> {
     /// The full name of the record that it is a field of.
     record: &'b str,
     many: bool,
-    optional: Option<&'b Noted<bool>>,
+    optional: Option<&'b Clause<bool>>,
     labels: &'b [Label],
     /// Records that it stands in.
     within: &'b [String],
@@ -121,15 +121,15 @@ struct Above<'a, 'b> {
 
 /// What the type of a field comes down to.
 #[derive(Default)]
-struct Resolved<'a> {
-    types: Vec<Noted<String>>,
+struct FieldType<'a> {
+    types: Vec<Clause<String>>,
     limits: Limits,
-    optional: Option<Noted<bool>>,
+    optional: Option<Clause<bool>>,
     record: Option<Cursor<'a>>,
     /// The full name of its record.
     record_name: String,
     many: bool,
-    tags: Vec<Noted<String>>,
+    tags: Vec<Clause<String>>,
     /// What is said about a named type.
     labels: Vec<Label>,
 }
@@ -143,7 +143,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     if !above.name.is_empty() {
         name.value = format!("{}.{}", above.name, name.value);
     }
-    let mut resolved = Resolved::default();
+    let mut resolved = FieldType::default();
     if let Some(kind) = field.get("type") {
         resolve(&kind, above.names, &mut resolved, 0);
     }
@@ -151,7 +151,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     let mut tags = field.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default();
     tags.append(&mut resolved.tags);
     let optional = resolved.optional.or_else(|| above.optional.cloned());
-    let required = optional.as_ref().map(|noted| Noted { value: false, at: noted.at.clone() });
+    let required = optional.as_ref().map(|noted| Clause { value: false, at: noted.at.clone() });
     let wide = resolved.many || above.many;
     // A record that is part of itself has no end.
     let inner = resolved.record.filter(|_| !above.within.contains(&resolved.record_name));
@@ -160,7 +160,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         name: name.clone(),
         types: resolved.types,
         limits: resolved.limits,
-        required: required.or(Some(Noted { value: true, at: String::new() })),
+        required: required.or(Some(Clause { value: true, at: String::new() })),
         unit: odcs::unit(field),
         labels: labels.clone(),
         tags,
@@ -186,12 +186,17 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
 }
 
 /// What is said about a field, its type and all that it is part of.
-fn said(field: &Cursor<'_>, resolved: &Resolved<'_>, above: &Above<'_, '_>) -> Vec<Label> {
+fn said(field: &Cursor<'_>, resolved: &FieldType<'_>, above: &Above<'_, '_>) -> Vec<Label> {
     let own = labels(field).into_iter().chain(of_tags(&resolved.tags));
     own.chain(resolved.labels.iter().chain(above.labels).cloned()).collect()
 }
 
-fn resolve<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a>, depth: usize) {
+fn resolve<'a>(
+    kind: &Cursor<'a>,
+    names: &Definitions<'a>,
+    found: &mut FieldType<'a>,
+    depth: usize,
+) {
     match kind.tree() {
         Tree::List(_) => union(kind, names, found, depth),
         Tree::Map(_) => complex(kind, names, found, depth),
@@ -204,7 +209,7 @@ fn resolve<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
                     found.labels.extend(labels(named));
                     complex(named, names, found, depth + 1);
                 }
-                None => found.types.push(Noted { value: avro_word(&word.value), at: word.at }),
+                None => found.types.push(Clause { value: avro_word(&word.value), at: word.at }),
             }
         }
     }
@@ -215,12 +220,12 @@ fn avro_word(word: &str) -> String {
     if word == "int" { "avro:int".to_owned() } else { word.to_owned() }
 }
 
-fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a>, depth: usize) {
+fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut FieldType<'a>, depth: usize) {
     let mut others = Vec::new();
     for member in kind.items() {
         match member.noted() {
             Some(word) if word.value == "null" => {
-                found.optional = Some(Noted { value: true, at: word.at });
+                found.optional = Some(Clause { value: true, at: word.at });
             }
             _ if *member.tree() == Tree::Null => {}
             _ => others.push(member),
@@ -231,12 +236,17 @@ fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a
         _ => {
             // Values of several types: none of them can be relied on.
             let members = others.iter().filter_map(Cursor::noted);
-            found.types.extend(members.map(|n| Noted { value: "union".to_owned(), at: n.at }));
+            found.types.extend(members.map(|n| Clause { value: "union".to_owned(), at: n.at }));
         }
     }
 }
 
-fn complex<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a>, depth: usize) {
+fn complex<'a>(
+    kind: &Cursor<'a>,
+    names: &Definitions<'a>,
+    found: &mut FieldType<'a>,
+    depth: usize,
+) {
     found.tags.extend(kind.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default());
     let logical = kind.text("logicalType");
     if logical.as_ref().is_some_and(|logical| logical.value == "decimal") {
@@ -253,10 +263,10 @@ fn complex<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
         }
         "array" | "map" => {
             found.many = true;
-            found.types.push(Noted { value: "array".to_owned(), at: word.at });
+            found.types.push(Clause { value: "array".to_owned(), at: word.at });
             let items = kind.first(&["items", "values"]).filter(|_| depth < MAX_DEPTH);
             if let Some(items) = items {
-                let mut inside = Resolved::default();
+                let mut inside = FieldType::default();
                 resolve(&items, names, &mut inside, depth + 1);
                 (found.record, found.record_name) = (inside.record, inside.record_name);
                 found.tags.extend(inside.tags);
@@ -264,8 +274,8 @@ fn complex<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
             }
             return;
         }
-        "fixed" => return found.types.push(Noted { value: "bytes".to_owned(), at: word.at }),
+        "fixed" => return found.types.push(Clause { value: "bytes".to_owned(), at: word.at }),
         _ => {}
     }
-    found.types.push(Noted { value: avro_word(&word.value), at: word.at });
+    found.types.push(Clause { value: avro_word(&word.value), at: word.at });
 }

@@ -2,7 +2,7 @@
 
 use super::{avro, json_schema, rules};
 use crate::contract::{Column, Contract, Demand, Rule, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, Level, labels, labels_but, of_tags, texts};
 use crate::tree::Tree;
 
@@ -74,7 +74,7 @@ fn tables(schema: &Cursor<'_>) -> Vec<Table> {
 /// Adds tags to the columns that a pattern such as `**.ssn` or `Person.name` selects. If it selects
 /// none, it may be of another file's record, or begin otherwise: then its last word decides. If that
 /// selects none either, nobody knows which are meant, and all are marked.
-fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
+fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Clause<String>]) {
     let mut marked = false;
     // A record's own pattern, of which all fields are part.
     let inner = format!("{pattern}.**");
@@ -106,7 +106,7 @@ fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
     }
 }
 
-fn mark(column: &mut Column, tags: &[Noted<String>]) {
+fn mark(column: &mut Column, tags: &[Clause<String>]) {
     column.labels.extend(of_tags(tags));
     column.tags.extend_from_slice(tags);
 }
@@ -166,8 +166,9 @@ fn rule(key: &str, rule: &Cursor<'_>, tables: &mut [Table]) -> Rule {
 /// means.
 fn encrypts(rule: &Cursor<'_>, tables: &mut [Table], all: bool) -> Demand {
     let tags = rule.get("tags").map(|tags| texts(&tags)).unwrap_or_default();
-    let is_named = |own: &[Noted<String>]| {
-        let is = |tag: &Noted<String>| own.iter().any(|o| o.value.eq_ignore_ascii_case(&tag.value));
+    let is_named = |own: &[Clause<String>]| {
+        let is =
+            |tag: &Clause<String>| own.iter().any(|o| o.value.eq_ignore_ascii_case(&tag.value));
         tags.iter().any(is)
     };
     let has = |table: &Table, column: &Column| is_named(&column.tags) || is_named(&table.tags);

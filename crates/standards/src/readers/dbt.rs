@@ -2,7 +2,7 @@
 
 use super::{odcs, rules};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{labels, texts};
 use crate::tree::Tree;
 
@@ -36,7 +36,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
     contract
 }
 
-fn table(relation: &Cursor<'_>, clocks: &mut Vec<Noted<String>>) -> Table {
+fn table(relation: &Cursor<'_>, clocks: &mut Vec<Clause<String>>) -> Table {
     let mut table = Table {
         at: relation.path().to_owned(),
         name: relation.text("name").unwrap_or_default(),
@@ -78,7 +78,7 @@ fn column(at: &Cursor<'_>) -> Column {
         let rule = rule(test);
         let kind = rule.kind.clone().unwrap_or_else(|| rule.at.clone());
         match rule.demand {
-            Demand::Mandatory => mandatory = Some(Noted { value: true, at: kind }),
+            Demand::Mandatory => mandatory = Some(Clause { value: true, at: kind }),
             Demand::Range => range(test, &mut column.limits),
             Demand::Other(rules::DISTINCT) => unique = true,
             _ => {}
@@ -89,7 +89,7 @@ fn column(at: &Cursor<'_>) -> Column {
     column.key = mandatory
         .as_ref()
         .filter(|_| unique)
-        .map(|noted| Noted { value: true, at: noted.at.clone() });
+        .map(|noted| Clause { value: true, at: noted.at.clone() });
     column.required = mandatory;
     column
 }
@@ -118,11 +118,11 @@ fn rule(test: &Cursor<'_>) -> Rule {
 }
 
 /// The name of a test: the text itself, `test_name`, `type`, or the only key.
-fn name(test: &Cursor<'_>) -> Option<Noted<String>> {
+fn name(test: &Cursor<'_>) -> Option<Clause<String>> {
     let named = test.noted().or_else(|| test.text("test_name")).or_else(|| test.text("type"));
     named.or_else(|| {
         let (key, value) = test.entries().into_iter().next()?;
-        Some(Noted { value: key.to_owned(), at: value.path().to_owned() })
+        Some(Clause { value: key.to_owned(), at: value.path().to_owned() })
     })
 }
 

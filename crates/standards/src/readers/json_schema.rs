@@ -2,7 +2,7 @@
 
 use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::kinds;
 use crate::sensitivity::{Label, labels, texts};
 use crate::tree::Tree;
@@ -69,7 +69,7 @@ struct Parts<'a> {
     whole: Vec<Cursor<'a>>,
     /// One of these holds.
     either: Vec<Cursor<'a>>,
-    links: Vec<Noted<String>>,
+    links: Vec<Clause<String>>,
     /// Definitions that are among them.
     targets: Vec<String>,
     /// What is said about what the definitions are part of, or what cannot be followed.
@@ -147,7 +147,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A format such as `date-time`, then the types. Values of several kinds are of none.
-    fn types(&mut self) -> Vec<Noted<String>> {
+    fn types(&mut self) -> Vec<Clause<String>> {
         let format = self.all().find_map(|part| {
             part.text("format")
                 .filter(|f| matches!(f.value.as_str(), "date" | "date-time" | "time"))
@@ -238,7 +238,7 @@ fn object<'a>(parts: &Parts<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>)
 fn column<'a>(
     name: &str,
     property: &Cursor<'a>,
-    required: Option<&Noted<String>>,
+    required: Option<&Clause<String>>,
     above: &Above<'a, '_>,
     found: &mut Vec<Column>,
 ) {
@@ -258,10 +258,10 @@ fn column<'a>(
     let tags = parts.all().filter_map(|part| part.first(&["confluent:tags", "tags"]));
     found.push(Column {
         at: property.path().to_owned(),
-        name: Noted { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: String::new() },
         types,
         limits: parts.limits(),
-        required: mandatory.map(|noted| Noted { value: true, at: noted.at.clone() }),
+        required: mandatory.map(|noted| Clause { value: true, at: noted.at.clone() }),
         unit: parts.all().find_map(odcs::unit),
         labels: own.clone(),
         tags: tags.flat_map(|tags| texts(&tags)).collect(),

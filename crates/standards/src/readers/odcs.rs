@@ -2,7 +2,7 @@
 
 use super::{pointer, rules};
 use crate::contract::{Column, Contract, Limits, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
 use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
 use crate::sensitivity::{labels, texts};
@@ -32,7 +32,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     Ok(contract)
 }
 
-fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
+fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
     // Roles of the contract, and of a server alone.
     let servers = root.get("servers").map(|servers| servers.items()).unwrap_or_default();
     let holders = std::iter::once(root).chain(&servers);
@@ -45,13 +45,13 @@ fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
     roles.iter().filter(|role| reads(role)).filter_map(|role| role.text("role")).collect()
 }
 
-fn house(root: &Cursor<'_>) -> Option<Noted<String>> {
+fn house(root: &Cursor<'_>) -> Option<Clause<String>> {
     let team = root.reach(&["team", "name"]).and_then(|name| name.noted());
     team.or_else(|| root.text("tenant")).or_else(|| root.text("domain"))
 }
 
 /// Elements that service levels measure time by.
-fn clocks(root: &Cursor<'_>) -> Vec<Noted<String>> {
+fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
     const TIMES: &[&str] = &["latency", "ly", "freshness", "fy", "frequency", "fr"];
     let mut found = Vec::new();
     for level in root.get("slaProperties").iter().flat_map(Cursor::items) {
@@ -163,7 +163,7 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
     let (mut min, mut max) = (stated("minimum"), stated("maximum"));
     let (mut above, mut below) = (stated("exclusiveMinimum"), stated("exclusiveMaximum"));
     // In older drafts these two are flags beside the limits.
-    let is_flag = |noted: &[Noted<String>], word| noted.iter().any(|noted| noted.value == word);
+    let is_flag = |noted: &[Clause<String>], word| noted.iter().any(|noted| noted.value == word);
     if is_flag(&above, "true") {
         above = std::mem::take(&mut min);
     }
@@ -190,7 +190,7 @@ fn is_width(format: &str) -> bool {
 }
 
 /// A unit among a property's own properties.
-pub(super) fn unit(property: &Cursor<'_>) -> Option<Noted<String>> {
+pub(super) fn unit(property: &Cursor<'_>) -> Option<Clause<String>> {
     let listed = property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
         let is_unit = own.text("property").is_some_and(|noted| noted.value == "unit");
         if is_unit { own.text("value") } else { None }

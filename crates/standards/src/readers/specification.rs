@@ -2,7 +2,7 @@
 
 use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Contract {
@@ -27,17 +27,17 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
     contract
 }
 
-fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
+fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
     let servers = root.get("servers").map(|servers| servers.entries()).unwrap_or_default();
     let roles = servers.iter().filter_map(|(_, server)| server.get("roles"));
-    let mut found: Vec<Noted<String>> = Vec::new();
+    let mut found: Vec<Clause<String>> = Vec::new();
     for role in roles.flat_map(|roles| roles.items()) {
         found.extend(role.text("name"));
     }
     found
 }
 
-fn clocks(root: &Cursor<'_>) -> Vec<Noted<String>> {
+fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
     const FIELDS: &[&[&str]] = &[
         &["latency", "sourceTimestampField"],
         &["freshness", "timestampField"],
@@ -69,7 +69,7 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
     let (sources, labels) = with_definitions(root, model);
     let mut table = Table {
         at: model.path().to_owned(),
-        name: Noted { value: name.to_owned(), at: String::new() },
+        name: Clause { value: name.to_owned(), at: String::new() },
         labels,
         keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
         ..Table::default()
@@ -113,7 +113,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let optional = above.optional || required.as_ref().is_none_or(|required| !required.value);
     found.push(Column {
         at: field.path().to_owned(),
-        name: Noted { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: String::new() },
         types: types(&sources),
         limits: limits(&sources),
         required,
@@ -172,8 +172,8 @@ fn parts(sources: &[Cursor<'_>], below: &Above<'_>, found: &mut Vec<Column>) {
     }
 }
 
-fn denied(nullable: Option<Noted<bool>>) -> Option<Noted<bool>> {
-    nullable.map(|noted| Noted { value: !noted.value, at: noted.at })
+fn denied(nullable: Option<Clause<bool>>) -> Option<Clause<bool>> {
+    nullable.map(|noted| Clause { value: !noted.value, at: noted.at })
 }
 
 /// A field, and the definitions that it refers to, which say what it leaves open; and what is said
@@ -195,7 +195,7 @@ fn with_definitions<'a>(root: &Cursor<'a>, field: &Cursor<'a>) -> (Vec<Cursor<'a
     (found, said)
 }
 
-fn types(sources: &[Cursor<'_>]) -> Vec<Noted<String>> {
+fn types(sources: &[Cursor<'_>]) -> Vec<Clause<String>> {
     let typed = |at: &Cursor<'_>| at.text("type");
     let config = |at: &Cursor<'_>| {
         let config = at.get("config")?;

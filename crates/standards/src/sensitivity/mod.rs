@@ -3,7 +3,7 @@
 mod lists;
 mod wording;
 
-use crate::cursor::{Cursor, Noted};
+use crate::cursor::{Clause, Cursor};
 use crate::tree::Tree;
 use lists::{
     APART, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
@@ -55,8 +55,8 @@ pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
 
 /// Labels of texts that are tags.
 #[must_use]
-pub fn of_tags(tags: &[Noted<String>]) -> Vec<Label> {
-    let label = |tag: &Noted<String>| {
+pub fn of_tags(tags: &[Clause<String>]) -> Vec<Label> {
+    let label = |tag: &Clause<String>| {
         tagged(&tag.value).map(|(level, unknown)| Label { at: tag.at.clone(), level, unknown })
     };
     tags.iter().filter_map(label).collect()
@@ -258,7 +258,7 @@ fn within(words: &[String]) -> Option<(String, String)> {
 
 /// The texts below `at`, each with its path.
 #[must_use]
-pub fn texts(at: &Cursor<'_>) -> Vec<Noted<String>> {
+pub fn texts(at: &Cursor<'_>) -> Vec<Clause<String>> {
     let below = at.one_or_items();
     below
         .iter()

@@ -5,9 +5,9 @@
 use super::engine::{Call, Due};
 use crate::client::definitions::is_known;
 use crate::names::hex;
-use crate::parties::{BRIEF, Fetched, GRACE, PartyClient, fetch_definitions, gather, release};
+use crate::parties::{BRIEF, FetchTimes, GRACE, PartyClient, fetch_definitions, gather, release};
 use alpheus_accountable_statistics::aggregator::{ExaminationReport, ShownUploads};
-use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_crypto::hash::Digest;
@@ -36,11 +36,11 @@ struct ClosingDriver {
     /// The smoothers' public addresses, for definitions.
     public: Vec<PartyClient>,
     asked: Option<Instant>,
-    fetched: Fetched,
+    fetched: FetchTimes,
     clock: Clock,
     /// Definitions that the engine knows.
     known: BTreeSet<Digest>,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     engine: Handle<Call>,
     /// The smoothers that have agreed to a closing.
     agreed: BTreeSet<(Digest, SmootherId)>,
@@ -70,14 +70,14 @@ const OUTCOMES_BYTES: usize = 16 << 20;
 pub async fn run(
     parties: Vec<(SmootherId, PartyClient)>,
     public: Vec<PartyClient>,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     (engine, clock): (Handle<Call>, Clock),
 ) {
     let mut driver = ClosingDriver {
         parties,
         public,
         asked: None,
-        fetched: Fetched::default(),
+        fetched: FetchTimes::default(),
         clock,
         known: BTreeSet::new(),
         pinned,
@@ -125,7 +125,7 @@ impl ClosingDriver {
                 Ok(Err(why)) => tracing::warn!(%why, "rejected a definition"),
                 Err(error) => {
                     tracing::debug!(%error, "cannot learn a definition yet");
-                    self.fetched = Fetched::default();
+                    self.fetched = FetchTimes::default();
                 }
             }
         }

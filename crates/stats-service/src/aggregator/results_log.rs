@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::aggregator::Aggregator;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::ledger::{FencedLedger, Logged};
+use alpheus_node::ledger::{FencedLedger, LogRecord};
 use alpheus_transport::Topic;
 
 /// The log of results.
@@ -48,14 +48,14 @@ impl ResultsLog {
         &self,
         ledger: &mut FencedLedger,
         step: Step<T>,
-        rows: Vec<Logged>,
+        rows: Vec<LogRecord>,
     ) -> Result<T, LedgerError> {
         step.commit(&mut ledger.with(&self.0, rows))
     }
 }
 
 /// The rows of what has ended, or ended otherwise, since this was called last.
-fn new_rows(aggregator: &mut Aggregator) -> Vec<Logged> {
+fn new_rows(aggregator: &mut Aggregator) -> Vec<LogRecord> {
     let ended = aggregator.take_ended();
     let row = |name: Digest| {
         let (agreed, outcome) = (aggregator.aggregate(&name)?, aggregator.outcome(&name)?);
@@ -63,7 +63,7 @@ fn new_rows(aggregator: &mut Aggregator) -> Vec<Logged> {
         let (key, timestamp) = (name.as_bytes().to_vec(), agreed.end.0);
         // A row is plain data.
         let value = serde_json::to_vec(&row).unwrap_or_default();
-        Some(Logged { key, value, timestamp })
+        Some(LogRecord { key, value, timestamp })
     };
     ended.into_iter().filter_map(row).collect()
 }

@@ -10,7 +10,7 @@ use crate::card::VerifiedCard;
 use crate::client_ledger::ClientLedger;
 use crate::contributor_state::{self, SharedState, Upload};
 use crate::names::hex;
-use crate::parties::{Fetched, LOOK, Parties, StatsError, fetch_definitions};
+use crate::parties::{FetchTimes, LOOK, Parties, StatsError, fetch_definitions};
 use crate::plan::Plan;
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
@@ -71,7 +71,7 @@ pub struct Contributor {
     volunteers: bool,
     pub(super) participations: BTreeMap<Digest, Participation>,
     definitions: Definitions,
-    fetched: Fetched,
+    fetched: FetchTimes,
     resolution: Resolution,
     uploads: JoinSet<UploadOutcome>,
     asked: Option<Instant>,
@@ -103,7 +103,7 @@ impl Contributor {
             volunteers,
             participations: BTreeMap::new(),
             definitions: Definitions::default(),
-            fetched: Fetched::default(),
+            fetched: FetchTimes::default(),
             uploads: JoinSet::new(),
             asked: None,
             learnt: false,

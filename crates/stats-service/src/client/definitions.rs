@@ -1,7 +1,7 @@
 //! The definitions that a client has received, by their signed content. The sender chooses which
 //! signatures to include, and their order, so these identify nothing.
 
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_crypto::hash::Digest;
@@ -22,7 +22,7 @@ impl Definitions {
     pub fn new_among(
         &mut self,
         definitions: &[Endorsed<Definition>],
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
     ) -> Vec<AgreedDefinition> {
         let mut new = Vec::new();
         for signed in definitions {

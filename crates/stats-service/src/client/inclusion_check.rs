@@ -7,7 +7,7 @@ use crate::contributor_state;
 use crate::names::hex;
 use crate::parties::{PUBLIC, Parties, StatsError, gather};
 use alpheus_accountable_statistics::closing::{AgreedSet, CountedSet, Leaves};
-use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::{End, Entry};
 use alpheus_accountable_statistics::verdict::{Verdict, verdict};
@@ -67,7 +67,11 @@ struct Contributions {
 }
 
 /// Asks all smoothers how an aggregate ended.
-async fn ended(parties: &Parties, agreed: &AgreedDefinition, pinned: &Pinned) -> Option<Verdict> {
+async fn ended(
+    parties: &Parties,
+    agreed: &AgreedDefinition,
+    pinned: &PinnedConfiguration,
+) -> Option<Verdict> {
     let path = format!("/v1/ends/{}", hex(&agreed.name()));
     let mut asked: JoinSet<Option<(SmootherId, End)>> = JoinSet::new();
     for (id, party) in pinned.ids().zip(parties.smoothers.iter().cloned()) {

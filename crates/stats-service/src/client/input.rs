@@ -282,9 +282,9 @@ mod tests {
         Input { lines, file: None, decimals: 0, bounds: (0, 100), ended: false, dropped: 0 }
     }
 
-    struct Broken;
+    struct BrokenFile;
 
-    impl io::Read for Broken {
+    impl io::Read for BrokenFile {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::other("no disk"))
         }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_read_error_is_reported() {
         let (sender, mut lines) = mpsc::channel(AHEAD);
-        read(BufReader::new(Broken), 3, &Clock::Process, &sender);
+        read(BufReader::new(BrokenFile), 3, &Clock::Process, &sender);
         assert!(lines.try_recv().unwrap().is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A client's participation in an aggregate, from the definition to the closing.
 
 use alpheus_accountable_statistics::client::{Attempt, Records};
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Turn};
 use alpheus_accountable_statistics::messages::Entry;
 use alpheus_accountable_statistics::role_error::ContributionError;
@@ -184,7 +184,12 @@ impl Participation {
 
     /// The next step of an upload now.
     #[must_use]
-    pub fn step(&self, attempt: &Attempt, pinned: &Pinned, now: Timestamp) -> NextStep {
+    pub fn step(
+        &self,
+        attempt: &Attempt,
+        pinned: &PinnedConfiguration,
+        now: Timestamp,
+    ) -> NextStep {
         match (attempt.entry(), attempt.certificate(pinned)) {
             _ if now < self.agreed.filled() => NextStep::Upload,
             (None, _) => NextStep::GiveUp,

@@ -4,14 +4,14 @@
 use crate::published::ShownResult;
 use crate::row::{CountOutcome, Row};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Node};
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::tally::{
     CountError, Counter, Tally, TallyDefinition, TallyError,
 };
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, Step, put};
 use alpheus_crypto::signed::Signed;
-use alpheus_node::ledger::Logged;
+use alpheus_node::ledger::LogRecord;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -61,7 +61,7 @@ impl OpenCount {
 
 /// All counts.
 pub struct TallyServer {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     counts: BTreeMap<Digest, OpenCount>,
 }
 
@@ -85,7 +85,7 @@ impl TallyServer {
     /// # Errors
     /// [`DamagedLedgerError`].
     pub fn restore(
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         records: &Records,
         now: Timestamp,
     ) -> Result<Self, DamagedLedgerError> {
@@ -163,7 +163,7 @@ impl TallyServer {
     }
 
     /// Ends counts that are over; returns their rows for the log.
-    pub fn poll(&mut self, aggregator: &Aggregator, now: Timestamp) -> (Step<()>, Vec<Logged>) {
+    pub fn poll(&mut self, aggregator: &Aggregator, now: Timestamp) -> (Step<()>, Vec<LogRecord>) {
         let (mut steps, mut lines) = (Vec::new(), Vec::new());
         for (name, count) in &mut self.counts {
             if count.logged || now < count.tally.closes {
@@ -175,7 +175,7 @@ impl TallyServer {
             // A row is plain data.
             let value = serde_json::to_vec(&row).unwrap_or_default();
             let (key, timestamp) = (name.as_bytes().to_vec(), count.tally.end.0);
-            lines.push(Logged { key, value, timestamp });
+            lines.push(LogRecord { key, value, timestamp });
         }
         (Step::join(steps).then(|_| Step::new(Vec::new(), ())), lines)
     }

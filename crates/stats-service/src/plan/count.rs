@@ -1,7 +1,7 @@
 //! Plans of counts: files with a location, times and `release: count`.
 
 use super::{Plan, PlanError, parse_span};
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::Location;
 use alpheus_accountable_statistics::tally::TallyDefinition;
 use alpheus_input::source::parser_message;
@@ -106,7 +106,7 @@ impl CountPlan {
 
     /// The definition of the count that begins at a time.
     #[must_use]
-    pub fn question(&self, pinned: &Pinned, start: Timestamp) -> TallyDefinition {
+    pub fn question(&self, pinned: &PinnedConfiguration, start: Timestamp) -> TallyDefinition {
         let end = Timestamp(start.0.saturating_add(self.every.0));
         let closes = Timestamp(end.0.saturating_add(self.close.0));
         let (deployment, location) = (pinned.fingerprint(), self.place.clone());
@@ -119,7 +119,7 @@ impl CountPlan {
     /// its start could be anything, each client could be shown a count of its own, and be recognised
     /// by it.
     #[must_use]
-    pub fn asks(&self, tally: &TallyDefinition, pinned: &Pinned) -> bool {
+    pub fn asks(&self, tally: &TallyDefinition, pinned: &PinnedConfiguration) -> bool {
         let on_time = tally.start.0.checked_rem(self.every.0) == Some(0);
         on_time && *tally == self.question(pinned, tally.start)
     }

@@ -3,7 +3,7 @@
 
 pub mod count;
 
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::{
     ClosingSchedule, Definition, DefinitionError, Location, LocationError, ReleaseRule,
 };
@@ -175,7 +175,11 @@ impl Plan {
     ///
     /// # Errors
     /// [`DefinitionError`].
-    pub fn check(&self, pinned: &Pinned, start: Timestamp) -> Result<(), DefinitionError> {
+    pub fn check(
+        &self,
+        pinned: &PinnedConfiguration,
+        start: Timestamp,
+    ) -> Result<(), DefinitionError> {
         let any = ThresholdKey(Element::second_base());
         self.definition(pinned, start, any).map(drop)
     }
@@ -186,7 +190,7 @@ impl Plan {
     /// [`DefinitionError`].
     pub fn definition(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedConfiguration,
         start: Timestamp,
         key: ThresholdKey,
     ) -> Result<Definition, DefinitionError> {

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::published::ResultsReader;
 use crate::row::{OPEN, Row};
 use alpheus_accountable_statistics::client::{Attempt, Records};
-use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Entry;
@@ -397,7 +397,7 @@ struct UploadContext {
     state: SharedState<Records>,
     prover: Arc<Prover>,
     parties: Parties,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     clock: Clock,
 }
 

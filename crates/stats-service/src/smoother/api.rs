@@ -28,7 +28,7 @@
 use super::engine::Call;
 use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
-use super::relayed::Relayed;
+use super::relayed::RelayedResponses;
 use crate::membership::Members;
 use crate::names::{hex, name_in};
 use crate::parties::{MAX_BODY, PartyClient};
@@ -66,7 +66,7 @@ pub struct Api {
     /// The aggregator, for what it shows to everybody.
     pub aggregator: PartyClient,
     /// What it has shown.
-    pub relayed: Relayed,
+    pub relayed: RelayedResponses,
     /// Forwards deposits to peers.
     pub forwarder: Forwarder,
     /// This smoother.

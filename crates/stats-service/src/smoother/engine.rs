@@ -4,7 +4,7 @@
 use super::batch::Batch;
 use super::key_store::KeyStore;
 use super::outbox::{Outbox, PeerMessage};
-use super::shards::{Deferred, Task, Tasks, certified};
+use super::shards::{DeferredTask, Task, Tasks, certified};
 use crate::parties::PAGE_SLOTS;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
@@ -247,10 +247,10 @@ impl Engine {
     }
 
     /// Handles a task that an aggregate's worker cannot decide.
-    fn left(&mut self, left: Deferred, batch: &mut Batch) {
+    fn left(&mut self, left: DeferredTask, batch: &mut Batch) {
         match left {
-            Deferred::Early(by, said) => self.keep_early(by, said),
-            Deferred::Heard(by, said) => match self.hear_elsewhere(by, &said) {
+            DeferredTask::Early(by, said) => self.keep_early(by, said),
+            DeferredTask::Heard(by, said) => match self.hear_elsewhere(by, &said) {
                 Ok(step) => {
                     self.noticed();
                     batch.add(step, |(), _| ());
@@ -260,7 +260,7 @@ impl Engine {
                 Err(StatementError::Over) => {}
                 Err(why) => self.reject(by, &why),
             },
-            Deferred::Certified(certificate, reply) => {
+            DeferredTask::Certified(certificate, reply) => {
                 let done = self.smoother.handle_certificate(&certificate, self.clock.now());
                 if done.is_ok() {
                     self.noticed();

@@ -18,18 +18,18 @@ const TOGETHER: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A deposit under way, and who waits for the answer.
-pub struct Waiting(Box<Deposit>, oneshot::Sender<Option<DepositResponse>>);
+pub struct WaitingDeposit(Box<Deposit>, oneshot::Sender<Option<DepositResponse>>);
 
 /// Forwards deposits. Clones share their queues.
 #[derive(Clone, Default)]
-pub struct Forwarder(BTreeMap<SmootherId, mpsc::Sender<Waiting>>);
+pub struct Forwarder(BTreeMap<SmootherId, mpsc::Sender<WaitingDeposit>>);
 
 impl Forwarder {
     /// One for these smoothers, and the queue of each, for [`run`].
     #[must_use]
     pub fn new(
         others: impl Iterator<Item = SmootherId>,
-    ) -> (Self, BTreeMap<SmootherId, mpsc::Receiver<Waiting>>) {
+    ) -> (Self, BTreeMap<SmootherId, mpsc::Receiver<WaitingDeposit>>) {
         let queues = others.map(|id| (id, mpsc::channel(WAITING)));
         let (mut senders, mut receivers) = (BTreeMap::new(), BTreeMap::new());
         for (id, (sender, receiver)) in queues {
@@ -46,7 +46,7 @@ impl Forwarder {
         for (to, deposit) in deposit.for_others() {
             let Some(queue) = self.0.get(&to) else { continue };
             let (reply, answer) = oneshot::channel();
-            if queue.try_send(Waiting(Box::new(deposit), reply)).is_ok() {
+            if queue.try_send(WaitingDeposit(Box::new(deposit), reply)).is_ok() {
                 sent.spawn(async move {
                     let answered = tokio::time::timeout(PATIENCE, answer).await;
                     Some((to, answered.ok()?.ok()??))
@@ -61,7 +61,7 @@ impl Forwarder {
 }
 
 /// Sends what waits for one smoother, for as long as the process runs.
-pub async fn run(party: PartyClient, mut queue: mpsc::Receiver<Waiting>) {
+pub async fn run(party: PartyClient, mut queue: mpsc::Receiver<WaitingDeposit>) {
     let party = party.within(BRIEF);
     loop {
         let mut waiting = Vec::new();
@@ -69,9 +69,9 @@ pub async fn run(party: PartyClient, mut queue: mpsc::Receiver<Waiting>) {
             return;
         }
         // Nobody waits any more for what has waited long.
-        waiting.retain(|Waiting(_, reply)| !reply.is_closed());
+        waiting.retain(|WaitingDeposit(_, reply)| !reply.is_closed());
         let (deposits, replies): (Vec<Box<Deposit>>, Vec<_>) =
-            waiting.into_iter().map(|Waiting(deposit, reply)| (deposit, reply)).unzip();
+            waiting.into_iter().map(|WaitingDeposit(deposit, reply)| (deposit, reply)).unzip();
         if deposits.is_empty() {
             continue;
         }

@@ -2,7 +2,7 @@
 //! of keys, and signed definitions.
 
 use super::outbox::{Outbox, PeerMessage};
-use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::{
@@ -41,7 +41,7 @@ const SOON: u64 = 2;
 pub struct KeyStore {
     id: SmootherId,
     signing: SigningKey,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     /// The timeouts for the creation of a key, which do not follow a replay's clock.
     patience: Timeouts,
     started: Instant,
@@ -105,7 +105,7 @@ impl KeyStore {
     pub fn restore(
         records: Records,
         (id, signing): (SmootherId, SigningKey),
-        (pinned, patience): (&Pinned, Timeouts),
+        (pinned, patience): (&PinnedConfiguration, Timeouts),
         outbox: &Outbox,
     ) -> Result<Self, DamagedKeyStoreError> {
         let mut key_store = Self {
@@ -344,7 +344,7 @@ impl KeyStore {
 
     /// The deployment.
     #[must_use]
-    pub fn pinned(&self) -> &Pinned {
+    pub fn pinned(&self) -> &PinnedConfiguration {
         &self.pinned
     }
 }

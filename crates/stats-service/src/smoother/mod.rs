@@ -26,7 +26,7 @@ use crate::links;
 use crate::membership::{Members, stated};
 use crate::parties::{Parties, PartyClient};
 use crate::role::{RoleArgs, RoleContext};
-use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::{PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::keymaking::Timeouts;
 use alpheus_accountable_statistics::logarithm::Table;
@@ -49,11 +49,11 @@ use alpheus_node::settings::Settings;
 use alpheus_node::settings::TlsFiles;
 use api::Api;
 use engine::{Call, Engine, name_of};
-use forward::{Forwarder, Waiting};
+use forward::{Forwarder, WaitingDeposit};
 use key_store::KeyStore;
 use outbox::{Outbox, PeerMessage};
 use rand_core::Rng;
-use relayed::Relayed;
+use relayed::RelayedResponses;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -124,7 +124,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         engine: handle.clone(),
         outbox,
         aggregator,
-        relayed: Relayed::default(),
+        relayed: RelayedResponses::default(),
         forwarder,
         id,
         quorum,
@@ -174,7 +174,7 @@ fn parties(
 
 fn start(
     parties: BTreeMap<SmootherId, PartyClient>,
-    mut queues: BTreeMap<SmootherId, Receiver<Waiting>>,
+    mut queues: BTreeMap<SmootherId, Receiver<WaitingDeposit>>,
     engine: &Handle<Call>,
 ) {
     let smoothers = parties.len().saturating_add(1);
@@ -240,7 +240,7 @@ fn restore(
 /// Adds the receipts and outcomes of known definitions to the outbox; returns these definitions.
 fn republish(
     smoother: &Smoother,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     outbox: &Outbox,
     key: &VerifyingKey,
 ) -> Result<BTreeMap<Digest, AgreedDefinition>, Failure> {

@@ -301,9 +301,9 @@ mod tests {
 
     /// Whether a task was woken.
     #[derive(Default)]
-    struct Woken(AtomicBool);
+    struct WakeFlag(AtomicBool);
 
-    impl Wake for Woken {
+    impl Wake for WakeFlag {
         fn wake(self: Arc<Self>) {
             self.0.store(true, Ordering::SeqCst);
         }
@@ -386,7 +386,7 @@ mod tests {
     async fn a_peer_waits_for_the_next_message_only() {
         let outbox = Outbox::new(7, Timestamp(0));
         outbox.say(word(1));
-        let woken = Arc::new(Woken::default());
+        let woken = Arc::new(WakeFlag::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut context = Context::from_waker(&waker);
         // What is there already, and what an earlier start of the process had.

@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// Responses by the aggregate's name. Clones share them.
 #[derive(Clone, Default)]
-pub struct Relayed {
+pub struct RelayedResponses {
     responses: Arc<Mutex<BTreeMap<Digest, Response>>>,
 }
 
@@ -23,7 +23,7 @@ struct Response {
     bytes: Arc<OnceCell<Arc<[u8]>>>,
 }
 
-impl Relayed {
+impl RelayedResponses {
     /// The response about an aggregate. It is fetched once for all who ask meanwhile; a failure is not
     /// kept.
     ///
@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_is_fetched_once_and_a_failure_again() {
-        let (relayed, name) = (Relayed::default(), Digest([1; 32]));
+        let (relayed, name) = (RelayedResponses::default(), Digest([1; 32]));
         assert_eq!(relayed.get(name, async || Err("nobody")).await, Err("nobody"));
         // Two ask at once, and one of them fetches.
         let fetched = Mutex::new(0);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_long_and_nothing_beyond_the_limit() {
-        let (relayed, start) = (Relayed::default(), Instant::now());
+        let (relayed, start) = (RelayedResponses::default(), Instant::now());
         let put = |name: u8, after: Duration, bytes: usize| {
             let response = relayed.response(Digest([name; 32]), start + after);
             response.set(vec![0; bytes].into()).is_ok()

@@ -49,7 +49,7 @@ pub enum Task {
 pub struct Tasks(BTreeMap<Digest, Vec<Task>>);
 
 /// A task that needs the engine.
-pub enum Deferred {
+pub enum DeferredTask {
     /// It depends on something that has not arrived yet.
     Early(SmootherId, PeerMessage),
     /// It belongs to an unknown aggregate, or is this smoother's own forgotten statement.
@@ -64,7 +64,7 @@ pub struct TaskResults {
     /// Steps to commit and answer.
     pub batch: Batch,
     /// Tasks for the engine.
-    pub left: Vec<Deferred>,
+    pub left: Vec<DeferredTask>,
     /// Messages that were rejected.
     pub rejected: Vec<(SmootherId, StatementError)>,
     /// Early messages may be acceptable now.
@@ -118,9 +118,9 @@ fn unknown(tasks: impl Iterator<Item = Task>) -> TaskResults {
                 let _ = reply.send(Err(ClosingError::Unknown));
             }
             Task::Certified(certificate, reply) => {
-                done.left.push(Deferred::Certified(certificate, reply));
+                done.left.push(DeferredTask::Certified(certificate, reply));
             }
-            Task::Heard(by, said) => done.left.push(Deferred::Heard(by, said)),
+            Task::Heard(by, said) => done.left.push(DeferredTask::Heard(by, said)),
         }
     }
     done
@@ -162,7 +162,7 @@ impl ShardWorker<'_> {
             Task::Certified(certificate, reply) => {
                 match self.shard.handle_certificate(&certificate) {
                     Err(StatementError::Forgotten) => {
-                        self.done.left.push(Deferred::Certified(certificate, reply));
+                        self.done.left.push(DeferredTask::Certified(certificate, reply));
                     }
                     done => certified(done, reply, &mut self.done.batch),
                 }
@@ -242,9 +242,9 @@ impl ShardWorker<'_> {
             Ok(step) => self.done.batch.add(step, move |out, outbox: &Outbox| {
                 outbox.put_out(|outcome| name_of(&key, outcome), out);
             }),
-            Err(StatementError::Forgotten) => self.done.left.push(Deferred::Heard(by, said)),
+            Err(StatementError::Forgotten) => self.done.left.push(DeferredTask::Heard(by, said)),
             Err(StatementError::Unknown | StatementError::OtherSet) if !self.shard.has_ended() => {
-                self.done.left.push(Deferred::Early(by, said));
+                self.done.left.push(DeferredTask::Early(by, said));
             }
             Err(why) => self.done.rejected.push((by, why)),
         }

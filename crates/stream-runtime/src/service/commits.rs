@@ -1,7 +1,7 @@
 //! Commits of the service: records, result rows and messages to the engine, together.
 
 use super::proof_queue::ProofQueue;
-use super::{Outgoing, Service, ServiceError};
+use super::{Service, ServiceError, ServiceOutput};
 use crate::receipts::NewReceipt;
 use crate::results::Row;
 use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
@@ -15,7 +15,7 @@ impl Service {
     pub(super) fn finish_round(
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         self.finish_with(steps, &[])
     }
 
@@ -25,7 +25,7 @@ impl Service {
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
         ended: &[PlanId],
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         self.check_not_failed()?;
         let committed = self.commit(steps, ended);
         self.failed |= committed.is_err();
@@ -43,7 +43,7 @@ impl Service {
         &mut self,
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
         ended: &[PlanId],
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         let (mut rows, mut receipts) = (Vec::new(), Vec::new());
         let (mut merged, mut over) = (Step::default(), Vec::new());
         for (id, step) in steps {
@@ -69,7 +69,7 @@ impl Service {
         let outputs = self.write_with(&rows, &receipts, merged)?;
         let messages = self.address(outputs);
         over.iter().for_each(|(id, _)| drop(self.queries.remove(id)));
-        Ok(Outgoing { messages, rows })
+        Ok(ServiceOutput { messages, rows })
     }
 
     /// Makes rows and what a step needs durable, and returns what it releases.

@@ -4,12 +4,12 @@
 //! A window is closed only once the epoch before it has its list, or none. So a controller gets
 //! the list of an epoch before it is called for the next.
 
-use super::{Outgoing, Query, Service, ServiceError};
+use super::{Query, Service, ServiceError, ServiceOutput};
 use crate::controller_host::FromController;
 use crate::planning::preference;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::Moved;
+use alpheus_encrypted_stream::annotation::ControllerChange;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::coordinator::{DaySets, Outcome, Output, WindowReport, Withholders};
@@ -46,7 +46,7 @@ pub(super) struct Epochs {
 struct Placement {
     owner: OwnerId,
     controller: ControllerId,
-    moved: Option<Moved>,
+    moved: Option<ControllerChange>,
 }
 
 impl Placement {
@@ -206,7 +206,7 @@ impl Service {
     }
 
     /// A stream, as its owner has placed it. It may take part from the next epoch on.
-    pub fn place(&mut self, known: &CatalogStream, moved: Option<Moved>) {
+    pub fn place(&mut self, known: &CatalogStream, moved: Option<ControllerChange>) {
         let (owner, controller) = (known.owner, known.controller);
         self.epochs.placed.insert(known.stream, Placement { owner, controller, moved });
         let Some(transformer) = self.plane.epochs_mut() else { return };
@@ -257,7 +257,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         idle: Timestamp,
-        outgoing: &mut Outgoing,
+        outgoing: &mut ServiceOutput,
     ) -> Result<(), ServiceError> {
         loop {
             let mut steps = Vec::new();
@@ -389,7 +389,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         messages: &[FromController],
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         let epochs = &self.epochs;
         let verified: Vec<_> = messages.par_iter().map(|message| epochs.verify(message)).collect();
         let mut steps = Vec::new();
@@ -413,7 +413,7 @@ impl Service {
     }
 
     /// Fixes lists whose time is up.
-    pub(super) fn time_out_calls(&mut self, now: Timestamp) -> Result<Outgoing, ServiceError> {
+    pub(super) fn time_out_calls(&mut self, now: Timestamp) -> Result<ServiceOutput, ServiceError> {
         let polled = self.epochs.callers.iter_mut().map(|(id, caller)| (*id, caller.poll(now)));
         let steps = polled.collect();
         self.finish_calls(now, steps)
@@ -425,7 +425,7 @@ impl Service {
         &mut self,
         now: Timestamp,
         steps: Vec<(PlanId, Step<Vec<EpochOutput>>)>,
-    ) -> Result<Outgoing, ServiceError> {
+    ) -> Result<ServiceOutput, ServiceError> {
         self.check_not_failed()?;
         let (mut rows, mut merged) = (Vec::new(), Step::default());
         for (id, step) in steps {
@@ -438,7 +438,7 @@ impl Service {
         }
         let outputs = self.write_down(&rows, merged);
         self.failed |= outputs.is_err();
-        let mut outgoing = Outgoing { messages: Vec::new(), rows };
+        let mut outgoing = ServiceOutput { messages: Vec::new(), rows };
         for (id, output) in outputs? {
             match output {
                 EpochOutput::Call { to, message } => {

@@ -37,12 +37,12 @@ pub(super) trait Check: Send + 'static {
 
 /// Checks that wait, and what was found. Its threads end with it.
 pub(super) struct ProofQueue<C: Check> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<QueueState<C>>,
     most: usize,
     has_threads: bool,
 }
 
-struct Shared<C: Check> {
+struct QueueState<C: Check> {
     state: Mutex<State<C>>,
     changed: Condvar,
 }
@@ -68,7 +68,7 @@ impl<C: Check> ProofQueue<C> {
             counts: ProofCounts::default(),
             is_over: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(QueueState { state: Mutex::new(state), changed: Condvar::new() });
         let start = |number: usize| {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new().name(format!("proofs-{number}"));
@@ -129,7 +129,7 @@ impl<C: Check> Drop for ProofQueue<C> {
     }
 }
 
-impl<C: Check> Shared<C> {
+impl<C: Check> QueueState<C> {
     fn lock(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

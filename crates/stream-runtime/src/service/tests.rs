@@ -1,7 +1,7 @@
 //! A service that stops while windows wait for their controllers' presences, or for their openings.
 
 use super::Service;
-use crate::embedded::{Controllers, Embedded, Member, Pace};
+use crate::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
 use crate::engine_kind::EngineKind;
 use crate::planning::{QueryContext, plan_query};
 use crate::results::OK;
@@ -52,7 +52,7 @@ const OWNERS: usize = 8;
 /// More than are closed at a time.
 const WINDOWS: u64 = 700;
 
-fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> Embedded {
+fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> EmbeddedDeployment {
     let schema = Schema::from_yaml(&format!("frames: {frames}\n{SCHEMA}")).unwrap();
     let policies = Policies::from_yaml(POLICIES, &schema).unwrap();
     let member = |number: usize| {
@@ -62,11 +62,11 @@ fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> Embedded {
     let members: Vec<Member> = (0..OWNERS).map(member).collect();
     let pace = Pace::Live { timing: Timing::default(), idle: Span::seconds(60) };
     let each = Controllers::PerOwner;
-    Embedded::open(folder, &schema, &members, &policies, each, pace, rng).unwrap()
+    EmbeddedDeployment::open(folder, &schema, &members, &policies, each, pace, rng).unwrap()
 }
 
 /// Starts the query.
-fn start(embedded: &mut Embedded, rng: &mut ChaCha20Rng) {
+fn start(embedded: &mut EmbeddedDeployment, rng: &mut ChaCha20Rng) {
     let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
     let context = QueryContext::from(Timestamp(0));
     let planned = plan_query(&create, &embedded.manager.catalog, context, rng).unwrap();
@@ -74,7 +74,7 @@ fn start(embedded: &mut Embedded, rng: &mut ChaCha20Rng) {
 }
 
 /// Every device says 1 in the minute that begins then.
-fn feed(embedded: &mut Embedded, from: Timestamp, rng: &mut ChaCha20Rng) {
+fn feed(embedded: &mut EmbeddedDeployment, from: Timestamp, rng: &mut ChaCha20Rng) {
     let mut batch = Batch::new();
     for device in &mut embedded.devices {
         if !device.is_online() {
@@ -177,7 +177,7 @@ fn a_checkpoint_may_be_larger_than_a_batch_and_is_whole_or_not_there() {
 }
 
 /// All goes well until the opening sets, which do not arrive: a line is down.
-fn until_openings(embedded: &mut Embedded, clock: Timestamp) {
+fn until_openings(embedded: &mut EmbeddedDeployment, clock: Timestamp) {
     embedded.manager.service.ingest(clock).unwrap();
     while embedded.manager.service.has_due(Timestamp(0)) {
         let mut outgoing = embedded.manager.service.close_windows(NOW, Timestamp(0)).unwrap();

@@ -3,7 +3,7 @@
 
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::messages::ControllerMessage;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_policy::ids::ControllerId;
 use alpheus_stream_runtime::controller_host::FromController;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Messages that wait to be sent.
 #[derive(Default)]
-pub struct Outgoing {
+pub struct ControllerOutbox {
     messages: Vec<FromController>,
     /// Grows whenever something is taken back.
     generation: Arc<AtomicU64>,
@@ -26,7 +26,7 @@ pub struct OutgoingBatch {
     taken: u64,
     generation: Arc<AtomicU64>,
     /// Certificates that are revoked, and those that were when the batch was made.
-    revoked: Revoked,
+    revoked: RevokedCertificates,
     known: Arc<BTreeSet<Digest>>,
 }
 
@@ -45,11 +45,15 @@ impl OutgoingBatch {
     }
 }
 
-impl Outgoing {
-    /// All waiting messages. They keep waiting until they have [arrived](Outgoing::arrived). `known`
-    /// are the revoked certificates for which messages were [taken back](Outgoing::take_back_for).
+impl ControllerOutbox {
+    /// All waiting messages. They keep waiting until they have [arrived](ControllerOutbox::arrived). `known`
+    /// are the revoked certificates for which messages were [taken back](ControllerOutbox::take_back_for).
     #[must_use]
-    pub fn batch(&self, revoked: &Revoked, known: &Arc<BTreeSet<Digest>>) -> OutgoingBatch {
+    pub fn batch(
+        &self,
+        revoked: &RevokedCertificates,
+        known: &Arc<BTreeSet<Digest>>,
+    ) -> OutgoingBatch {
         let generation = Arc::clone(&self.generation);
         let taken = generation.load(Ordering::SeqCst);
         let (messages, revoked, known) = (self.messages.clone(), revoked.clone(), known.clone());

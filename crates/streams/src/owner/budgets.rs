@@ -4,13 +4,13 @@ use super::{Owner, StreamArgs, in_utc};
 use alpheus_input::tables::print_tables;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_policy::budget::{Epsilon, Standing};
+use alpheus_policy::budget::{BudgetStanding, Epsilon};
 use alpheus_policy::schema::{PrivacyUnit, Schema};
 use alpheus_policy::show::Table;
 use std::time::Duration;
 
 /// One line for each budget, as the command and the console show it.
-pub fn in_words(standing: &Standing, schema: &Schema) -> [String; 5] {
+pub fn in_words(standing: &BudgetStanding, schema: &Schema) -> [String; 5] {
     let attribute = schema.attributes.get(usize::from(standing.attribute));
     let attribute = attribute.map_or("?", |attribute| attribute.name.as_str());
     let budget = &standing.budget;
@@ -37,7 +37,7 @@ pub(super) fn show(one: &StreamArgs, globals: &Globals) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
     let schema: Schema = owner.client.get_json("/v1/schema", Duration::ZERO)?;
     let path = format!("/v1/streams/{}/budgets", one.stream);
-    let standings: Vec<Standing> = owner.client.get_json(&path, Duration::ZERO)?;
+    let standings: Vec<BudgetStanding> = owner.client.get_json(&path, Duration::ZERO)?;
     let table = Table {
         title: "Your privacy budgets spent on noise here".to_owned(),
         columns: ["attribute", "budget", "counts per", "used", "share"].map(str::to_owned).to_vec(),

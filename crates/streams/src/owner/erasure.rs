@@ -46,7 +46,7 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     let asked = owner.identity.withdrawal(stream, true);
     let signed: Option<Signed<Erasure>> =
         owner.client.call("/v1/withdrawals", &asked, Duration::ZERO)?;
-    let erased = Erased::of(signed, &known, &owner.identity, &stream)?;
+    let erased = ErasureStatement::of(signed, &known, &owner.identity, &stream)?;
     if let Some(path) = &args.statement {
         write_new(path, erased.statement()?.as_bytes(), Readers::Owner)?;
     }
@@ -61,13 +61,13 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
 }
 
 /// A controller's statement that it has destroyed a stream's key.
-pub struct Erased {
+pub struct ErasureStatement {
     said: Erasure,
     signed: Signed<Erasure>,
     certificate: Certificate,
 }
 
-impl Erased {
+impl ErasureStatement {
     /// Checks that one of these controllers has signed it, about a stream of this owner.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Erased {
         known: &[Recipient],
         owner: &OwnerIdentity,
         stream: &StreamId,
-    ) -> Result<Erased, Failure> {
+    ) -> Result<ErasureStatement, Failure> {
         let wrong = "the controller did not sign that it has erased the stream";
         let signed = signed.ok_or(wrong).blame(Category::Check)?;
         let opened = known.iter().map(Recipient::certificate).find_map(|certificate| {
@@ -86,7 +86,7 @@ impl Erased {
             (said.owner == owner.certified.id()).then(|| (said, certificate.clone().into_inner()))
         });
         let (said, certificate) = opened.ok_or(wrong).blame(Category::Check)?;
-        Ok(Erased { said, signed, certificate })
+        Ok(ErasureStatement { said, signed, certificate })
     }
 
     /// Everything that is needed to check the statement later, as JSON.
@@ -94,7 +94,7 @@ impl Erased {
     /// # Errors
     /// None in practice.
     pub fn statement(&self) -> Result<String, Failure> {
-        let Erased { said, signed, certificate } = self;
+        let ErasureStatement { said, signed, certificate } = self;
         let hex = |bytes: Result<Vec<u8>, postcard::Error>| {
             bytes.map(|bytes| HEXLOWER.encode(&bytes)).blame(Category::Check)
         };

@@ -9,7 +9,7 @@ use crate::wire::{
     Arrival, ArrivingKey, ControllerView, Departure, MoveReply, MoveRequest, StreamView,
 };
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_encrypted_stream::annotation::{Annotation, Moved, Placement};
+use alpheus_encrypted_stream::annotation::{Annotation, ControllerChange, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Recipient, fingerprint};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_input::calendar::moment;
@@ -185,7 +185,7 @@ fn leave(args: &Move, from: &Host, to: &Host, view: &StreamView) -> Result<Depar
     let (step, producer) = (shared(&schema, view)?, device(args, from, view)?);
     let mut at = args.at.unwrap_or_else(|| next(clock::now().plus(MARGIN), step));
     for _ in 0..TRIES {
-        let moved = Moved { from: from.id(), at, lost: false };
+        let moved = ControllerChange { from: from.id(), at, lost: false };
         let placement = placed(&from.owner, args.stream, to, producer.clone(), moved);
         let (to, key) = (to.certificate.clone(), to.recipient.key().clone());
         let owner = from.owner.identity.certified.certificate().clone();
@@ -226,7 +226,7 @@ fn placed(
     stream: StreamId,
     to: &Host,
     producer: String,
-    moved: Moved,
+    moved: ControllerChange,
 ) -> Signed<Placement> {
     let (version, controller) = (version_at(clock::now()), to.id());
     let placement = Placement { stream, version, controller, producer, moved: Some(moved) };
@@ -294,7 +294,7 @@ fn move_lost(args: &Move, to: &Host, folder: &IdentityFolder) -> Result<(), Fail
     let step = if is_bounded { Span::DAY } else { schema.tick };
     let at = args.at.unwrap_or_else(|| next(clock::now().plus(MARGIN), step));
     // Nobody can ask the lost one who it was.
-    let moved = Moved { from: ControllerId([0; 32]), at, lost: true };
+    let moved = ControllerChange { from: ControllerId([0; 32]), at, lost: true };
     let placement = placed(&to.owner, stream, to, producer.clone(), moved);
     let purpose = Purpose { stream, schema: schema.id(), owner: to.owner.identity.certified.id() };
     let authority = deployment::of(folder)?.authority().to_owned();
@@ -306,7 +306,7 @@ fn move_lost(args: &Move, to: &Host, folder: &IdentityFolder) -> Result<(), Fail
 }
 
 /// The move by which a stream has come to a controller from a lost one, if it has.
-fn came_lost(to: &Host, stream: StreamId) -> Result<Option<Moved>, Failure> {
+fn came_lost(to: &Host, stream: StreamId) -> Result<Option<ControllerChange>, Failure> {
     let client = &to.owner.client;
     let known: Vec<String> = client.get_json("/v1/streams", Duration::ZERO)?;
     if !known.contains(&stream.to_string()) {
@@ -318,7 +318,7 @@ fn came_lost(to: &Host, stream: StreamId) -> Result<Option<Moved>, Failure> {
     Ok(placement.moved.filter(|moved| moved.lost && placement.controller == to.id()))
 }
 
-fn say_lost(stream: StreamId, moved: Moved, to: &Host) {
+fn say_lost(stream: StreamId, moved: ControllerChange, to: &Host) {
     println!(
         "stream {stream} is at `{}`, which answers for windows that begin from {} on; of the time before, all budgets count as spent",
         to.name(),

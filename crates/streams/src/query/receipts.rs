@@ -18,12 +18,12 @@ use alpheus_encrypted_stream::receipt::{
 };
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::results::{Sealed, columns, has_opened};
+use alpheus_stream_runtime::results::{SealedResult, columns, has_opened};
 use alpheus_time::{Timestamp, Window};
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
@@ -257,9 +257,9 @@ pub fn is_in_group(row: &Map<String, Value>, plan: &Plan) -> bool {
 }
 
 /// A reader as it comes to a row.
-pub struct Reading<'a> {
+pub struct ReadContext<'a> {
     /// Certificates that the authority has revoked.
-    pub revoked: Option<&'a Revoked>,
+    pub revoked: Option<&'a RevokedCertificates>,
     /// The rows that it has seen.
     pub seen: &'a mut RowHistory,
     /// Where it has read this one.
@@ -275,7 +275,7 @@ pub fn check_all(
     query: &str,
     of: PlanOfRows<'_>,
     receipt: (Window, &WindowReceipt),
-    known: Reading<'_>,
+    known: ReadContext<'_>,
 ) -> Result<String, RefusedRowError> {
     let holds = check(row, query, of, receipt)?;
     check_signed_once(of.announced, receipt, known).map(|()| holds)
@@ -310,7 +310,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 pub(super) fn check_signed_once(
     announced: &AnnouncedPlan,
     (window, receipt): (Window, &WindowReceipt),
-    known: Reading<'_>,
+    known: ReadContext<'_>,
 ) -> Result<(), RefusedRowError> {
     check_signers(announced, receipt, known.revoked)?;
     known.seen.take(announced, window, known.at)
@@ -321,7 +321,7 @@ pub(super) fn check_signed_once(
 fn check_signers(
     announced: &AnnouncedPlan,
     receipt: &WindowReceipt,
-    revoked: Option<&Revoked>,
+    revoked: Option<&RevokedCertificates>,
 ) -> Result<(), RefusedRowError> {
     // A controller alone has no S.
     let service = announced.service();
@@ -431,7 +431,7 @@ fn has_no_sum(sealed: &Value) -> bool {
 }
 
 fn is_sealed_sum(sealed: &Value, expected: &alpheus_encrypted_stream::consumer::SealedSum) -> bool {
-    let sealed = serde_json::from_value::<Sealed>(sealed.clone()).ok();
+    let sealed = serde_json::from_value::<SealedResult>(sealed.clone()).ok();
     sealed.and_then(|sealed| sealed.sum()).is_some_and(|sum| sum.as_ref() == Ok(expected))
 }
 

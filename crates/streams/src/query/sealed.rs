@@ -8,7 +8,7 @@ use super::begun::{BegunQuery, OtherQueryError, check_begun};
 use super::lists::{ReadAt, Requests};
 use super::paths::path_of;
 use super::receipts::{
-    QueryReceipts, Reading, RefusedRowError, announcement, check_apart, check_signed_once,
+    QueryReceipts, ReadContext, RefusedRowError, announcement, check_apart, check_signed_once,
     check_without_result, has_result, in_order, is_closed, is_in_every_row, listed_plan, open_plan,
     stated,
 };
@@ -25,7 +25,7 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::pki::read_seed;
 use alpheus_policy::ids::{PlanId, SchemaId};
 use alpheus_policy::planner::check_meaning;
@@ -78,11 +78,11 @@ pub struct Opener {
     /// The queries whose rows must be verified or sealed, whatever the service says of them.
     asked: VerifiedQueries,
     /// Those of which it has said so itself.
-    declared: Mutex<Declared>,
+    declared: Mutex<DeclaredQueries>,
     /// Whether the rows of all queries must be.
     requires_verified: bool,
     /// Certificates that the authority has revoked.
-    revoked: Option<Revoked>,
+    revoked: Option<RevokedCertificates>,
     /// As the service gave it last. It shows what the statements ask for.
     schema: Mutex<Option<Arc<Schema>>>,
 }
@@ -92,7 +92,7 @@ type ReaderOfPlan = Arc<Result<Reader, String>>;
 
 /// The service's statements about queries.
 #[derive(Default)]
-struct Declared {
+struct DeclaredQueries {
     verified: HashSet<String>,
     bounded: HashSet<String>,
     sealed: HashSet<String>,
@@ -102,7 +102,7 @@ struct Declared {
 type Plan = Result<Arc<AnnouncedPlan>, RefusedRowError>;
 
 /// The plan of a row, if it is the query's, and in words what holds of the row.
-type Checked = (Option<Arc<AnnouncedPlan>>, Result<String, RefusedRowError>);
+type RowCheck = (Option<Arc<AnnouncedPlan>>, Result<String, RefusedRowError>);
 
 /// Plans that are remembered. A service that names a new one in each row cannot fill the memory.
 const PLANS: usize = 64;
@@ -187,7 +187,7 @@ impl Opener {
         }
     }
 
-    fn declared(&self) -> MutexGuard<'_, Declared> {
+    fn declared(&self) -> MutexGuard<'_, DeclaredQueries> {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -317,7 +317,7 @@ impl Opener {
         client: &HttpClient,
         (row, at): (&Map<String, Value>, ReadAt),
         (of, demand): ((PlanId, u64), Demand<'_>),
-    ) -> Result<Checked, RequestError> {
+    ) -> Result<RowCheck, RequestError> {
         let taken = {
             let mut receipts = self.receipts.lock().await;
             receipts
@@ -348,7 +348,7 @@ impl Opener {
                 // Rows of other queries are read meanwhile.
                 let mut receipts = self.receipts.lock().await;
                 let seen = &mut receipts.entry(demand.name.to_owned()).or_default().lists;
-                let known = Reading { revoked: self.revoked.as_ref(), seen, at };
+                let known = ReadContext { revoked: self.revoked.as_ref(), seen, at };
                 let once =
                     |holds| check_signed_once(&plan, (window, &receipt), known).map(|()| holds);
                 let checked = checked.and_then(once);

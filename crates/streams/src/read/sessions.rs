@@ -44,7 +44,7 @@ pub(super) struct Session {
 
 /// What is missing, as far as can be detected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Missing {
+pub(super) struct MissingFrames {
     /// Gaps within sessions.
     pub(super) inside: u64,
     /// Sessions without their beginning, and without their end.
@@ -112,8 +112,8 @@ impl Sessions {
         Ok(())
     }
 
-    pub(super) fn missing(&self) -> Missing {
-        Missing {
+    pub(super) fn missing(&self) -> MissingFrames {
+        MissingFrames {
             inside: self.lost,
             heads: self.seen.values().filter(|session| !session.headed).count(),
             tails: self.seen.values().filter(|session| !session.tailed).count(),
@@ -122,9 +122,9 @@ impl Sessions {
     }
 }
 
-impl Missing {
+impl MissingFrames {
     pub(super) fn print(&self) {
-        let Missing { inside, heads, tails, days } = self;
+        let MissingFrames { inside, heads, tails, days } = self;
         if *inside > 0 {
             note!("the service withheld frames at {inside} places");
         }

@@ -1,6 +1,6 @@
 //! `alpheus read` against a service that withholds or forges frames.
 
-use super::sessions::{MAX_SESSIONS, Missing};
+use super::sessions::{MAX_SESSIONS, MissingFrames};
 use super::*;
 use alpheus_crypto::hybrid::HybridSealed;
 use alpheus_crypto::mac::Tag;
@@ -32,7 +32,7 @@ fn frames(session: u64, hours: &[u64], opens: bool, closes: bool) -> Vec<Vec<u8>
     opening.into_iter().chain(rest).collect()
 }
 
-fn missing(sessions: &[Vec<Vec<u8>>]) -> Missing {
+fn missing(sessions: &[Vec<Vec<u8>>]) -> MissingFrames {
     let mut own = Sessions::of_days([1, 2].into_iter());
     for bytes in sessions.iter().flatten() {
         let frame = Frame::parse(bytes).unwrap_or_else(|error| unreachable!("{error}"));
@@ -41,7 +41,7 @@ fn missing(sessions: &[Vec<Vec<u8>>]) -> Missing {
     own.missing()
 }
 
-const NOTHING: Missing = Missing { inside: 0, heads: 0, tails: 0, days: 0 };
+const NOTHING: MissingFrames = MissingFrames { inside: 0, heads: 0, tails: 0, days: 0 };
 
 #[test]
 fn missing_frames_are_counted() {
@@ -50,18 +50,18 @@ fn missing_frames_are_counted() {
     assert_eq!(missing(&[monday(), tuesday()]), NOTHING);
     let mut gap = monday();
     gap.remove(2);
-    assert_eq!(missing(&[gap, tuesday()]), Missing { inside: 1, ..NOTHING });
+    assert_eq!(missing(&[gap, tuesday()]), MissingFrames { inside: 1, ..NOTHING });
     let headless = monday().split_off(1);
-    assert_eq!(missing(&[headless, tuesday()]), Missing { heads: 1, ..NOTHING });
+    assert_eq!(missing(&[headless, tuesday()]), MissingFrames { heads: 1, ..NOTHING });
     let mut cut = tuesday();
     cut.pop();
-    assert_eq!(missing(&[monday(), cut]), Missing { tails: 1, ..NOTHING });
-    assert_eq!(missing(&[monday()]), Missing { days: 1, ..NOTHING });
-    assert_eq!(missing(&[]), Missing { days: 2, ..NOTHING });
+    assert_eq!(missing(&[monday(), cut]), MissingFrames { tails: 1, ..NOTHING });
+    assert_eq!(missing(&[monday()]), MissingFrames { days: 1, ..NOTHING });
+    assert_eq!(missing(&[]), MissingFrames { days: 2, ..NOTHING });
     // A session of an earlier build comes from the day before, and goes on after.
     assert_eq!(missing(&[frames(3, &[20, 25, 30, 50, 70, 75], false, false)]), NOTHING);
     let doubled = [monday(), monday().split_off(3)].concat();
-    assert_eq!(missing(&[doubled, tuesday()]), Missing { inside: 1, ..NOTHING });
+    assert_eq!(missing(&[doubled, tuesday()]), MissingFrames { inside: 1, ..NOTHING });
 }
 
 /// Whatever the service answers, reading ends, in bounded memory.

@@ -21,7 +21,7 @@ use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::MaskChoice;
-use alpheus_stream_runtime::embedded::{Embedded, Pace};
+use alpheus_stream_runtime::embedded::{EmbeddedDeployment, Pace};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::planning;
 use alpheus_stream_runtime::storage::{reach, reached};
@@ -51,7 +51,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let folder = state.clone().unwrap_or_else(|| temporary.path().to_owned());
     let mut rng = entropy::rng()?;
     let members = inputs.members();
-    let mut embedded = Embedded::open(
+    let mut embedded = EmbeddedDeployment::open(
         &folder,
         &inputs.schema,
         &members,
@@ -92,7 +92,7 @@ fn interrupted(state: Option<&Path>) -> Failure {
 
 /// Plans the queries, unless an earlier run did; returns how far that run came.
 fn begin(
-    embedded: &mut Embedded,
+    embedded: &mut EmbeddedDeployment,
     inputs: &Inputs,
     args: &Args,
     rng: &mut ChaCha20Rng,
@@ -140,7 +140,7 @@ fn begin(
 }
 
 fn plan(
-    embedded: &mut Embedded,
+    embedded: &mut EmbeddedDeployment,
     query: &QueryFile,
     begins: Timestamp,
     args: &Args,
@@ -182,7 +182,7 @@ fn plan(
 
 /// What the results do not hide, as EXPLAIN says it, if readings may lack what they are of: fewer
 /// owners than the minimum may be in them.
-fn lacking(planned: &PlannedQuery, embedded: &Embedded) -> Option<String> {
+fn lacking(planned: &PlannedQuery, embedded: &EmbeddedDeployment) -> Option<String> {
     let plan = planned.plans.first()?;
     let known = embedded.manager.catalog.schemas().find(|known| known.id == plan.schema)?;
     plan.attributes.iter().find(|at| known.schema.is_optional(**at))?;
@@ -194,7 +194,7 @@ fn lacking(planned: &PlannedQuery, embedded: &Embedded) -> Option<String> {
 /// whole before any window over them closes. Returns none if it was asked to stop
 /// before the end.
 fn feed(
-    embedded: &mut Embedded,
+    embedded: &mut EmbeddedDeployment,
     inputs: &Inputs,
     resume: Option<Timestamp>,
     stop: &Shutdown,
@@ -242,7 +242,7 @@ fn feed(
 }
 
 /// The controllers' clock: the watermark, or the end of the recording.
-fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
+fn clock(embedded: &mut EmbeddedDeployment, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
     let reached = feed.next_tick().unwrap_or(feed.end().plus(longest_grace(inputs)));
     embedded.manager.service.watermark().max(reached)
 }
@@ -251,12 +251,12 @@ fn longest_grace(inputs: &Inputs) -> Span {
     inputs.queries.iter().filter_map(|query| query.create.grace).max().unwrap_or(Span(0))
 }
 
-fn get(embedded: &Embedded, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+fn get(embedded: &EmbeddedDeployment, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
     let value = embedded.store.get(&embedded.topics.progress, key);
     Ok(value.map_err(|error| store_failure(error.into()))?.map(|bytes| bytes.to_vec()))
 }
 
-fn put(embedded: &Embedded, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+fn put(embedded: &EmbeddedDeployment, key: &[u8], value: &[u8]) -> Result<(), Failure> {
     let mut batch = Batch::new();
     batch
         .put(&embedded.topics.progress, key.to_vec(), value.to_vec())

@@ -20,7 +20,7 @@ use alpheus_node::{clock, engine};
 use alpheus_stream_runtime::controller_host::{FromController, ToController};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::manager::Manager;
-use alpheus_stream_runtime::service::{Outgoing, ServiceError};
+use alpheus_stream_runtime::service::{ServiceError, ServiceOutput};
 use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;
 use std::collections::{BTreeSet, HashMap};
@@ -263,7 +263,7 @@ impl Engine {
     }
 
     /// Puts messages into the outboxes of their controllers' hosts.
-    pub fn deliver(&mut self, outgoing: Outgoing) {
+    pub fn deliver(&mut self, outgoing: ServiceOutput) {
         let mut sorted: HashMap<&str, Vec<ToController>> = HashMap::new();
         for message in outgoing.messages {
             if let Some(host) = self.registry.host_of(&message.0) {

@@ -40,12 +40,12 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::observed::{metrics_readers, observed};
 use alpheus_node::network::revocations::Revocations;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
 use alpheus_node::pki::read_seed;
 use alpheus_node::service::health::Note;
-use alpheus_node::service::http::Drained;
+use alpheus_node::service::http::DrainOutcome;
 use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
@@ -320,7 +320,7 @@ fn serve(
     engine: Engine,
     calls: Receiver<Call>,
     settings: &Settings,
-    (router, revoked): (axum::Router, Revoked),
+    (router, revoked): (axum::Router, RevokedCertificates),
     globals: &Globals,
 ) -> Result<(), Failure> {
     let engine = EngineThread::new(engine, &globals.health);
@@ -329,7 +329,7 @@ fn serve(
     let routes = (observed(router, &globals.metrics), metrics_readers(Some(revoked)));
     let watched = (&globals.health, &globals.metrics);
     let drained = service::run(settings, routes, watched, broken, started)?;
-    if let Drained::Cut(connections) = drained {
+    if let DrainOutcome::Cut(connections) = drained {
         tracing::warn!(connections, "connections were cut off");
     }
     worker.end()

@@ -47,14 +47,14 @@ pub struct Outboxes {
 
 #[derive(Default)]
 struct Outbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<HostOutbox>,
     news: Notify,
     /// When the host last fetched messages.
     last_fetch: Mutex<Option<Instant>>,
 }
 
 impl Outbox {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, HostOutbox> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,7 +65,7 @@ impl Outbox {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct HostOutbox {
     /// Each with its bytes.
     messages: VecDeque<(ToController, usize)>,
     bytes: usize,
@@ -116,7 +116,7 @@ impl Outboxes {
     }
 
     /// Changes what waits for a host.
-    fn change(&self, outbox: &Outbox, change: impl FnOnce(&mut Waiting)) {
+    fn change(&self, outbox: &Outbox, change: impl FnOnce(&mut HostOutbox)) {
         let mut waiting = outbox.waiting();
         let before = waiting.bytes;
         change(&mut waiting);
@@ -126,7 +126,7 @@ impl Outboxes {
     }
 
     /// Drops the oldest messages of a host until no more than this many wait, and bytes.
-    fn keep(&self, host: &str, waiting: &mut Waiting, (messages, bytes): (usize, usize)) {
+    fn keep(&self, host: &str, waiting: &mut HostOutbox, (messages, bytes): (usize, usize)) {
         let excess = waiting.excess(messages, bytes);
         if excess == 0 {
             return;
@@ -220,7 +220,7 @@ impl Outboxes {
     }
 }
 
-impl Waiting {
+impl HostOutbox {
     /// Adds a message. A host that sleeps needs no more than the last call of a plan.
     fn add(&mut self, message: ToController) {
         let is_call = |of: &ToController| matches!(of.2, ServiceMessage::EpochCall(_));

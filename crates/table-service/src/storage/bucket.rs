@@ -1,6 +1,6 @@
 //! Objects in an object store, S3 or compatible, by the crate `object_store`.
 
-use super::{Storage, StorageError, Stored};
+use super::{Storage, StorageError, StoreOutcome};
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -95,13 +95,13 @@ fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 }
 
 impl Storage for Bucket {
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<StoreOutcome, StorageError> {
         let (path, payload) = (self.path(name), PutPayload::from(bytes.to_vec()));
         let put = self.store.put_opts(&path, payload, PutMode::Create.into());
         match self.handle.block_on(put) {
-            Ok(_) => Ok(Stored::New),
+            Ok(_) => Ok(StoreOutcome::New),
             Err(Error::AlreadyExists { .. }) => {
-                Ok(Stored::existing(self.get(name)?.is_some_and(|there| there == bytes)))
+                Ok(StoreOutcome::existing(self.get(name)?.is_some_and(|there| there == bytes)))
             }
             Err(error) => Err(failed(name)(error)),
         }

@@ -1,6 +1,6 @@
 //! Objects as files. A file gets its name once it is complete.
 
-use super::{Storage, StorageError, Stored};
+use super::{Storage, StorageError, StoreOutcome};
 use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -92,7 +92,7 @@ fn sync(folder: &Path) -> Result<(), StorageError> {
 }
 
 impl Storage for Folder {
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<StoreOutcome, StorageError> {
         let path = self.root.join(name);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
@@ -102,9 +102,9 @@ impl Storage for Folder {
         file.write_all(bytes).map_err(at(&path))?;
         file.as_file().sync_all().map_err(at(&path))?;
         let stored = match file.persist_noclobber(&path) {
-            Ok(_) => Stored::New,
+            Ok(_) => StoreOutcome::New,
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                Stored::existing(fs::read(&path).map_err(at(&path))? == bytes)
+                StoreOutcome::existing(fs::read(&path).map_err(at(&path))? == bytes)
             }
             Err(error) => return Err(at(&path)(error.error)),
         };
@@ -178,7 +178,7 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
         let storage = Folder::open(folder.path()).unwrap();
         assert_eq!((old.exists(), young.exists()), (false, true));
-        assert_eq!(storage.put("a/b", b"x").unwrap(), Stored::New);
+        assert_eq!(storage.put("a/b", b"x").unwrap(), StoreOutcome::New);
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 2, "the young one and the folder");
     }

@@ -22,7 +22,7 @@ pub trait Storage: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StorageError`].
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, StorageError>;
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<StoreOutcome, StorageError>;
 
     /// An object; `None` if it does not exist.
     ///
@@ -68,7 +68,7 @@ pub trait Storage: Debug + Send + Sync {
 
 /// What became of an object that was to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoreOutcome {
     /// It is stored now.
     New,
     /// It was there.
@@ -77,7 +77,7 @@ pub enum Stored {
     Other,
 }
 
-impl Stored {
+impl StoreOutcome {
     /// For an object that was there.
     fn existing(same: bool) -> Self {
         if same { Self::Same } else { Self::Other }

@@ -57,7 +57,7 @@ impl<T: Tables> Engine<T> {
 }
 
 impl<T: Tables> Writer for Log<T> {
-    type Shared = Catalog;
+    type ReadState = Catalog;
     type Change = Change;
     /// The ends of the partitions that the group truncates.
     type Plan = HashMap<PartitionKey, Offset>;

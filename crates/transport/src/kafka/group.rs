@@ -9,7 +9,7 @@ use super::store::{self, Change};
 use super::topics::Names;
 use crate::error::Error;
 use crate::error::cluster::ClusterError;
-use crate::membership::{BrokerTime, Joined, Membership, Ownership};
+use crate::membership::{BrokerTime, GroupStore, Membership, Ownership};
 use crate::names::{Group, Offset, Partition, Topic};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
@@ -36,7 +36,7 @@ const MAX_EVENTS: usize = 16;
 ///
 /// # Errors
 /// [`Error::Kafka`] with the cause and the fix.
-pub fn join(options: &Options, group: &Group, instance: &str) -> Result<Joined, Error> {
+pub fn join(options: &Options, group: &Group, instance: &str) -> Result<GroupStore, Error> {
     options.check()?;
     let names = Names::new(options);
     let consumer = Arc::new(consumer(options, &names.group(group))?);

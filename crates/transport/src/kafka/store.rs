@@ -58,7 +58,7 @@ pub(super) struct Change {
 
 /// Durable state and positions, and the ends of our records.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct KafkaState {
     spaces: HashMap<Space, BTreeMap<Bytes, Bytes>>,
     positions: HashMap<(Group, Partition), Offset>,
     ours: HashMap<Partition, OwnRecords>,
@@ -96,7 +96,7 @@ pub(super) fn open_as(
     clients.answered();
     let (deciding, writing) = (AtomicBool::new(false), Arc::clone(&clients));
     let writer = Transactions { clients: writing, names: names.clone(), id, offsets, deciding };
-    let queue = Arc::new(Queue::new(writer, Shared::default(), options.max_staged));
+    let queue = Arc::new(Queue::new(writer, KafkaState::default(), options.max_staged));
     let arrived = Arc::new(AtomicBool::new(false));
     let wakes = wakes(&queue, &arrived);
     let readers = [&clients.consumer, &clients.second_consumer].map(|consumer| {
@@ -131,7 +131,7 @@ impl Change {
     }
 }
 
-impl Shared {
+impl KafkaState {
     /// Records that a transaction is durable. Returns its number of records.
     pub(super) fn take(&mut self, group: Vec<Change>) -> u64 {
         let mut ours: HashMap<Partition, OwnRecords> = HashMap::new();

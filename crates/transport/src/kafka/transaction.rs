@@ -2,7 +2,7 @@
 
 use super::client::{Clients, Deliveries};
 use super::group::Offsets;
-use super::store::{Change, Shared};
+use super::store::{Change, KafkaState};
 use super::topics::Names;
 use crate::error::cluster::{ClusterError, code, is_fenced, is_forbidden, is_not_in_group};
 use crate::error::{Error, Source};
@@ -45,11 +45,11 @@ pub(super) struct Transactions {
 type States = BTreeMap<(String, Bytes), Option<Bytes>>;
 
 impl Writer for Transactions {
-    type Shared = Shared;
+    type ReadState = KafkaState;
     type Change = Change;
     type Plan = ();
 
-    fn plan(&self, _: &Shared, _: &[Change]) {}
+    fn plan(&self, _: &KafkaState, _: &[Change]) {}
 
     fn write(&self, group: &[Change], (): ()) -> Result<(), Error> {
         if group.iter().all(Change::is_empty) {
@@ -72,7 +72,7 @@ impl Writer for Transactions {
         Ok(())
     }
 
-    fn publish(&self, shared: &mut Shared, group: Vec<Change>) -> u64 {
+    fn publish(&self, shared: &mut KafkaState, group: Vec<Change>) -> u64 {
         let records = shared.take(group);
         self.deciding.store(false, Ordering::SeqCst);
         records

@@ -421,7 +421,7 @@ struct Model {
 
 impl Model {
     /// Draws a batch from a seed and applies it to the model, too.
-    fn batch(&mut self, seeded: &mut Seeded) -> Batch {
+    fn batch(&mut self, seeded: &mut SplitMix) -> Batch {
         let mut batch = Batch::new();
         for _ in 0..seeded.below(6) {
             let index = u32::try_from(seeded.below(3)).unwrap();
@@ -443,7 +443,7 @@ impl Model {
         batch
     }
 
-    fn truncate_somewhere(&mut self, store: &dyn Store, seeded: &mut Seeded) {
+    fn truncate_somewhere(&mut self, store: &dyn Store, seeded: &mut SplitMix) {
         let index = u32::try_from(seeded.below(3)).unwrap();
         let partition = topic("t").partition(index);
         let end = store.bounds(&partition).unwrap().end;
@@ -476,7 +476,7 @@ fn index_in(log: &[u64], record: &alpheus_transport::Record) -> u64 {
 
 /// Appends, puts, deletes, truncations, syncs and reopenings, drawn from a seed.
 fn a_random_history_agrees_with_a_simple_model(world: &World) {
-    let (mut seeded, mut model) = (Seeded(42), Model::default());
+    let (mut seeded, mut model) = (SplitMix(42), Model::default());
     for _reopened in 0..4 {
         let store = world.open();
         store.ensure_topic(&topic("t"), 3).unwrap();

@@ -37,7 +37,7 @@ fn a_crash_keeps_all_acknowledged_batches_and_no_partial_ones() {
     let mut lost = 0;
     let mut kept_unsynced = 0;
     for seed in 0..200 {
-        let mut seeded = Seeded(seed);
+        let mut seeded = SplitMix(seed);
         let machine = Machine::new();
         let (mut accepted, mut acknowledged) = (0, 0);
         for _ in 0..5 {
@@ -122,7 +122,7 @@ fn step(store: &dyn Store, at_most: usize) -> Result<bool, Error> {
 #[test]
 fn read_process_write_is_exactly_once_across_crashes_and_faults() {
     for seed in 0..60 {
-        let mut seeded = Seeded(seed);
+        let mut seeded = SplitMix(seed);
         let machine = Machine::new();
         let mut written = 0u64;
         while written < 40 {

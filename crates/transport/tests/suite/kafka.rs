@@ -430,7 +430,7 @@ fn a_killed_process_leaves_complete_batches_only() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let location = format!("kafka {} {}", broker.open, options.prefix);
-    let mut seeded = Seeded(5);
+    let mut seeded = SplitMix(5);
     let mut count = 0;
     for _ in 0..kills::parameter("ALPHEUS_KILLS", 20) / 4 {
         // They take a while to connect.

@@ -156,7 +156,7 @@ fn kill_nine_loses_no_acknowledged_batch_and_tears_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let location = path.to_str().unwrap();
-    let mut seeded = Seeded(parameter("ALPHEUS_SEED", 1));
+    let mut seeded = SplitMix(parameter("ALPHEUS_SEED", 1));
     let mut count = 0;
     for kill in 0..parameter("ALPHEUS_KILLS", 20) {
         // Some are killed while they start.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const BATCHES: u64 = 6;
 
 /// The directory of a running store, and the range of its last batch in the journal.
-struct Running {
+struct RunningStore {
     dir: tempfile::TempDir,
     journal: Vec<u8>,
     last_batch: std::ops::Range<usize>,
@@ -29,7 +29,7 @@ fn journal(dir: &Path) -> PathBuf {
     dir.join("store/data/0.jnl")
 }
 
-fn running() -> Running {
+fn running() -> RunningStore {
     let dir = tempfile::tempdir().unwrap();
     let store = local::open(&dir.path().join("store"), &Options::default()).unwrap();
     let partition = topic("t").partition(0);
@@ -40,10 +40,10 @@ fn running() -> Running {
         store.commit(one(&partition, &[n.to_le_bytes().as_slice(), &[7; 6_000]].concat())).unwrap();
     }
     let journal = written_part(dir.path());
-    Running { last_batch: before..journal.len(), dir, journal, _store: store }
+    RunningStore { last_batch: before..journal.len(), dir, journal, _store: store }
 }
 
-impl Running {
+impl RunningStore {
     /// A copy of the directory after a crash, with this journal.
     fn crashed_with(&self, bytes: &[u8]) -> tempfile::TempDir {
         let copy = tempfile::tempdir().unwrap();
@@ -84,9 +84,10 @@ fn a_torn_last_batch_and_nothing_else_is_dropped_completely() {
     let running = running();
     let (start, end) = (running.last_batch.start, running.last_batch.end);
     check(running.crashed_with(&running.journal).path(), BATCHES, "intact");
-    let mut seeded = Seeded(7);
-    let within =
-        |seeded: &mut Seeded| start + usize::try_from(seeded.below((end - start) as u64)).unwrap();
+    let mut seeded = SplitMix(7);
+    let within = |seeded: &mut SplitMix| {
+        start + usize::try_from(seeded.below((end - start) as u64)).unwrap()
+    };
     for round in 0..12 {
         let cut = within(&mut seeded);
         let short = running.crashed_with(&running.journal[..cut]);
@@ -113,7 +114,7 @@ fn a_torn_last_batch_and_nothing_else_is_dropped_completely() {
 #[test]
 fn damage_before_the_last_batch_is_refused_and_not_dropped() {
     let running = running();
-    let mut seeded = Seeded(3);
+    let mut seeded = SplitMix(3);
     for _ in 0..12 {
         let at = usize::try_from(seeded.below(running.last_batch.start as u64 - 20)).unwrap();
         let mut garbled = running.journal.clone();

@@ -133,9 +133,9 @@ pub(crate) fn offset_of(store: &dyn Store, partition: &Partition) -> Offset {
 }
 
 /// SplitMix64: reproducible numbers from a seed.
-pub(crate) struct Seeded(pub(crate) u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
-impl Seeded {
+impl SplitMix {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

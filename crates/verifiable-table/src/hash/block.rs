@@ -49,7 +49,7 @@ type Chunk = [[u64; WIDTH]; CHUNK];
 /// x of one column and chunk. Aligned so that a vector is one cache line.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(align(64))]
-struct Mixed(Chunk);
+struct MixedChunk(Chunk);
 
 /// Products with one column in common. Columns are indices among those that are multiplied.
 struct Group {
@@ -91,7 +91,7 @@ impl Kernel for HashColumns<'_> {
         let (columns, products) = (zero(self.columns.len()), zero(self.products.len()));
         let mut out = BlockHashes { columns, products };
         let shape = Shape::new(self.columns.len(), self.products);
-        let mut mixed = vec![Mixed([[0; WIDTH]; CHUNK]); shape.multiplied.len()];
+        let mut mixed = vec![MixedChunk([[0; WIDTH]; CHUNK]); shape.multiplied.len()];
         for (j, (ntt, keys)) in ring.q.iter().zip(&self.key.0).enumerate() {
             let m = ntt.prime.on(lanes);
             let sums = |count| (0..count).map(|_| Sums::new(m)).collect::<Vec<_>>();
@@ -171,9 +171,9 @@ impl<L: Lanes> Inner<L> {
         limbs: &[[&[u64]; 2]],
         from: usize,
         (weights, chunk, k): (&Weights, usize, usize),
-        mixed: &mut [Mixed],
+        mixed: &mut [MixedChunk],
     ) {
-        let (m, weights) = (self.m, Chunked::new(weights, chunk));
+        let (m, weights) = (self.m, HashChunk::new(weights, chunk));
         let sums = self.columns.chunks_mut(TOGETHER);
         for ((limbs, mixed), sums) in
             limbs.chunks(TOGETHER).zip(mixed.chunks_mut(TOGETHER)).zip(sums)
@@ -196,7 +196,7 @@ impl<L: Lanes> Inner<L> {
 
     /// Adds the products of a chunk.
     #[inline(always)]
-    fn multiply(&mut self, groups: &[Group], mixed: &[Mixed], k: usize) {
+    fn multiply(&mut self, groups: &[Group], mixed: &[MixedChunk], k: usize) {
         for Group { first, others } in groups {
             let (m, first) = (self.m, &mixed[*first].0);
             match others.as_slice() {
@@ -262,12 +262,12 @@ impl<L: Lanes> Inner<L> {
 }
 
 /// A chunk of α and β, and of their quotients.
-struct Chunked<'a> {
+struct HashChunk<'a> {
     alpha: [&'a [u64; CHUNK]; 2],
     beta: [&'a [u64; CHUNK]; 2],
 }
 
-impl<'a> Chunked<'a> {
+impl<'a> HashChunk<'a> {
     #[inline(always)]
     fn new(weights: &'a Weights, chunk: usize) -> Self {
         let (values, quotients) =
@@ -284,7 +284,7 @@ fn mix<L: Lanes, const C: usize>(
     m: Modular<L>,
     limbs: [&[&[u64]; 2]; C],
     from: usize,
-    weights: &Chunked<'_>,
+    weights: &HashChunk<'_>,
     mixed: [&mut Chunk; C],
     sums: [&mut L::V; C],
 ) {

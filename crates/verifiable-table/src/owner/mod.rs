@@ -60,7 +60,7 @@ pub struct Owner {
     /// The key that seals saved states.
     state_key: StateKey,
     /// What is saved at the server.
-    standing: saving::Standing,
+    standing: saving::SavedStatus,
     /// Changes to rows, corrections or blocks since this start.
     changes: u64,
     /// Stops changes while a step is uncommitted.
@@ -106,7 +106,7 @@ impl Owner {
             outbox: BTreeSet::new(),
             exceptions: BTreeMap::new(),
             state_key: StateKey::new(key, data_set),
-            standing: saving::Standing::default(),
+            standing: saving::SavedStatus::default(),
             changes: 0,
             guard: CommitGuard::default(),
         }

@@ -1,7 +1,7 @@
 //! The records in an owner's ledger.
 
 use super::Owner;
-use super::saving::Standing;
+use super::saving::SavedStatus;
 use crate::label::{Address, DataSet, Order, Segment};
 use crate::layout::{Layout, Row};
 use crate::messages::Run;
@@ -80,7 +80,7 @@ pub(super) struct Records {
     pub(super) chunks: BTreeMap<u64, Vec<Row>>,
     pub(super) outbox: BTreeSet<Address>,
     pub(super) exceptions: BTreeMap<u64, (Row, Row)>,
-    pub(super) standing: Standing,
+    pub(super) standing: SavedStatus,
 }
 
 impl Records {
@@ -89,7 +89,7 @@ impl Records {
     ) -> Result<Self, StateError> {
         let (mut meta, mut runs) = (None, Vec::new());
         let (mut chunks, mut exceptions) = (BTreeMap::new(), BTreeMap::new());
-        let (mut outbox, mut standing) = (BTreeSet::new(), Standing::default());
+        let (mut outbox, mut standing) = (BTreeSet::new(), SavedStatus::default());
         for (key, value) in records {
             let Some((kind, rest)) = key.as_ref().split_first() else { continue };
             let (value, damaged) = (value.as_ref(), StateError::Record(*kind));

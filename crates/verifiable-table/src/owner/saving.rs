@@ -26,7 +26,7 @@ pub enum SaveError {
 
 /// What the ledger says about saved states.
 #[derive(Default)]
-pub(super) struct Standing {
+pub(super) struct SavedStatus {
     /// The state that was made last.
     pub(super) last: Option<SavedRecord>,
     /// Whether the server has not acknowledged it.
@@ -75,7 +75,7 @@ pub(super) fn changed_record() -> Change {
     Change::put(records::key(records::STATE, &[CHANGED]), Vec::new())
 }
 
-impl Standing {
+impl SavedStatus {
     /// Reads one record. `None` if it is damaged.
     pub(super) fn read(&mut self, rest: &[u8], value: &[u8]) -> Option<()> {
         match rest {
@@ -174,7 +174,7 @@ impl Owner {
         let previous = last.map_or(StateId::NONE, |last| last.id);
         let (state, id) = self.state_key.seal(name, previous, &kept, &random(rng));
         let saved = SavedRecord { name, id, replaces: last.map(|last| last.name) };
-        self.standing = Standing { last: Some(saved), unsent: true, changed: false };
+        self.standing = SavedStatus { last: Some(saved), unsent: true, changed: false };
         let changes = vec![
             last_record(&saved),
             Change::put(Self::state_key(), state.as_bytes().to_vec()),

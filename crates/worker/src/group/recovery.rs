@@ -34,7 +34,7 @@ impl Arrival {
 /// meanwhile.
 pub(super) struct Recovery {
     pub(super) number: u32,
-    journal: Option<Reading>,
+    journal: Option<JournalReader>,
     lane: Option<(Lane, VecDeque<Step>, Option<Prefix>)>,
     /// What the last step has to say, if not all of it was said.
     unsaid: Option<(Outcome, u64)>,
@@ -44,7 +44,7 @@ pub(super) struct Recovery {
 }
 
 /// A journal that is being read.
-struct Reading {
+struct JournalReader {
     /// The number of the last entry that was committed.
     committed: Option<Offset>,
     position: Offset,
@@ -53,7 +53,7 @@ struct Reading {
 }
 
 /// A lane that was taken over.
-pub(super) struct Recovered {
+pub(super) struct RecoveredLane {
     pub(super) lane: Lane,
     pub(super) unsaid: Option<(Outcome, u64)>,
 }
@@ -72,7 +72,7 @@ impl Group {
         &mut self,
         recovery: &mut Recovery,
         until: Instant,
-    ) -> Result<Option<Recovered>, WorkerError> {
+    ) -> Result<Option<RecoveredLane>, WorkerError> {
         let number = recovery.number;
         if recovery.lane.is_none() {
             let Some((lane, history)) = self.read_journal(recovery)? else {
@@ -86,7 +86,7 @@ impl Group {
         }
         while let Some((mut lane, mut steps, said)) = recovery.lane.take() {
             let Some(step) = steps.pop_front() else {
-                return Ok(Some(Recovered { lane, unsaid: recovery.unsaid.take() }));
+                return Ok(Some(RecoveredLane { lane, unsaid: recovery.unsaid.take() }));
             };
             let outcome = self.repeat(number, &mut lane, step, recovery)?;
             if let Some(said) = said.filter(|_| steps.is_empty()) {
@@ -109,7 +109,7 @@ impl Group {
         let (names, store, number) = (&self.work.names, self.store.as_ref(), recovery.number);
         let journal = names.journals.partition(number);
         if recovery.journal.is_none() {
-            recovery.journal = Some(Reading {
+            recovery.journal = Some(JournalReader {
                 // This waits until no transaction is undecided that moves it.
                 committed: store.position(&names.group, &journal)?,
                 position: store.bounds(&journal)?.start,

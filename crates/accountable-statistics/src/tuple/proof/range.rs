@@ -12,18 +12,18 @@ use alpheus_range_proof as range;
 use alpheus_range_proof::{Commitment, RangeFormatError, Shape};
 use rand_core::CryptoRng;
 
-pub(crate) use alpheus_range_proof::{Claim, Encoded, culprits};
+pub(crate) use alpheus_range_proof::{Claim, EncodedProof, culprits};
 
 /// What a prover needs.
-pub(crate) struct Proving {
+pub(crate) struct RangeProver {
     terms: Terms,
-    inner: range::Proving,
+    inner: range::RangeProver,
 }
 
 /// What a checker needs.
-pub(crate) struct Checking {
+pub(crate) struct RangeChecker {
     terms: Terms,
-    inner: range::Checking,
+    inner: range::RangeChecker,
 }
 
 /// Two values are proven together for a two-sided interval, otherwise one.
@@ -39,8 +39,8 @@ pub(crate) fn length(interval: &Interval) -> usize {
 }
 
 /// Decodes a proof of the interval's size.
-pub(crate) fn decoded(bytes: &[u8], interval: &Interval) -> Result<Encoded, TupleFormatError> {
-    Encoded::from_bytes(bytes, &shape(interval)).map_err(|error| match error {
+pub(crate) fn decoded(bytes: &[u8], interval: &Interval) -> Result<EncodedProof, TupleFormatError> {
+    EncodedProof::from_bytes(bytes, &shape(interval)).map_err(|error| match error {
         RangeFormatError::Length => TupleFormatError::Length,
         RangeFormatError::Part => TupleFormatError::Range,
     })
@@ -77,9 +77,9 @@ fn commitments(interval: &Interval, ciphertexts: &Ciphertexts) -> Vec<Commitment
     vec![value, count.vartime_times(interval.width().into()) - value]
 }
 
-impl Proving {
+impl RangeProver {
     pub(crate) fn new(terms: &Terms) -> Self {
-        Self { terms: *terms, inner: range::Proving::new(range_terms(terms)) }
+        Self { terms: *terms, inner: range::RangeProver::new(range_terms(terms)) }
     }
 
     /// Proves that the value in `opening` is in the interval.
@@ -89,7 +89,7 @@ impl Proving {
         ciphertexts: &Ciphertexts,
         bound: &Digest,
         rng: &mut impl CryptoRng,
-    ) -> Result<Encoded, ProvingError> {
+    ) -> Result<EncodedProof, ProvingError> {
         let proof = self.prove_openings(self.openings(opening), ciphertexts, bound, rng);
         proof.ok_or(ProvingError::Generator)
     }
@@ -101,7 +101,7 @@ impl Proving {
         ciphertexts: &Ciphertexts,
         bound: &Digest,
         rng: &mut impl CryptoRng,
-    ) -> Option<Encoded> {
+    ) -> Option<EncodedProof> {
         let commitments = commitments(self.terms.interval(), ciphertexts);
         self.inner.prove(openings, &commitments, bound, rng)
     }
@@ -121,16 +121,16 @@ impl Proving {
     }
 }
 
-impl Checking {
+impl RangeChecker {
     pub(crate) fn new(terms: &Terms) -> Self {
-        Self { terms: *terms, inner: range::Checking::new(range_terms(terms)) }
+        Self { terms: *terms, inner: range::RangeChecker::new(range_terms(terms)) }
     }
 
     /// Joins a proof with what it is about; none if the bytes are not a proof.
     pub(crate) fn claim(
         &self,
         ciphertexts: &Ciphertexts,
-        proof: &Encoded,
+        proof: &EncodedProof,
         bound: Digest,
     ) -> Option<Claim> {
         let commitments = commitments(self.terms.interval(), ciphertexts);

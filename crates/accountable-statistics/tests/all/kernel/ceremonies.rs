@@ -11,7 +11,7 @@ use alpheus_accountable_statistics::threshold::dealing::{
 use alpheus_accountable_statistics::threshold::settlement::Settlement;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, seal};
+use alpheus_crypto::seal::{SealedSecret, SealingKey, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
 
 /// Bytes of a sealed share.
@@ -75,7 +75,7 @@ fn a_dealing_is_revealed_only_after_the_pledges() {
 }
 
 /// Member 0's dealing with other sealed bytes for member 1.
-fn misdealt(town: &Town, sealed: &Sealed) -> VerifiedDealing {
+fn misdealt(town: &Town, sealed: &SealedSecret) -> VerifiedDealing {
     let mut bytes = town.dealers[0].dealing().to_bytes();
     let at = bytes.len() - 3 * SEALED;
     bytes[at..at + SEALED].copy_from_slice(&sealed.to_bytes());
@@ -84,7 +84,7 @@ fn misdealt(town: &Town, sealed: &Sealed) -> VerifiedDealing {
 }
 
 /// Sealed by member 0 for member 1's key, addressed to `to`.
-fn sealed_for_1(town: &Town, share: &[u8; 32], to: u16) -> Sealed {
+fn sealed_for_1(town: &Town, share: &[u8; 32], to: u16) -> SealedSecret {
     let (digest, label) = (*town.ceremony.digest(), labels::STATISTICS_KEY_SHARE);
     let context: [&[u8]; 3] = [digest.as_bytes(), &[0, 0], &to.to_be_bytes()];
     let key = announced(town.ceremony.committee(), 0)[1].key;
@@ -107,7 +107,7 @@ fn a_share_that_does_not_fit_leads_to_a_complaint() {
         assert!(town.dealers[2].open_share(&dealt).is_ok());
     }
     assert_eq!(
-        town.dealers[1].open_share(&misdealt(&town, &Sealed::dummy(SEALED))).err(),
+        town.dealers[1].open_share(&misdealt(&town, &SealedSecret::dummy(SEALED))).err(),
         Some(own)
     );
 }

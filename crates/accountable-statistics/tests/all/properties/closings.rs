@@ -20,19 +20,22 @@ use std::collections::BTreeMap;
 
 /// Forty slots, of which two may be missing, all filled, and everything that an aggregator can
 /// open.
-struct Filled {
+struct FilledAggregate {
     town: Town,
     agreed: AgreedDefinition,
     people: Vec<Person>,
     shown: Vec<(Entry, ClosingTuple)>,
 }
 
-fn filled(seed: u8) -> Filled {
+fn filled(seed: u8) -> FilledAggregate {
     filled_with(seed, |_, _, _| ())
 }
 
 /// The same, with something else first.
-fn filled_with(seed: u8, first: impl Fn(&mut Town, &AgreedDefinition, &mut Vec<Person>)) -> Filled {
+fn filled_with(
+    seed: u8,
+    first: impl Fn(&mut Town, &AgreedDefinition, &mut Vec<Person>),
+) -> FilledAggregate {
     let mut town = Town::new(4, 2, seed).unwrap();
     let definition = town.definition("speed/a", 40).unwrap();
     let agreed = town.define(&definition).unwrap();
@@ -45,10 +48,10 @@ fn filled_with(seed: u8, first: impl Fn(&mut Town, &AgreedDefinition, &mut Vec<P
     let release = town.smoothers[0].release(&agreed.name(), agreed.release()).unwrap();
     let shown = opened(&agreed, &release);
     assert_eq!(shown.len(), 40);
-    Filled { town, agreed, people, shown }
+    FilledAggregate { town, agreed, people, shown }
 }
 
-impl Filled {
+impl FilledAggregate {
     fn shown(&self, slots: impl Fn(u32) -> bool) -> Vec<ClosingTuple> {
         let these = self.shown.iter().filter(|(entry, _)| slots(entry.slot));
         these.map(|(_, shown)| shown.clone()).collect()
@@ -217,7 +220,7 @@ fn two_sets_of_one_aggregate_are_never_both_opened() {
     // Smoother 3 is faulty and signs both: now three are ready for the whole set, and only for it.
     let whole = ready[0].1.open(&signing(0).verifying_key()).unwrap().into_inner();
     let lie = Signed::new(&whole, &signing(3));
-    let heard = |world: &mut Filled, at: usize| {
+    let heard = |world: &mut FilledAggregate, at: usize| {
         let now = world.agreed.release();
         let step =
             world.town.smoothers[at].handle_ready(&lie, SmootherId(3), now, &mut world.town.rng);
@@ -238,7 +241,7 @@ fn two_sets_of_one_aggregate_are_never_both_opened() {
     assert_eq!([0, 1, 2].map(|at| heard(&mut world, at)), [Ok(1), Ok(1), Ok(0)]);
 }
 
-fn at_release(world: &Filled) -> Timestamp {
+fn at_release(world: &FilledAggregate) -> Timestamp {
     world.agreed.release()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{DAY, Ledger, MINUTE, TODAY, Town, at, proposed, signing};
 use alpheus_accountable_statistics::configuration::{
-    Configuration, ConfigurationError, KeyEpoch, Pinned, SmootherId,
+    Configuration, ConfigurationError, KeyEpoch, PinnedConfiguration, SmootherId,
 };
 use alpheus_accountable_statistics::definition::{
     AgreedDefinition, Definition, DefinitionError, Location, ReleaseRule, Turn,
@@ -129,7 +129,7 @@ fn only_the_definer_defines_and_within_its_limits() {
         let mut configuration = configuration(4, 2, &keys).unwrap();
         change(&mut configuration);
         let signed = Signed::new(&configuration, &operator);
-        let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+        let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key()).unwrap();
         let deployment = pinned.fingerprint();
         Definition { deployment, ..definition.clone() }.check(&pinned).err()
     };
@@ -353,7 +353,7 @@ fn configurations_that_one_party_could_break_are_rejected() {
     let open = |change: &dyn Fn(&mut Configuration)| {
         let mut one = configuration(4, 2, &keys).unwrap();
         change(&mut one);
-        Pinned::open(&Signed::new(&one, &operator), &operator.verifying_key()).err()
+        PinnedConfiguration::open(&Signed::new(&one, &operator), &operator.verifying_key()).err()
     };
     assert_eq!(open(&|_| {}), None);
     assert_eq!(open(&|c| c.threshold = 3), Some(ConfigurationError::Smoothers));
@@ -371,7 +371,7 @@ fn configurations_that_one_party_could_break_are_rejected() {
     assert_eq!(open(&|c| c.days.length = Span(0)), Some(ConfigurationError::Bounds));
     assert_eq!(open(&|c| c.deployment = [2; 32]), Some(ConfigurationError::OtherCredential));
     let signed = Signed::new(&configuration(4, 2, &keys).unwrap(), &signing(1));
-    assert!(Pinned::open(&signed, &operator.verifying_key()).is_err());
+    assert!(PinnedConfiguration::open(&signed, &operator.verifying_key()).is_err());
 }
 
 /// Two quorums share as many smoothers as the threshold, and the honest ones are a quorum.
@@ -386,7 +386,7 @@ fn quorums_intersect_and_can_be_reached() {
     for n in 1..=12_u8 {
         for t in 1..=u16::from(n).div_ceil(3) {
             let signed = Signed::new(&configuration(n, t, &keys).unwrap(), &operator);
-            let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+            let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key()).unwrap();
             let (n, t, q) = (usize::from(n), usize::from(t), pinned.quorum());
             assert!(2 * q >= n + t, "two quorums share t");
             assert!(n - pinned.faulty() >= q, "the others are enough");

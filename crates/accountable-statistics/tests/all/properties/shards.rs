@@ -43,9 +43,9 @@ fn requests(town: &mut Town, agreed: &AgreedDefinition, people: &mut [Person]) -
     people.iter_mut().map(request).collect()
 }
 
-type Granted = Vec<Result<Step<Signed<Grant>>, SlotError>>;
+type GrantResults = Vec<Result<Step<Signed<Grant>>, SlotError>>;
 
-fn serve(mut shard: Shard<'_>, asked: &[SlotRequest], together: &Barrier) -> Granted {
+fn serve(mut shard: Shard<'_>, asked: &[SlotRequest], together: &Barrier) -> GrantResults {
     let mut rng = ChaCha20Rng::from_seed([9; 32]);
     shard.verify_presentations(asked, [], at(70));
     // Nobody continues before both are here: one after the other, this never ends.
@@ -64,7 +64,7 @@ fn two_threads_serve_two_aggregates_at_once() {
         asked.insert(agreed.name(), requests(&mut town, agreed, &mut people[..3]));
     }
     let together = Barrier::new(2);
-    let granted: Vec<Granted> = std::thread::scope(|scope| {
+    let granted: Vec<GrantResults> = std::thread::scope(|scope| {
         let serving = town.smoothers[0].shards().map(|(name, shard)| {
             let (asked, together) = (&asked[&name], &together);
             scope.spawn(move || serve(shard, asked, together))

@@ -15,13 +15,13 @@ use alpheus_crypto::signed::Signed;
 use std::collections::BTreeMap;
 
 /// An aggregate that has ended with a result, and one entry in it.
-struct Ended {
+struct EndedAggregate {
     town: Town,
     agreed: AgreedDefinition,
     entry: Entry,
 }
 
-fn ended(seed: u8) -> Ended {
+fn ended(seed: u8) -> EndedAggregate {
     let mut town = Town::new(4, 2, seed).unwrap();
     let agreed = town.define(&town.definition("speed/a", 24).unwrap()).unwrap();
     let mut people = people(&mut town, 10);
@@ -35,10 +35,10 @@ fn ended(seed: u8) -> Ended {
     let examined = town.gather(&agreed, agreed.release()).unwrap();
     let (_, ready) = town.close(examined, agreed.release()).unwrap();
     assert!(town.open(ready, agreed.release()).unwrap().is_some());
-    Ended { town, agreed, entry: entry.unwrap() }
+    EndedAggregate { town, agreed, entry: entry.unwrap() }
 }
 
-impl Ended {
+impl EndedAggregate {
     fn verdict(&self, ends: &[(SmootherId, End)]) -> Option<Verdict> {
         verdict(ends, &self.agreed, &self.town.pinned)
     }

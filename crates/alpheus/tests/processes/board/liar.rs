@@ -73,11 +73,11 @@ struct State {
     deceived: bool,
 }
 
-type Shared = Arc<Mutex<Option<State>>>;
+type SharedState = Arc<Mutex<Option<State>>>;
 
 /// The lying database.
 pub(crate) struct Liar {
-    shared: Shared,
+    shared: SharedState,
     stopped: Arc<AtomicBool>,
     pub(crate) at: String,
     _serving: Trigger,
@@ -88,7 +88,7 @@ impl Liar {
     pub(crate) fn listen(identity: &Path, now: &Arc<AtomicU64>) -> Self {
         let identity = IdentityFolder::open(identity, Role::Board).unwrap();
         let files = TlsFiles { client_ca: None, ..identity.tls() };
-        let shared = Shared::default();
+        let shared = SharedState::default();
         let (answering, now) = (Arc::clone(&shared), Arc::clone(now));
         let routes = Router::new().fallback(
             move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
@@ -177,12 +177,12 @@ impl Drop for Liar {
     }
 }
 
-fn locked(shared: &Shared) -> MutexGuard<'_, Option<State>> {
+fn locked(shared: &SharedState) -> MutexGuard<'_, Option<State>> {
     shared.lock().unwrap()
 }
 
 /// Fetches what it lacks, and makes its next statements.
-async fn round(shared: &Shared, client: &Client, now: Timestamp) {
+async fn round(shared: &SharedState, client: &Client, now: Timestamp) {
     let epochs: Vec<Epoch> =
         locked(shared).as_ref().unwrap().database.unfinished_epochs().collect();
     for epoch in epochs {

@@ -10,7 +10,7 @@ use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Statement};
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::transcript::{Effect, Transcript};
 use alpheus_anonymous_board::writer::Content;
-use alpheus_board_service::client::{BoardError, Client, Posted};
+use alpheus_board_service::client::{BoardError, Client, PostedWrite};
 use alpheus_board_service::entry::Entry;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
@@ -28,11 +28,11 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(work)
 }
 
-async fn post(client: &Client) -> Result<Posted, BoardError> {
+async fn post(client: &Client) -> Result<PostedWrite, BoardError> {
     post_within(client, Span(0)).await
 }
 
-async fn post_within(client: &Client, spread: Span) -> Result<Posted, BoardError> {
+async fn post_within(client: &Client, spread: Span) -> Result<PostedWrite, BoardError> {
     let (view, member) = (client.view().await?, key(1));
     let rng = &mut ChaCha20Rng::from_seed([8; 32]);
     let entry = &mut Entry::Member(Box::new(member));

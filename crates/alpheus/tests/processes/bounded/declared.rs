@@ -1,13 +1,13 @@
 //! What the service says of a query counts against it: if it calls a query bounded, rows that nobody has
 //! proven are refused.
 
-use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::deployment::{QUERY, RunningSite, Site, until};
 use crate::common::serving::between;
 use alpheus_node::service::shutdown::Trigger;
 use serde_json::Value;
 
 /// A service that calls every query bounded. It serves as long as it is kept.
-fn start_boaster(running: &Running) -> (Trigger, String) {
+fn start_boaster(running: &RunningSite) -> (Trigger, String) {
     between(running, |uri, answer| {
         if uri.path() == "/v1/queries" {
             let all = answer.as_array_mut().into_iter().flatten();
@@ -17,7 +17,7 @@ fn start_boaster(running: &Running) -> (Trigger, String) {
 }
 
 /// The first row with data, as a program without a key reads it, and whether it was checked.
-fn first_opened(running: &Running, server: &str) -> Option<(Value, Value)> {
+fn first_opened(running: &RunningSite, server: &str) -> Option<(Value, Value)> {
     let reach = ["query", "--server", server, "--identity", "pki/analyst", "--released"];
     let said = running.place.done(&reach);
     let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -29,7 +29,7 @@ fn first_opened(running: &Running, server: &str) -> Option<(Value, Value)> {
 
 #[test]
 fn a_service_that_calls_a_query_bounded_must_prove_it() {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     let verified = format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')");
     let asked = running.place.ask(&running.server, &verified);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));

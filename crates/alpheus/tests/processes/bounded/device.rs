@@ -1,7 +1,7 @@
 //! A device that sends what no encoder makes of a reading.
 
 use super::{BOUNDED, QUERY, number_of, opened, row_that, seconds_now, text};
-use crate::common::deployment::{HOUSES, Running, Site};
+use crate::common::deployment::{HOUSES, RunningSite, Site};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::producer::{EventVector, Start, TickProducer};
 use alpheus_node::network::revocations::open_identity;
@@ -28,7 +28,7 @@ const BEYOND: u64 = 100_001;
 
 /// The frames of a device of this house, from a second on. If it is bad, its encoder makes the reading of one
 /// second more than any reading can be.
-fn frames(running: &Running, house: &str, start: u64, is_bad: bool) -> Upload {
+fn frames(running: &RunningSite, house: &str, start: u64, is_bad: bool) -> Upload {
     let schema =
         Schema::from_yaml(&std::fs::read_to_string(running.place.path("schema.yaml")).unwrap());
     let schema = schema.unwrap();
@@ -66,7 +66,7 @@ fn frames(running: &Running, house: &str, start: u64, is_bad: bool) -> Upload {
     Upload { stream, outbox: [7; 16], number: 1, frames }
 }
 
-fn send(running: &Running, house: &str, upload: Upload) {
+fn send(running: &RunningSite, house: &str, upload: Upload) {
     let folder = running.place.path(&format!("pki/meter-{house}"));
     let identity = open_identity(&folder, Role::Producer).unwrap();
     let client = links::service(&running.server, &identity).unwrap();
@@ -78,7 +78,7 @@ fn send(running: &Running, house: &str, upload: Upload) {
 
 #[test]
 fn absurd_values_cost_their_own_owner_the_window() {
-    let running = Running::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     // The first window begins at an anchor, every four seconds.

@@ -1,7 +1,7 @@
 //! The commands of `docs/integrity.md` about bounded queries, and what clients refuse.
 
 use super::{BOUNDED, QUERY, opened, row_that, text};
-use crate::common::deployment::{Running, Site};
+use crate::common::deployment::{RunningSite, Site};
 use crate::verified::{commands, run, said};
 use alpheus_encrypted_stream::receipt::{Receipt, WindowReceipt};
 use data_encoding::HEXLOWER;
@@ -10,7 +10,7 @@ use serde_json::Value;
 const DIFFERS: &str = "the row differs from what the controllers have signed";
 
 /// What is in the file that `alpheus verify` has written.
-fn file(running: &Running) -> (std::path::PathBuf, Value) {
+fn file(running: &RunningSite) -> (std::path::PathBuf, Value) {
     let path = running.place.path("loads.receipts.json");
     let evidence = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     (path, evidence)
@@ -18,7 +18,7 @@ fn file(running: &Running) -> (std::path::PathBuf, Value) {
 
 #[test]
 fn bounded_rows_hold_and_what_a_service_changes_is_refused() {
-    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     let bounded = commands().into_iter().skip(4).collect::<Vec<_>>();
     let [explain, ask, read, verify, offline] = <[String; 5]>::try_from(bounded).unwrap();
     assert!(ask.contains(QUERY), "the guide asks for {QUERY}");
@@ -45,7 +45,7 @@ fn bounded_rows_hold_and_what_a_service_changes_is_refused() {
 }
 
 /// Somebody changes the file: a row, its receipt, or what its bounds follow from.
-fn changed_file(running: &Running, offline: &str) {
+fn changed_file(running: &RunningSite, offline: &str) {
     let (path, honest) = file(running);
     let refuse = |change: &dyn Fn(&mut Value), why: &str| {
         let mut changed = honest.clone();
@@ -99,7 +99,7 @@ fn with_another_proof(receipt: WindowReceipt) -> WindowReceipt {
 
 /// The service publishes rows that nobody has proven: another number; one without a receipt; and one that it
 /// says is only verified, or plain.
-fn changed_store(running: &mut Running, honest: &Value) {
+fn changed_store(running: &mut RunningSite, honest: &Value) {
     running.publish(|stored| {
         let same = |row: &&alpheus_stream_runtime::results::Row| {
             Some(row.window_start) == honest["window_start"].as_u64()

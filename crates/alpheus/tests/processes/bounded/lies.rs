@@ -2,7 +2,7 @@
 
 use super::middle::{Liar, Lie, known_identity};
 use super::{BOUNDED, QUERY, opened, row_that, text};
-use crate::common::deployment::{HOUSES, Running, Site};
+use crate::common::deployment::{HOUSES, RunningSite, Site};
 use crate::revocations::certificate_of;
 use alpheus_encrypted_stream::certificate::fingerprint;
 use alpheus_node::network::revocations::open_identity;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 const LIAR: usize = 2;
 
 /// A deployment in which one house's controller lies on demand.
-fn with_liar(place: Site) -> (Running, Arc<Liar>, Trigger) {
+fn with_liar(place: Site) -> (RunningSite, Arc<Liar>, Trigger) {
     let key = RefCell::new(Some(known_identity(&place, HOUSES[LIAR])));
     let (service, host) = (place.path("pki/service"), place.path("pki/host-c"));
     let liar = RefCell::new(None);
-    let running = Running::start_in(place, |house, api| {
+    let running = RunningSite::start_in(place, |house, api| {
         if house != HOUSES[LIAR] {
             return api.to_owned();
         }
@@ -35,7 +35,7 @@ fn with_liar(place: Site) -> (Running, Arc<Liar>, Trigger) {
 }
 
 /// The id of the liar's controller, as logs have it.
-fn id_of_liar(running: &Running) -> String {
+fn id_of_liar(running: &RunningSite) -> String {
     certificate_of(running, LIAR, "liar.txt");
     let certificate = deployment::read_certificate(&running.place.path("liar.txt")).unwrap();
     let identity = open_identity(&running.place.path("pki/analyst"), Role::Consumer).unwrap();
@@ -110,7 +110,7 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
 }
 
 /// Crashes of the service and of a controller's host cost windows, and no more.
-fn crashes(running: &mut Running, last: u64) {
+fn crashes(running: &mut RunningSite, last: u64) {
     let api = running.server.trim_start_matches("https://").to_owned();
     running.service.kill();
     let (address, host) = &mut running.hosts[0];

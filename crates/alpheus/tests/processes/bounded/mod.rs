@@ -12,7 +12,7 @@ mod lies;
 mod middle;
 mod replay;
 
-use crate::common::deployment::{HOUSES, Running, until_or};
+use crate::common::deployment::{HOUSES, RunningSite, until_or};
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ pub(crate) const BOUNDED: &str =
     "signed by 3 controllers, each of which could have changed it by its owners' bounds";
 
 /// Waits for a row that is looked for.
-fn row_that(running: &Running, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+fn row_that(running: &RunningSite, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     let rows = || running.place.rows_of(&running.server, "Loads");
     let why = || {
         let (rows, log) = (rows(), running.service.log());

@@ -38,11 +38,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// has answered since its last step, by the time in which none of their threads was kept waiting.
 /// Threads of the test that follow it have to have seen its last step, too.
 pub(crate) struct PacedClock {
-    shared: Arc<Shared>,
+    shared: Arc<ClockState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct ClockState {
     /// What the clock shows.
     time: AtomicU64,
     hand: Mutex<ClockWriter>,
@@ -71,7 +71,7 @@ impl PacedClock {
     /// A clock in a new file, which shows the machine's time first.
     pub(crate) fn start(file: &Path) -> Self {
         let hand = ClockWriter::create(file, clock::now()).unwrap();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ClockState {
             time: AtomicU64::new(hand.time().0),
             hand: Mutex::new(hand),
             watched: Mutex::default(),
@@ -125,9 +125,9 @@ impl Drop for PacedClock {
     }
 }
 
-impl Shared {
+impl ClockState {
     fn run(&self) {
-        let mut queued = Queued::default();
+        let mut queued = QueueTimes::default();
         while !self.stopped.load(Ordering::Relaxed) {
             let begun = Instant::now();
             std::thread::sleep(STEP);
@@ -184,9 +184,9 @@ impl Shared {
 
 /// How long each thread has waited for a processor so far, by its id.
 #[derive(Default)]
-struct Queued(BTreeMap<u32, Duration>);
+struct QueueTimes(BTreeMap<u32, Duration>);
 
-impl Queued {
+impl QueueTimes {
     /// The longest that a thread of these processes waited since this was asked last; none where
     /// the kernel does not count it.
     fn since_last(&mut self, processes: impl Iterator<Item = u32>) -> Duration {

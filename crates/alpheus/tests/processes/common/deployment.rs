@@ -412,7 +412,7 @@ fn with_open_files(command: &Command, files: u32) -> Command {
 }
 
 /// A service and a controller for each house, with a stream at each.
-pub(crate) struct Running {
+pub(crate) struct RunningSite {
     pub(crate) place: Site,
     pub(crate) server: String,
     pub(crate) hosts: Vec<(String, Process)>,
@@ -420,19 +420,19 @@ pub(crate) struct Running {
     pub(crate) service: Process,
 }
 
-impl Running {
-    pub(crate) fn start() -> Running {
-        Running::start_behind(|_, api| api.to_owned())
+impl RunningSite {
+    pub(crate) fn start() -> RunningSite {
+        RunningSite::start_behind(|_, api| api.to_owned())
     }
 
     /// The same, where each house's controller reaches the service at the address
     /// that `behind` gives.
-    pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> Running {
-        Running::start_in(Site::new(), behind)
+    pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> RunningSite {
+        RunningSite::start_in(Site::new(), behind)
     }
 
     /// The same in a place that is there.
-    pub(crate) fn start_in(place: Site, behind: impl Fn(&str, &str) -> String) -> Running {
+    pub(crate) fn start_in(place: Site, behind: impl Fn(&str, &str) -> String) -> RunningSite {
         let api = free();
         let server = format!("https://{api}");
         let service = place.server(&api);
@@ -445,7 +445,7 @@ impl Running {
         let hosts: Vec<(String, Process)> = houses.iter().map(host).collect();
         let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
         let streams = houses.iter().zip(&hosts).map(add).collect();
-        let running = Running { place, server, hosts, streams, service };
+        let running = RunningSite { place, server, hosts, streams, service };
         running.knows_all();
         running
     }

@@ -8,7 +8,7 @@ use alpheus_input::source::Source;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded::{Controllers, Embedded, Pace, RunOptions, Stores};
+use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Pace, RunOptions, Stores};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::planning::{QueryContext, plan_query};
 use alpheus_stream_runtime::storage::{reach, reached};
@@ -54,7 +54,7 @@ impl Scene {
     /// Starts a life from what the stores hold. No two lives draw the same.
     pub(crate) fn wake(&self, stores: Stores, life: u64) -> Result<Life<'_>, RuntimeError> {
         let mut rng = ChaCha20Rng::seed_from_u64(life);
-        let embedded = Embedded::on(
+        let embedded = EmbeddedDeployment::on(
             stores,
             &self.schema,
             &members(&self.recording),
@@ -73,7 +73,7 @@ impl Scene {
 
 /// The deployment, from a start to a crash.
 pub(crate) struct Life<'a> {
-    pub(crate) embedded: Embedded,
+    pub(crate) embedded: EmbeddedDeployment,
     rng: ChaCha20Rng,
     scene: &'a Scene,
 }
@@ -107,7 +107,7 @@ impl Life<'_> {
     pub(crate) fn feed_beside(
         &mut self,
         mut chunk: impl FnMut() -> Option<u64>,
-        mut beside: impl FnMut(&mut Embedded, Timestamp) -> Result<(), RuntimeError>,
+        mut beside: impl FnMut(&mut EmbeddedDeployment, Timestamp) -> Result<(), RuntimeError>,
     ) -> Result<bool, RuntimeError> {
         let embedded = &mut self.embedded;
         let resume = reached(embedded.store.as_ref(), &embedded.topics)?;

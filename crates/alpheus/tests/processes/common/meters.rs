@@ -1,12 +1,12 @@
 //! Meters of a deployment's houses: processes that send readings.
 
-use super::deployment::Running;
+use super::deployment::RunningSite;
 use super::{Process, bash};
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-impl Running {
+impl RunningSite {
     /// Each house's meter sends its number twice in each window of two seconds, for as long as a
     /// test runs: half a minute ahead, since the service refuses what is more than a minute ahead.
     pub(crate) fn feed(&self) -> Vec<Process> {

@@ -34,7 +34,7 @@ pub(crate) enum Lie {
 }
 
 /// A plan that runs in the job.
-struct Played {
+struct PlayedPlan {
     view: PlanView,
     streams: BTreeMap<u32, StreamId>,
     /// In the transformer, once all streams have joined.
@@ -55,7 +55,7 @@ pub(crate) struct PlayedJob {
     pub(crate) ingest: Option<Ingest>,
     devices: HashMap<StreamId, (Digest, VerifyingKey)>,
     read: BTreeMap<Partition, Offset>,
-    plans: BTreeMap<PlanId, Played>,
+    plans: BTreeMap<PlanId, PlayedPlan>,
     sets: BTreeMap<(PlanId, Timestamp), Opening>,
     answers: BTreeMap<(PlanId, Timestamp, u32, bool), Vec<u64>>,
     closed: BTreeSet<(PlanId, Timestamp)>,
@@ -206,8 +206,12 @@ impl PlayedJob {
         if let Ok(view) = PlanView::from_bytes(value) {
             self.count("start");
             assert!(view.from.0.is_multiple_of(view.window.0), "{view:?}");
-            let played =
-                Played { view: view.clone(), streams: BTreeMap::new(), id: None, announced: false };
+            let played = PlayedPlan {
+                view: view.clone(),
+                streams: BTreeMap::new(),
+                id: None,
+                announced: false,
+            };
             self.plans.entry(view.plan).or_insert(played);
         } else if let Ok(join) = Join::from_bytes(value) {
             self.count("join");

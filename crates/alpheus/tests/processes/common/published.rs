@@ -1,12 +1,12 @@
 //! Rows that a service publishes though nobody has made them from data.
 
-use super::deployment::Running;
+use super::deployment::RunningSite;
 use alpheus_stream_runtime::results::Row;
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, local};
 use serde_json::Value;
 
-impl Running {
+impl RunningSite {
     /// The service is stopped, publishes more rows, which somebody makes from those in its store, and
     /// starts again.
     pub(crate) fn publish(&mut self, made_from: impl FnOnce(&[Row]) -> Vec<Row>) {

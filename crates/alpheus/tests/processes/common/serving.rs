@@ -1,6 +1,6 @@
 //! Serves routes of a test from its own process, over TLS, as a server that lies would.
 
-use super::deployment::Running;
+use super::deployment::RunningSite;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -39,7 +39,7 @@ type Change = Arc<dyn Fn(&Uri, &mut Value) + Send + Sync>;
 /// A service with the real one's certificate, which passes consumers' requests on to it and changes its answers. It
 /// serves as long as the trigger is kept.
 pub(crate) fn between(
-    running: &Running,
+    running: &RunningSite,
     change: impl Fn(&Uri, &mut Value) + Send + Sync + 'static,
 ) -> (Trigger, String) {
     let folder = |name: &str| running.place.path(&format!("pki/{name}"));

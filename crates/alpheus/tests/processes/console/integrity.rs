@@ -3,7 +3,7 @@
 use super::browser::Browser;
 use super::console;
 use crate::bounded;
-use crate::common::deployment::{QUERY, Running, Site};
+use crate::common::deployment::{QUERY, RunningSite, Site};
 use alpheus_stream_runtime::results::Row;
 
 /// What somebody publishes in the place of the sum.
@@ -12,7 +12,7 @@ const INVENTED: &str = "918273";
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_say_who_signed_them_and_one_that_nobody_signed_is_not_shown() {
     let Some(browser) = Browser::open().await else { return };
-    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let mut running = RunningSite::start_in(Site::with_ticks(), |_, api| api.to_owned());
     asks(&running, &format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')"));
     let (page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
     browser.client.goto(&address).await.unwrap();
@@ -56,13 +56,13 @@ async fn is_refused(browser: &Browser) {
     browser.finds("window.fetch = window.own").await;
 }
 
-fn asks(running: &Running, sql: &str) {
+fn asks(running: &RunningSite, sql: &str) {
     let asked = running.place.ask(&running.server, sql);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
 }
 
 /// The service publishes another number for a window that has a result.
-fn invents(running: &mut Running) {
+fn invents(running: &mut RunningSite) {
     running.publish(|stored| {
         let opened = |row: &&Row| row.status == "ok" && row.population == 3;
         let mut other = stored.iter().find(opened).unwrap().clone();

@@ -12,7 +12,7 @@ mod scene;
 #[cfg(feature = "stats")]
 mod statistics;
 
-use crate::common::deployment::{QUERY, Running, until};
+use crate::common::deployment::{QUERY, RunningSite, until};
 use crate::common::{Process, get};
 use browser::Browser;
 use serde_json::Value;
@@ -24,7 +24,7 @@ const NOISY: &str = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
     WITH (epsilon = 1, events = 4)";
 
-fn console(running: &Running, who: &str, whom: [&str; 2]) -> (Process, String) {
+fn console(running: &RunningSite, who: &str, whom: [&str; 2]) -> (Process, String) {
     let args = ["console", "--identity", who, whom[0], whom[1]];
     let mut process = Process::start(&mut running.place.command(&args));
     let address =
@@ -35,7 +35,7 @@ fn console(running: &Running, who: &str, whom: [&str; 2]) -> (Process, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_an_owner_and_an_operator_have_their_pages() {
     let Some(browser) = Browser::open().await else { return };
-    let running = Running::start();
+    let running = RunningSite::start();
     running.place.issue("operator", "watch");
     let (page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
     let devices = consumer(&browser, &running, &address).await;
@@ -50,7 +50,7 @@ async fn a_consumer_an_owner_and_an_operator_have_their_pages() {
     browser.client.clone().close().await.unwrap();
 }
 
-async fn consumer(browser: &Browser, running: &Running, address: &str) -> Vec<Process> {
+async fn consumer(browser: &Browser, running: &RunningSite, address: &str) -> Vec<Process> {
     browser.client.goto(address).await.unwrap();
     browser.says("#who", "analyst at https://").await;
     browser.says(".empty", "You have no running query.").await;
@@ -93,7 +93,7 @@ async fn noisy_results(browser: &Browser) {
     browser.is_for_everybody("results-noise").await;
 }
 
-async fn exact_results(browser: &Browser, running: &Running) {
+async fn exact_results(browser: &Browser, running: &RunningSite) {
     browser.decides("div[@aria-label='Queries']", "Readings").await;
     // Readings of 1, 2 and 3, twice in each window.
     browser.says("[data-query=Readings] .tile:first-child .value", "12").await;
@@ -161,7 +161,7 @@ async fn operator(browser: &Browser, address: &str) {
 
 #[test]
 fn nobody_without_the_key_learns_anything() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let (_page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
     let place = address.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let place = place.parse().unwrap();
@@ -199,7 +199,7 @@ fn answered(place: &str, method: &str, path: &str, key: &str) -> (String, String
 /// An operator sees what `alpheus doctor` would say, with what heals it.
 #[test]
 fn an_operator_sees_what_the_doctor_finds() {
-    let running = Running::start();
+    let running = RunningSite::start();
     running.place.issue("operator", "watch");
     let asked = running.place.ask(&running.server, &format!("{QUERY} BETWEEN 3 AND 100"));
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
@@ -222,7 +222,7 @@ fn an_operator_sees_what_the_doctor_finds() {
 /// run by another page.
 #[test]
 fn an_address_opens_one_tab_and_every_answer_is_protected() {
-    let running = Running::start();
+    let running = RunningSite::start();
     let (_page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
     let (place, key) = address.strip_prefix("http://").unwrap().split_once("/#").unwrap();
     let (head, body) = answered(place, "POST", "/api/session", key);

@@ -2,7 +2,7 @@
 
 use super::browser::Browser;
 use super::until_found;
-use crate::common::deployment::{Running, until};
+use crate::common::deployment::{RunningSite, until};
 use serde_json::Value;
 
 /// Allowed while three owners share their litres.
@@ -10,7 +10,7 @@ const LITRES: &str = "EXPLAIN CREATE STREAM Litres AS SELECT SUM(litres) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters BETWEEN 3 AND 100 \
     WITH (epsilon = 1, events = 4)";
 
-pub(super) async fn sees_and_decides(browser: &Browser, running: &Running, address: &str) {
+pub(super) async fn sees_and_decides(browser: &Browser, running: &RunningSite, address: &str) {
     browser.client.goto(address).await.unwrap();
     browser.says("#who", "owner-a at https://").await;
     browser.says("article h2", "meter-a").await;
@@ -30,7 +30,7 @@ pub(super) async fn sees_and_decides(browser: &Browser, running: &Running, addre
 }
 
 /// The lines of the log are there, as the command prints them.
-async fn keeps_the_whole_record(browser: &Browser, running: &Running) {
+async fn keeps_the_whole_record(browser: &Browser, running: &RunningSite) {
     browser.presses("details.record > summary").await;
     let record = browser.says("[aria-label$=lines] table", "`analyst` got `Readings`").await;
     assert!(record.contains("of them are real") && record.contains("opened over"), "{record}");
@@ -39,7 +39,7 @@ async fn keeps_the_whole_record(browser: &Browser, running: &Running) {
 }
 
 /// The number of people in the latest window that opened after now.
-fn next_population(running: &Running, wanted: u64) {
+fn next_population(running: &RunningSite, wanted: u64) {
     let last = |rows: &[Value]| rows.last().map_or(0, |row| row["window_start"].as_u64().unwrap());
     let before = last(&running.place.rows(&running.server));
     until("a window over so many people", || {
@@ -49,7 +49,7 @@ fn next_population(running: &Running, wanted: u64) {
     });
 }
 
-async fn pauses_and_resumes(browser: &Browser, running: &Running) {
+async fn pauses_and_resumes(browser: &Browser, running: &RunningSite) {
     browser.decides("article", "Pause").await;
     browser.says("dialog", "No query gets a new result that includes this device").await;
     let inside = "return document.querySelector('dialog').contains(document.activeElement)";
@@ -66,7 +66,7 @@ async fn pauses_and_resumes(browser: &Browser, running: &Running) {
     next_population(running, 3);
 }
 
-async fn changes_the_choice(browser: &Browser, running: &Running) {
+async fn changes_the_choice(browser: &Browser, running: &RunningSite) {
     let allowed = running.place.ask(&running.server, LITRES);
     assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
     signs_only_what_it_showed(browser, running).await;
@@ -87,7 +87,7 @@ async fn changes_the_choice(browser: &Browser, running: &Running) {
 }
 
 /// The owner chooses elsewhere while a dialog is open.
-async fn signs_only_what_it_showed(browser: &Browser, running: &Running) {
+async fn signs_only_what_it_showed(browser: &Browser, running: &RunningSite) {
     let version = "return document.querySelector('article').dataset.version";
     let shown = browser.finds(version).await.as_str().unwrap().to_owned();
     browser.decides("article", "Change what is shared").await;
@@ -105,7 +105,7 @@ async fn signs_only_what_it_showed(browser: &Browser, running: &Running) {
     until_found(browser, &script).await;
 }
 
-async fn gives_and_ends_access(browser: &Browser, running: &Running) {
+async fn gives_and_ends_access(browser: &Browser, running: &RunningSite) {
     let certificate =
         std::fs::read_to_string(running.place.path("pki/analyst/consumer.txt")).unwrap();
     browser.decides("article", "Let somebody read").await;
@@ -175,7 +175,7 @@ async fn has_no_dialog(browser: &Browser) {
     until_found(browser, "return document.querySelector('dialog') ? null : true").await;
 }
 
-async fn revokes_and_erases(browser: &Browser, running: &Running) {
+async fn revokes_and_erases(browser: &Browser, running: &RunningSite) {
     browser.decides("article", "End sharing").await;
     browser.says("dialog", "this cannot be undone").await;
     let shut = "return document.querySelector('dialog [type=submit]').disabled";

@@ -2,7 +2,7 @@
 
 use super::cards::stand_in;
 use super::patients::{self, Round};
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, free, until};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, free, until};
 use crate::common::{Process, clock, without_variables};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
@@ -131,7 +131,7 @@ impl Line {
 
 /// The deployment.
 pub(crate) struct Clinic {
-    pub(crate) running: Running,
+    pub(crate) running: RunningSite,
     pub(crate) line: Line,
     /// A fourth stream, whose device does not run.
     pub(crate) spare: String,
@@ -151,7 +151,7 @@ impl Clinic {
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         place.issue("operator", "watch");
         let line: Mutex<Option<Line>> = Mutex::default();
-        let running = Running::start_in(place, |house, service| {
+        let running = RunningSite::start_in(place, |house, service| {
             if house != HOUSES[1] {
                 return service.to_owned();
             }

@@ -3,7 +3,7 @@
 use super::cards;
 use super::clinic::{Clinic, Local};
 use crate::common::clock;
-use crate::common::deployment::{QUERY, Running, until};
+use crate::common::deployment::{QUERY, RunningSite, until};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -238,7 +238,7 @@ pub(crate) const BLINDING: &[(&str, Blinding)] = &[
 
 /// Files that faults of the caller need: cards of this deployment and of another one, and a program of an
 /// older version. Gives back the stream of a fourth owner, whose device does not run.
-pub(crate) fn prepare(running: &Running, issuer: &str, gateway: &str) -> String {
+pub(crate) fn prepare(running: &RunningSite, issuer: &str, gateway: &str) -> String {
     let place = &running.place;
     assert!(clock::faketime().is_some(), "this needs faketime: apt-get install faketime");
     place.done(&["ca", "init", "other"]);
@@ -259,7 +259,7 @@ pub(crate) fn prepare(running: &Running, issuer: &str, gateway: &str) -> String 
     spare(running)
 }
 
-fn spare(running: &Running) -> String {
+fn spare(running: &RunningSite) -> String {
     let place = &running.place;
     place.issue("producer", "spare");
     place.issue("owner", "owner-d");

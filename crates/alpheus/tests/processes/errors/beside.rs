@@ -1,7 +1,7 @@
 //! Failures of commands beside a deployment that runs, and beside servers that do not answer as ours do.
 
 use super::walk::{Case, Ground};
-use crate::common::deployment::{QUERY, Running, Site, free};
+use crate::common::deployment::{QUERY, RunningSite, Site, free};
 use crate::common::serving::serve;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -71,7 +71,7 @@ chmod +x ask
 
 /// A server with the service's certificate, which gives everybody the same answer.
 fn stub(
-    running: &Running,
+    running: &RunningSite,
     status: u16,
     answer: serde_json::Value,
 ) -> (alpheus_node::service::shutdown::Trigger, String) {
@@ -86,7 +86,7 @@ fn stub(
 #[test]
 fn failures_beside_a_deployment_print_their_ids() {
     let running =
-        Running::start_in(Site::with_setting("ALPHEUS_QUERIES_PER_CONSUMER", "2"), |_, api| {
+        RunningSite::start_in(Site::with_setting("ALPHEUS_QUERIES_PER_CONSUMER", "2"), |_, api| {
             api.to_owned()
         });
     let (_busy, busy) = stub(&running, 503, json!(null));

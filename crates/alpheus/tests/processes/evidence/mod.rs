@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::alpheus;
-use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::deployment::{QUERY, RunningSite, Site, until};
 use alpheus_test_support::skip;
 use serde_json::Value;
 use std::fs;
@@ -46,12 +46,12 @@ fn said(output: &Output) -> String {
 }
 
 /// Asks a query with this name, and waits for its first row over all three streams.
-fn ask(running: &Running, sql: &str) {
+fn ask(running: &RunningSite, sql: &str) {
     let asked = running.place.ask(&running.server, sql);
     assert!(asked.status.success(), "{}", said(&asked));
 }
 
-fn await_row(running: &Running, name: &str) {
+fn await_row(running: &RunningSite, name: &str) {
     until(name, || {
         let rows = running.place.rows_of(&running.server, name);
         rows.iter().any(|row| row["population"] == 3 && row["status"] == "ok").then_some(())
@@ -59,7 +59,7 @@ fn await_row(running: &Running, name: &str) {
 }
 
 /// The guide's command for a pack, in the place of a deployment, for days that include today.
-fn write_pack(running: &Running, command: &str) -> Vec<Value> {
+fn write_pack(running: &RunningSite, command: &str) -> Vec<Value> {
     let command = command.replace("https://localhost:7400", &running.server);
     let args = command.strip_prefix("alpheus ").unwrap().split_whitespace();
     let args = args.chain(["--openlineage", "lineage.jsonl"]);
@@ -69,7 +69,7 @@ fn write_pack(running: &Running, command: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn check(python: &Path, running: &Running, script: &str) -> Output {
+fn check(python: &Path, running: &RunningSite, script: &str) -> Output {
     let mut command = Command::new(python);
     command.args(["-B", script, PACK, DEPLOYMENT]).current_dir(running.place.path("."));
     command.output().unwrap()
@@ -80,7 +80,7 @@ fn a_pack_is_checked_without_our_code_and_a_changed_digit_is_noticed() {
     let Some(python) = python() else { return };
     let [write, verify] = commands();
     assert_eq!(verify, format!("python3 docs/evidence/check.py {PACK} {DEPLOYMENT}"));
-    let running = Running::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
+    let running = RunningSite::start_in(Site::with_ticks().that_waits(), |_, api| api.to_owned());
     ask(&running, &format!("{QUERY} WITH (integrity = 'verified', alpha = '1/3')"));
     let noisy = |name: &str, what: &str, with: &str| {
         ask(&running, &format!("CREATE STREAM {name} AS SELECT {what} {WINDOW} WITH ({with})"));
@@ -114,7 +114,7 @@ fn a_pack_is_checked_without_our_code_and_a_changed_digit_is_noticed() {
 }
 
 /// What a lying service could sign is refused, each for its own reason.
-fn forgeries(python: &Path, running: &Running) {
+fn forgeries(python: &Path, running: &RunningSite) {
     let mut tests = Command::new(python);
     tests.args(["-B", "-m", "unittest", "-q", "forgeries"]).current_dir(HERE);
     let path = |name: &str| running.place.path(name);
@@ -123,7 +123,7 @@ fn forgeries(python: &Path, running: &Running) {
 }
 
 /// Each window with a result is a run, and its columns say which attributes they aggregate.
-fn lineage(running: &Running, pack: &[Value]) {
+fn lineage(running: &RunningSite, pack: &[Value]) {
     let text = fs::read_to_string(running.place.path("lineage.jsonl")).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let opened = |line: &&Value| line["kind"] == "release" && line["row"]["status"] == "ok";
@@ -148,7 +148,7 @@ fn lineage(running: &Running, pack: &[Value]) {
 }
 
 /// OpenLineage's own classes read the events, and notice faults in them.
-fn read_by_openlineage(running: &Running) {
+fn read_by_openlineage(running: &RunningSite) {
     let Some(python) = python_of(".venv/openlineage", ".venv/openlineage") else { return };
     let mut reading = Command::new(python);
     reading.arg("-B").arg(format!("{HERE}/lineage.py")).arg(running.place.path("lineage.jsonl"));

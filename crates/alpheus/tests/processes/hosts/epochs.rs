@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_stream_runtime::controller_host::ToController;
 use alpheus_stream_runtime::results::{OK, Row};
-use alpheus_stream_runtime::service::Outgoing;
+use alpheus_stream_runtime::service::ServiceOutput;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ impl Street {
         self.people.push(person);
     }
 
-    fn take(&mut self, round: Outgoing) {
+    fn take(&mut self, round: ServiceOutput) {
         for (_, plan, message) in &round.messages {
             if let ServiceMessage::List(listing) = message {
                 let key = self.town.deployment.service();

@@ -3,7 +3,7 @@
 use super::epochs::{QUERY, Street, all};
 use super::world::{Person, Town, at};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Moved, Placement};
+use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_encrypted_stream::error::MoveError;
 use alpheus_streams::controller::guard::GuardError;
 use alpheus_streams::server::registry::IntroductionError;
@@ -26,7 +26,7 @@ impl Street {
         (from, to): (usize, usize),
         border: Timestamp,
     ) -> Signed<Placement> {
-        let moved = Some(Moved { from: self.houses[from].id, at: border, lost: false });
+        let moved = Some(ControllerChange { from: self.houses[from].id, at: border, lost: false });
         let (controller, producer) = (self.houses[to].id, "device".to_owned());
         let stream = self.owner().stream;
         let placement = Placement { stream, version, controller, producer, moved };

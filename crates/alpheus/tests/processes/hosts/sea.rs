@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::producer::{OpeningSecrets, SetupError, Start};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_stream_runtime::producing::{StreamProducer, StreamSession};
 use alpheus_stream_runtime::results::Row;
-use alpheus_stream_runtime::service::Outgoing;
+use alpheus_stream_runtime::service::ServiceOutput;
 use alpheus_stream_runtime::storage::device_partition;
 use alpheus_streams::server::outages::Outages;
 use alpheus_streams::server::outboxes::Outboxes;
@@ -330,7 +330,7 @@ impl Sea {
         rounds.into_iter().for_each(|round| self.deliver(round));
     }
 
-    fn deliver(&mut self, round: Outgoing) {
+    fn deliver(&mut self, round: ServiceOutput) {
         let hall = self.hall.as_ref().unwrap();
         for message in round.messages {
             let host = hall.registry.host_of(&message.0).unwrap();

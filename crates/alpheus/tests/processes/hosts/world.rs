@@ -16,7 +16,7 @@ use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::slots::SlotFile;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
@@ -29,7 +29,7 @@ use alpheus_stream_runtime::fences::ControllerFences;
 use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_stream_runtime::manager::{Manager, QueryError};
 use alpheus_stream_runtime::planning::QueryContext;
-use alpheus_stream_runtime::service::{Outgoing, Service};
+use alpheus_stream_runtime::service::{Service, ServiceOutput};
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_streams::controller::guard::{Guard, GuardError, Parts, Spaces, begin_identity};
 use alpheus_streams::controller::keystore::KeyStore;
@@ -81,7 +81,7 @@ pub(crate) struct Town {
     service: [u8; 32],
     folder: tempfile::TempDir,
     /// Certificates that the authority has revoked, as all hosts know.
-    pub(crate) revoked: Revoked,
+    pub(crate) revoked: RevokedCertificates,
     pub(crate) rng: ChaCha20Rng,
     /// What sums at the service.
     pub(crate) engine: EngineKind,
@@ -137,7 +137,7 @@ impl Town {
         let certificate = keys.request().certify(Subject([0; 16]), &authority);
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
         let (folder, rng) = (in_memory::folder(), ChaCha20Rng::seed_from_u64(3));
-        let revoked = Revoked::new(tls_digest, tls_key_digest);
+        let revoked = RevokedCertificates::new(tls_digest, tls_key_digest);
         let engine = EngineKind::InProcess;
         Town { schema, layout, deployment, authority, service, folder, revoked, rng, engine }
     }
@@ -393,7 +393,12 @@ impl Hall {
     }
 
     /// Starts a query.
-    pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Outgoing {
+    pub(crate) fn ask(
+        &mut self,
+        sql: &str,
+        now: Timestamp,
+        rng: &mut ChaCha20Rng,
+    ) -> ServiceOutput {
         self.ask_as("analyst", sql, now, rng).unwrap()
     }
 
@@ -404,18 +409,18 @@ impl Hall {
         sql: &str,
         now: Timestamp,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Outgoing, QueryError> {
+    ) -> Result<ServiceOutput, QueryError> {
         let Statement::Create(create) = parse(sql).unwrap() else { panic!("{sql}") };
         let asking = QueryContext { now, from: None, consumer, readers: &|_| None };
         Ok(self.manager.ask(&create, asking, rng)?.1)
     }
 
     /// Sums what has come and closes what has passed.
-    pub(crate) fn turn(&mut self, now: Timestamp) -> Outgoing {
+    pub(crate) fn turn(&mut self, now: Timestamp) -> ServiceOutput {
         let service = &mut self.manager.service;
         service.ingest(now).unwrap();
-        let mut all = Outgoing::default();
-        let mut add = |round: Outgoing| {
+        let mut all = ServiceOutput::default();
+        let mut add = |round: ServiceOutput| {
             all.messages.extend(round.messages);
             all.rows.extend(round.rows);
         };
@@ -433,10 +438,10 @@ impl Hall {
     pub(crate) fn carry(
         &mut self,
         now: Timestamp,
-        round: Outgoing,
+        round: ServiceOutput,
         houses: &mut [&mut House],
-    ) -> Outgoing {
-        let mut all = Outgoing { messages: Vec::new(), rows: round.rows };
+    ) -> ServiceOutput {
+        let mut all = ServiceOutput { messages: Vec::new(), rows: round.rows };
         let mut waiting = round.messages;
         while !waiting.is_empty() {
             let mut sorted: BTreeMap<ControllerId, Vec<ToController>> = BTreeMap::new();

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Sum and count of one attribute of a recording.
-struct Bounded {
+struct BoundedCase {
     case: Case,
     attribute: &'static str,
     size: &'static str,
@@ -33,7 +33,7 @@ fn scaled(text: &str, places: usize) -> i128 {
     format!("{whole}{part:0<places$}").parse().expect("a number")
 }
 
-impl Bounded {
+impl BoundedCase {
     fn truth(&self, data: &Path) -> (usize, Windows) {
         let Case { dataset, table, .. } = self.case;
         let paths = ["json", "json.gz"].map(|end| data.join(format!("truth/{dataset}.{end}")));
@@ -92,16 +92,21 @@ impl Bounded {
     }
 }
 
-const SPEEDS: Bounded = Bounded {
+const SPEEDS: BoundedCase = BoundedCase {
     case: TRAFFIC,
     attribute: "speed_mph",
     size: "1 HOUR",
     from: "TrafficSpeed",
     controllers: "7",
 };
-const BYTES: Bounded =
-    Bounded { case: WEBLOG, attribute: "bytes", size: "1 HOUR", from: "WebLog", controllers: "13" };
-const HEARTS: Bounded = Bounded {
+const BYTES: BoundedCase = BoundedCase {
+    case: WEBLOG,
+    attribute: "bytes",
+    size: "1 HOUR",
+    from: "WebLog",
+    controllers: "13",
+};
+const HEARTS: BoundedCase = BoundedCase {
     case: FITNESS,
     attribute: "heart_rate",
     size: "10 SECONDS",
@@ -127,8 +132,8 @@ fn motorway_speeds_are_proven_and_equal_the_truth() {
 #[test]
 #[ignore = "minutes of a processor for each; `make drills` runs it"]
 fn all_recordings_in_bounds() {
-    let older = Bounded { case: WEBLOG_NASA, ..BYTES };
+    let older = BoundedCase { case: WEBLOG_NASA, ..BYTES };
     let (attribute, size) = ("ENGINE_RPM", "10 SECONDS");
-    let cars = Bounded { case: CARS, attribute, size, from: "Car", controllers: "7" };
-    [BYTES, older, HEARTS, cars, SPEEDS].iter().for_each(Bounded::equals_truth);
+    let cars = BoundedCase { case: CARS, attribute, size, from: "Car", controllers: "7" };
+    [BYTES, older, HEARTS, cars, SPEEDS].iter().for_each(BoundedCase::equals_truth);
 }

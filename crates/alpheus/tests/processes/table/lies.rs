@@ -39,9 +39,9 @@ enum Lie {
     Block(fn(&mut Vec<u8>)),
 }
 
-type Shared = Arc<Mutex<(Lie, Vec<u8>)>>;
+type SharedLie = Arc<Mutex<(Lie, Vec<u8>)>>;
 
-async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
+async fn lying(shared: SharedLie, request: HttpRequest, next: Next) -> Response {
     let (lie, before) = shared.lock().unwrap().clone();
     let path = request.uri().path().to_owned();
     let (mut parts, body) = request.into_parts();
@@ -139,10 +139,10 @@ const LISTS: &[(&str, Lie)] = &[
     ("a block more", Lie::Blocks(|blocks| blocks.push(Vec::new()))),
 ];
 
-/// The query is answered before and after, and rejected in between. What was said of the last lie.
+/// The query is answered before and after, and rejected in between. Returns the rejection of the last lie.
 fn rejected(
     world: &World,
-    shared: &Shared,
+    shared: &SharedLie,
     lies: &[(&str, Lie)],
     sql: &str,
     other: &str,
@@ -173,7 +173,7 @@ fn every_lie_of_a_server_is_rejected_alike() {
     }
     std::fs::write(world.path("counts.csv"), text).unwrap();
     world.done("append counts.csv");
-    let shared: Shared = Arc::new(Mutex::new((Lie::None, Vec::new())));
+    let shared: SharedLie = Arc::new(Mutex::new((Lie::None, Vec::new())));
     let between = Arc::clone(&shared);
     let (_trigger, url) = world.serve_through(|routes| {
         routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))

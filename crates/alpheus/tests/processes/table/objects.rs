@@ -22,7 +22,7 @@ struct Inside {
     requests: u64,
 }
 
-type Shared = Arc<Mutex<Inside>>;
+type SharedBucket = Arc<Mutex<Inside>>;
 
 fn get(object: Option<&Bytes>, range: &str) -> Response {
     let Some(bytes) = object else { return StatusCode::NOT_FOUND.into_response() };
@@ -56,7 +56,7 @@ fn list(inside: &Inside, bucket: &str, query: &str) -> Response {
 
 /// Puts that are for new names only, lists, ranged gets, and deletes of several at once.
 async fn s3(
-    State(shared): State<Shared>,
+    State(shared): State<SharedBucket>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -100,7 +100,7 @@ async fn s3(
 }
 
 /// Serves a bucket from this process; its address.
-fn bucket(shared: &Shared) -> (Trigger, String) {
+fn bucket(shared: &SharedBucket) -> (Trigger, String) {
     let routes = Router::new().fallback(s3).with_state(Arc::clone(shared));
     let routes = routes.layer(axum::extract::DefaultBodyLimit::disable());
     let trigger = Trigger::new();
@@ -137,7 +137,7 @@ fn works_over(storage: Storage) {
 
 #[test]
 fn a_table_in_a_bucket() {
-    let shared = Shared::default();
+    let shared = SharedBucket::default();
     let (_trigger, endpoint) = bucket(&shared);
     let environment = vec![
         ("AWS_ENDPOINT", endpoint),

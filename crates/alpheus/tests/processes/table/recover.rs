@@ -184,9 +184,9 @@ enum Lie {
     Shown(StateName, Vec<u8>),
 }
 
-type Shared = Arc<Mutex<Lie>>;
+type SharedLie = Arc<Mutex<Lie>>;
 
-async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
+async fn lying(shared: SharedLie, request: HttpRequest, next: Next) -> Response {
     let (lie, path) = (shared.lock().unwrap().clone(), request.uri().path().to_owned());
     let (mut parts, body) = next.run(request).await.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
@@ -248,7 +248,7 @@ fn lies_about_the_saved_state_are_rejected() {
     let mut numbered = own.clone();
     numbered[17..25].copy_from_slice(&raised.version.to_be_bytes());
     lose_folder(&world);
-    let shared: Shared = Arc::new(Mutex::new(Lie::None));
+    let shared: SharedLie = Arc::new(Mutex::new(Lie::None));
     let between = Arc::clone(&shared);
     let (_trigger, url) = world.serve_through(|routes| {
         routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
@@ -292,7 +292,7 @@ fn an_older_state_is_found_by_its_number() {
     assert!(appended.contains(&format!("state {newest} is saved")), "{appended}");
     fix(&world, 40_000);
     lose_folder(&world);
-    let shared: Shared = Arc::new(Mutex::new(Lie::Shown(name_of(&old), old)));
+    let shared: SharedLie = Arc::new(Mutex::new(Lie::Shown(name_of(&old), old)));
     let between = Arc::clone(&shared);
     let (_trigger, url) = world.serve_through(|routes| {
         routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
@@ -333,7 +333,7 @@ fn of_several_states_the_newest_is_recovered() {
     assert!(code == Some(0) && text.contains("from state 3-"), "{text}");
     assert_eq!(sum(&world), total(9000));
     fs::remove_dir_all(world.path("ada")).unwrap();
-    let shared: Shared = Arc::new(Mutex::new(Lie::Names(|names| names.extend(names.clone()))));
+    let shared: SharedLie = Arc::new(Mutex::new(Lie::Names(|names| names.extend(names.clone()))));
     let between = Arc::clone(&shared);
     let (_trigger, url) = world.serve_through(|routes| {
         routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))

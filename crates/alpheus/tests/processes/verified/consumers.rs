@@ -2,7 +2,7 @@
 
 use super::{DIFFERS, SIGNED, asked, said};
 use crate::common::alpheus;
-use crate::common::deployment::{Running, until};
+use crate::common::deployment::{RunningSite, until};
 use crate::common::serving::between;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
@@ -124,7 +124,7 @@ fn changed_plan(path: &str, answer: &mut Value) {
 }
 
 /// A row as each program shows it: `alpheus query`, for people and for programs, and `alpheus sql`.
-fn shown(running: &Running, server: &str, more: &[&str], honest: &Value) -> [Value; 3] {
+fn shown(running: &RunningSite, server: &str, more: &[&str], honest: &Value) -> [Value; 3] {
     let reach = ["--server", server, "--identity", "pki/analyst", "--format", "json"];
     let query = |read: &[&str]| running.place.done(&[&["query"], &reach[..], read, more].concat());
     let results = query(&["--results", "Readings"]);
@@ -196,7 +196,7 @@ fn refused(row: &Value, why: &str) {
 }
 
 /// Where the folder has no note of the query, only `--verified` tells the programs what to refuse.
-fn without_a_note(running: &Running, honest: &Value) {
+fn without_a_note(running: &RunningSite, honest: &Value) {
     std::fs::remove_file(running.place.path("pki/analyst/verified.known")).unwrap();
     let change = |uri: &Uri, answer: &mut Value| plain(uri.path(), answer);
     let (_trigger, server) = between(running, change);

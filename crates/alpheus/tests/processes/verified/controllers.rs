@@ -1,7 +1,7 @@
 //! A service that lies to a controller while it runs. It stands before the honest one, and signs with its key.
 
 use super::SIGNED;
-use crate::common::deployment::{HOUSES, QUERY, Running, Site, until_or};
+use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until_or};
 use crate::common::relaying::{Relay, relay};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -145,7 +145,7 @@ impl Relay for Liar {
 }
 
 /// A deployment in which the service that one house's controller knows lies on demand.
-fn with_liar() -> (Running, Arc<Liar>, Trigger) {
+fn with_liar() -> (RunningSite, Arc<Liar>, Trigger) {
     let place = Site::with_ticks();
     let folder = |name: &str| place.path(&format!("pki/{name}"));
     let folders = (folder("service"), folder("host-c"));
@@ -153,7 +153,7 @@ fn with_liar() -> (Running, Arc<Liar>, Trigger) {
     let (lie, lies, sums, position, said) = Default::default();
     let liar = Arc::new(Liar { key: keys.into_signing(), lie, lies, sums, position, said });
     let kept = RefCell::new(None);
-    let running = Running::start_in(place, |house, api| {
+    let running = RunningSite::start_in(place, |house, api| {
         if house != HOUSES[HOUSE] {
             return api.to_owned();
         }

@@ -2,7 +2,7 @@
 
 use super::{SIGNED, asked, said};
 use crate::common::alpheus;
-use crate::common::deployment::Running;
+use crate::common::deployment::RunningSite;
 use crate::common::serving::between;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const READINGS: &str = "/v1/queries/Readings";
 
-fn client(running: &Running, role: Role, name: &str) -> BlockingClient {
+fn client(running: &RunningSite, role: Role, name: &str) -> BlockingClient {
     let folder = running.place.path(&format!("pki/{name}"));
     links::service(&running.server, &IdentityFolder::open(&folder, role).unwrap()).unwrap()
 }
@@ -42,7 +42,7 @@ fn receipts_and_plans_are_for_their_consumer_and_late_windows_are_not_withheld()
 }
 
 /// Receipts and plans show who took part: nobody else reads them, whatever their role.
-fn others_are_refused(running: &Running) {
+fn others_are_refused(running: &RunningSite) {
     let analyst = client(running, Role::Consumer, "analyst");
     let rows = get(&analyst, "results?after=0&wait=0").unwrap();
     let plan = rows["rows"][0]["plan"].as_str().unwrap();
@@ -80,13 +80,13 @@ fn place_of(analyst: &BlockingClient, start: &Value) -> u64 {
     place
 }
 
-fn verify(running: &Running, server: &str) -> Output {
+fn verify(running: &RunningSite, server: &str) -> Output {
     let reach = ["verify", "--server", server, "--identity", "pki/analyst", "--query", "Readings"];
     alpheus(reach).current_dir(running.place.path(".")).output().unwrap()
 }
 
 /// A window ends after its rows were read and before its receipts are. Its receipt is there, and its row was not.
-fn a_window_that_ends_while_it_reads_is_not_withheld(running: &Running) {
+fn a_window_that_ends_while_it_reads_is_not_withheld(running: &RunningSite) {
     let analyst = client(running, Role::Consumer, "analyst");
     let rows = running.place.rows(&running.server);
     let last = rows.iter().rfind(|row| row["status"] == "ok").unwrap()["window_start"].clone();

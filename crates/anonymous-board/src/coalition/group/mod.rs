@@ -12,7 +12,7 @@
 
 pub mod line;
 
-use super::engine::{Engine, Generated, Points};
+use super::engine::{Engine, GeneratedKeys, Points};
 use super::field::Field;
 use super::gate::Sums;
 use crate::dpf::generate::GenerationError;
@@ -224,7 +224,7 @@ impl Engine for Group {
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, GenerationError> {
+    ) -> Result<GeneratedKeys<Self>, GenerationError> {
         let (down, across) = (row / self.across, row % self.across);
         if down >= self.down {
             return Err(GenerationError::Row);

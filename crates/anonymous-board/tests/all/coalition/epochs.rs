@@ -110,12 +110,12 @@ fn bad_writes_are_rejected_with_specific_errors() {
 }
 
 /// Counts the checks of quotas.
-struct Counting<'a> {
+struct QuotaCounter<'a> {
     members: &'a Members,
     asked: Cell<usize>,
 }
 
-impl Admission for Counting<'_> {
+impl Admission for QuotaCounter<'_> {
     fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, AdmissionError> {
         self.asked.set(self.asked.get() + 1);
         self.members.tag(epoch, write, ticket)
@@ -134,7 +134,7 @@ fn a_flood_costs_quota_checks_only() {
     let (now, flood) = (ring.now, 40);
     ring.post(0, Content::Cover);
     let submissions: Vec<_> = (0..flood).map(|_| ring.write(0, Content::Cover).1).collect();
-    let admission = Counting { members: &ring.members, asked: Cell::new(0) };
+    let admission = QuotaCounter { members: &ring.members, asked: Cell::new(0) };
     for mut submission in submissions {
         // Nobody could open these envelopes. If they were opened first, the error would differ.
         submission.envelopes.swap(0, 1);

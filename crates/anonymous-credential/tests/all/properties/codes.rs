@@ -1,8 +1,8 @@
 //! Login codes: a login and its re-ups, all or none, once.
 
-use crate::support::{Failed, Ledger, NOTHING, START, at, configuration, pin};
+use crate::support::{AnyError, Ledger, NOTHING, START, at, configuration, pin};
 use alpheus_anonymous_credential::codes::Code;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
@@ -24,7 +24,7 @@ const OTHER_SCAN: Digest = Digest([6; 32]);
 
 /// A deployment on two shards, whose codes spend three further epochs.
 pub(crate) struct Gate {
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: PinnedConfiguration,
     pub(crate) verifier: Verifier,
     pub(crate) shards: [(Shard, Ledger); 2],
     holder: Holder,
@@ -33,7 +33,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(seed: u8) -> Result<Gate, Failed> {
+    pub(crate) fn new(seed: u8) -> Result<Gate, AnyError> {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         let key = IssuerKey::random(&mut rng)?;
         let mut settings = configuration(&key, Limit::ONE);
@@ -41,7 +41,7 @@ impl Gate {
         let pinned = pin(&settings)?;
         let copy = IssuerKey::from_bytes(&key.expose())?;
         let verifier = Verifier::new(copy, pinned.clone())?;
-        let shard = || -> Result<(Shard, Ledger), Failed> {
+        let shard = || -> Result<(Shard, Ledger), AnyError> {
             let mut ledger = Ledger::new();
             let shard =
                 Shard::restore(pinned.clone(), [], StateOrigin::New, at(0))?.commit(&mut ledger)?;

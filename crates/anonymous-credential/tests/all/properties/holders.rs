@@ -3,7 +3,9 @@
 
 use crate::properties::town::Town;
 use crate::support::{Ledger, NOTHING, START, at, configuration, pin};
-use alpheus_anonymous_credential::configuration::{Configuration, OtherConfigurationError, Pinned};
+use alpheus_anonymous_credential::configuration::{
+    Configuration, OtherConfigurationError, PinnedConfiguration,
+};
 use alpheus_anonymous_credential::error::{ConfigurationError, HolderError};
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing, forget_before};
 use alpheus_anonymous_credential::issuer::Applicant;
@@ -104,7 +106,7 @@ fn no_gateway_chooses_a_context() {
         // It signs a configuration for this holder alone ...
         let mallory = SigningKey::from_seed(&Secret::from_bytes([4; 32]));
         let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32])).verifying_key();
-        let opened = Pinned::open(&Signed::new(&other, &mallory), &operator);
+        let opened = PinnedConfiguration::open(&Signed::new(&other, &mallory), &operator);
         let refused = Some(ConfigurationError::Signature(SignedMessageError::Signature));
         assert_eq!(opened.err(), refused);
         // ... or has the operator sign it. Then it differs from what the other holders pinned.

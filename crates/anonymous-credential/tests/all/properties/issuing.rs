@@ -2,7 +2,7 @@
 
 use crate::properties::town::{Town, rng};
 use crate::support::{Ledger, at, configuration, pin};
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::error::{IssuerError, VerifierError};
 use alpheus_anonymous_credential::holder::{PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
@@ -31,7 +31,7 @@ fn issue(
 
 fn restore(
     key: IssuerKey,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     books: &mut Ledger,
     origin: StateOrigin,
 ) -> Result<Issuer, IssuerError> {

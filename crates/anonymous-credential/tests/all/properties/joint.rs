@@ -2,7 +2,7 @@
 
 use crate::properties::town::{Device, Town};
 use crate::support::NOTHING;
-use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::configuration::PinnedConfiguration;
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{SubjectPresenter, present_together};
 use alpheus_anonymous_credential::ledger::Step;
@@ -30,7 +30,7 @@ impl Several {
     }
 
     fn subject(&self, at: usize, name: u8) -> Subject {
-        let pinned: Pinned = self.towns[at].pinned();
+        let pinned: PinnedConfiguration = self.towns[at].pinned();
         Subject::new(&pinned, &Digest([name; 32]), Limit::try_from(QUOTA).unwrap(), Period(7))
     }
 

@@ -1,8 +1,8 @@
 //! A simulated deployment: two shards of spent tags with their own ledgers, passes that people
 //! copy to several devices, and crashes at any point.
 
-use crate::support::{Failed, Ledger, NOTHING, Service, at};
-use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
+use crate::support::{AnyError, Ledger, NOTHING, Service, at};
+use alpheus_anonymous_credential::configuration::{ConfigurationMatch, PinnedConfiguration};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::Applicant;
@@ -48,7 +48,7 @@ impl Town {
         town
     }
 
-    pub(crate) fn pinned(&self) -> Pinned {
+    pub(crate) fn pinned(&self) -> PinnedConfiguration {
         self.service.pinned.clone()
     }
 
@@ -204,7 +204,7 @@ impl Town {
         self.shard_of(id.0).0.live(id, now).is_ok()
     }
 
-    pub(crate) fn log_out(&mut self, device: &Device, id: SessionId) -> Result<(), Failed> {
+    pub(crate) fn log_out(&mut self, device: &Device, id: SessionId) -> Result<(), AnyError> {
         let logout = device.holder.log_out(id)?;
         let (shard, ledger) = self.shard_of(id.0);
         Ok(shard.log_out(&logout)?.commit(ledger)?)

@@ -6,7 +6,7 @@ use alpheus_anonymous_credential::messages::JointPresentation;
 use alpheus_anonymous_credential::subjects::Subject;
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 
-fn subject(case: &Value, pinned: &Pinned) -> Subject {
+fn subject(case: &Value, pinned: &PinnedConfiguration) -> Subject {
     let limit = small(case, "limit").try_into().unwrap();
     Subject::new(pinned, &Digest(array(case, "subject")), limit, Period(number(case, "period")))
 }

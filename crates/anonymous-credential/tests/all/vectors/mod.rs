@@ -7,7 +7,7 @@ mod joint;
 mod json;
 mod refutations;
 
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::{Configuration, PinnedConfiguration};
 use alpheus_anonymous_credential::error::{HolderError, IssuerError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
@@ -41,7 +41,7 @@ fn issuer_key(case: &Value) -> IssuerKey {
     IssuerKey::from_bytes(&Secret::from_bytes(array(&case["configuration"], "issuer"))).unwrap()
 }
 
-fn pinned(case: &Value) -> Pinned {
+fn pinned(case: &Value) -> PinnedConfiguration {
     let c = &case["configuration"];
     let s: Vec<u64> = serde_json::from_value(c["schedule"].clone()).unwrap();
     let configuration = Configuration {
@@ -62,13 +62,13 @@ fn pinned(case: &Value) -> Pinned {
     };
     let operator = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
     let signed = Signed::new(&configuration, &operator);
-    let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+    let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key()).unwrap();
     assert_eq!(pinned.fingerprint().as_bytes(), &array(c, "fingerprint"));
     pinned
 }
 
 /// The middle of an epoch.
-fn during(pinned: &Pinned, epoch: u64) -> Timestamp {
+fn during(pinned: &PinnedConfiguration, epoch: u64) -> Timestamp {
     Timestamp(pinned.schedule.starts(Epoch(epoch)).0 + pinned.schedule.epoch.0 / 2)
 }
 
@@ -194,7 +194,7 @@ fn log_in(case: &Value, holder: &mut Holder, epoch: u64, randomness: &str) -> Ou
 }
 
 struct Service {
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     verifier: Verifier,
     shard: Shard,
 }

@@ -7,7 +7,7 @@
 
 use crate::noise::stream::Stream;
 use alpheus_encrypted_stream::decode::{Output, decode, decode_noisy};
-use alpheus_encrypted_stream::noise::{Running, Shares};
+use alpheus_encrypted_stream::noise::{SeedTables, Shares};
 use alpheus_policy::budget::{
     Change, Horizon, Mechanism, NoiseRequest, NoiseShares, OutputError, RowGroup, RowNoise,
     RunningNoise, calibrate_for, expected_errors,
@@ -229,7 +229,7 @@ fn window(case: Case, noise: &[RowNoise], source: &Source, stream: &mut Stream) 
 
 enum Source {
     Shares(Box<Shares>),
-    Seeds(Box<Running>, u32),
+    Seeds(Box<SeedTables>, u32),
 }
 
 /// All numbers of an output; none if no data could have such sums.
@@ -296,7 +296,7 @@ fn compare(case: Case, noise: &[RowNoise], seed: u64) {
     };
     let source = match case.mechanism {
         Mechanism::Matrix(_) => {
-            Source::Seeds(Box::new(Running::new(noise, windows).unwrap()), windows)
+            Source::Seeds(Box::new(SeedTables::new(noise, windows).unwrap()), windows)
         }
         _ => Source::Shares(Box::new(Shares::new(noise, honest).unwrap())),
     };

@@ -3,7 +3,7 @@
 use crate::noise::pmf::{Pmf, assert_follows, follows};
 use crate::noise::samples;
 use crate::noise::stream::{Stream, Stuck};
-use alpheus_encrypted_stream::noise::{Coefficients, NoiseError, Running, Seeds};
+use alpheus_encrypted_stream::noise::{Coefficients, NoiseError, SeedTables, Seeds};
 use alpheus_policy::budget::{RowNoise, RunningNoise};
 
 /// σ_p·2^f = 6 ≥ 4·√2, the least that the grid allows. With f = 2, σ_p = 1.5.
@@ -13,7 +13,7 @@ const NARROW: Option<RunningNoise> =
 /// Seeds with none drawn yet.
 pub(crate) fn fresh(noise: &[Option<RunningNoise>], windows: u32) -> Seeds {
     let row = |row: &Option<RunningNoise>| row.map_or(RowNoise::None, RowNoise::Running);
-    Running::new(&noise.iter().map(row).collect::<Vec<_>>(), windows).unwrap().seeds()
+    SeedTables::new(&noise.iter().map(row).collect::<Vec<_>>(), windows).unwrap().seeds()
 }
 
 fn seeds(noise: &[Option<RunningNoise>], windows: u32, stream: &mut Stream) -> Seeds {
@@ -54,7 +54,7 @@ const QUICK: RunningNoise = RunningNoise { seed_scale: 6 << 8, fraction_bits: 2,
 
 fn runs() -> Vec<[i64; WINDOWS]> {
     let some = |seed: u64| {
-        let tables = Running::new(&[RowNoise::Running(QUICK)], WINDOWS as u32).unwrap();
+        let tables = SeedTables::new(&[RowNoise::Running(QUICK)], WINDOWS as u32).unwrap();
         let mut stream = Stream::new(seed);
         let run = |_| {
             let mut seeds = tables.seeds();
@@ -117,7 +117,7 @@ fn totals_follow_the_matrix_mechanism() {
 /// That test can fail: with about as many samples it detects a deviation 3 % off.
 #[test]
 fn a_wrong_deviation_is_detected() {
-    let tables = Running::new(&[RowNoise::Running(QUICK)], 1).unwrap();
+    let tables = SeedTables::new(&[RowNoise::Running(QUICK)], 1).unwrap();
     let mut stream = Stream::new(73);
     let drawn = (0..50_000).map(|_| {
         let mut seeds = tables.seeds();

@@ -1,7 +1,7 @@
 //! Delegated sums: the same windows open to the same sums under all faults, and wrong sums
 //! open nothing.
 
-use alpheus_encrypted_stream::coordinator::{Opened, Outcome, Timing, WindowReport};
+use alpheus_encrypted_stream::coordinator::{Outcome, Timing, WindowReport, WindowResult};
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_time::Span;
@@ -79,7 +79,7 @@ fn waiting(controllers: u32) -> (Net, Vec<u64>, Vec<u64>) {
 }
 
 /// How the window ends with these sums. Nothing else comes of it.
-fn ends(net: &mut Net, ciphertexts: &[u64], tokens: &[u64]) -> Result<Opened, ReleaseError> {
+fn ends(net: &mut Net, ciphertexts: &[u64], tokens: &[u64]) -> Result<WindowResult, ReleaseError> {
     for _ in 0..2 {
         let step = net.coordinator.handle_sums(window(0).start, ciphertexts, tokens);
         net.run(after(0), step);

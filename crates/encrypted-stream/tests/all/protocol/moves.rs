@@ -1,7 +1,7 @@
 //! Streams that move away from plans that name their streams, and what their owners were charged.
 
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Moved, Placement};
+use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_encrypted_stream::controller::HeldStream;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::handover::{HandedOver, Purpose};
@@ -15,7 +15,7 @@ use crate::protocol::world::{EPOCH, Setup, after, policy, window};
 
 fn placement(evil: &Evil, at: Timestamp) -> Signed<Placement> {
     let (stream, roster) = (evil.world.plan.streams[0].stream, &evil.world.plan.roster);
-    let moved = Some(Moved { from: roster[0], at, lost: false });
+    let moved = Some(ControllerChange { from: roster[0], at, lost: false });
     let producer = "watch".into();
     let placement = Placement { stream, version: 2, controller: roster[1], producer, moved };
     Signed::new(&placement, &owner_key(stream))

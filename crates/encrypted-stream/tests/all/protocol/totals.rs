@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, WindowRe
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage};
-use alpheus_encrypted_stream::noise::{Running, Seeds, seed_generator};
+use alpheus_encrypted_stream::noise::{SeedTables, Seeds, seed_generator};
 use alpheus_policy::budget::{Cost, Horizon, Mechanism};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Fraction, Plan};
@@ -34,7 +34,7 @@ fn totals(windows: u64, micro_epsilon: u64) -> Setup {
 
 /// The noise of a total, computed from the controllers' secrets.
 pub struct ExpectedNoise {
-    tables: Running,
+    tables: SeedTables,
     seeds: Vec<Seeds>,
     fraction: u32,
 }
@@ -43,7 +43,7 @@ impl ExpectedNoise {
     pub fn of(world: &World) -> Self {
         let privacy = world.plan.privacy.as_ref().unwrap();
         let windows = world.plan.horizon().unwrap().windows;
-        let tables = Running::new(&privacy.noise, windows).unwrap();
+        let tables = SeedTables::new(&privacy.noise, windows).unwrap();
         let drawn = |(seed, _): &(u8, _)| {
             let secret = derive::<32>(&[*seed; 32], labels::IDENTITY_NOISE, &[]);
             let mut seeds = tables.seeds();

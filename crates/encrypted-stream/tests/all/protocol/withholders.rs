@@ -1,7 +1,7 @@
 //! Controllers that give tokens and refuse their openings.
 
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::coordinator::{Opened, Outcome, Withholders};
+use alpheus_encrypted_stream::coordinator::{Outcome, WindowResult, Withholders};
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage, WindowRefusal};
@@ -182,7 +182,7 @@ fn who_uses_up_the_sets_of_a_day_is_left_out_of_the_first_windows_of_days() {
     }
 }
 
-const OPENED: Opened = Opened {
+const OPENED: WindowResult = WindowResult {
     left_out: 0,
     outputs: Vec::new(),
     sealed: None,

@@ -21,9 +21,9 @@ use serde_json::Value;
 use std::convert::Infallible;
 
 /// Always draws the same session number, for known answers.
-struct Fixed(u64);
+struct FixedRng(u64);
 
-impl TryRng for Fixed {
+impl TryRng for FixedRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -39,7 +39,7 @@ impl TryRng for Fixed {
     }
 }
 
-impl TryCryptoRng for Fixed {}
+impl TryCryptoRng for FixedRng {}
 
 fn master(case: &Value) -> MasterSecret {
     MasterSecret::new(Secret::from_bytes(array(case, "master")))
@@ -114,7 +114,7 @@ fn a_session_matches_byte_for_byte() {
         let mut frames: Vec<Vec<u8>> = Vec::new();
         let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
         let start = Timestamp(number(&case, "start"));
-        let mut rng = Fixed(word(&case, "session"));
+        let mut rng = FixedRng(word(&case, "session"));
         let mut session = producer.open(Start::First, start, &mut rng, &mut sink).unwrap();
         for event in case["events"].as_array().unwrap() {
             let plain = words(event, "plain");
@@ -195,7 +195,7 @@ fn first_error(case: &Value) -> Option<String> {
     let producer = Producer::new(&master, StreamId([2; 16]), SchemaId([3; 32]), tick, 2).unwrap();
     let sink = &mut |_: &[u8]| ();
     let mut session: Session =
-        producer.open(Start::First, Timestamp(start), &mut Fixed(7), sink).unwrap();
+        producer.open(Start::First, Timestamp(start), &mut FixedRng(7), sink).unwrap();
     for offset in case["events"].as_array().unwrap() {
         let encode = |_: &mut EventVector<'_>| Ok::<(), Infallible>(());
         match session.event(at(offset), encode, sink) {

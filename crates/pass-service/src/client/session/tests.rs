@@ -43,7 +43,7 @@ const SECOND: u64 = 1_000_000;
 /// A gateway's log of requests, and its behaviour.
 struct FakeState {
     gateway: Gateway,
-    pinned: Pinned,
+    pinned: PinnedConfiguration,
     rng: ChaCha20Rng,
     statuses: BTreeMap<SessionId, SessionStatus>,
     logins: Vec<(SessionId, Epoch)>,
@@ -182,7 +182,7 @@ async fn world(folder: &tempfile::TempDir, seconds: u64, behaviour: Behaviour) -
     let key = IssuerKey::random(&mut rng).unwrap();
     let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
     let signed = Signed::new(&configuration(&key, seconds), &operator);
-    let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+    let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key()).unwrap();
     let gateway = Gateway::new(pinned.clone(), Limits::default(), &mut rng);
     let state = FakeState {
         gateway,

@@ -40,7 +40,7 @@ struct TestRequest {
 }
 
 /// Every request about one pass, with the shard of its tag among two.
-fn requests(pinned: &Pinned, key: IssuerKey) -> (Vec<TestRequest>, u64) {
+fn requests(pinned: &PinnedConfiguration, key: IssuerKey) -> (Vec<TestRequest>, u64) {
     let (rng, mut books) = (&mut entropy::rng().unwrap(), BTreeMap::new());
     let now = clock::now();
     let issuer = Issuer::restore(key, pinned.clone(), [], StateOrigin::New, now).unwrap();
@@ -77,7 +77,7 @@ fn requests(pinned: &Pinned, key: IssuerKey) -> (Vec<TestRequest>, u64) {
     (all, session.0.shard(2))
 }
 
-fn pinned(key: &IssuerKey) -> Pinned {
+fn pinned(key: &IssuerKey) -> PinnedConfiguration {
     let epoch = Span::seconds(600);
     let schedule = Schedule {
         start: clock::now(),
@@ -98,14 +98,15 @@ fn pinned(key: &IssuerKey) -> Pinned {
         issuer,
     };
     let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
-    Pinned::open(&Signed::new(&configuration, &operator), &operator.verifying_key()).unwrap()
+    PinnedConfiguration::open(&Signed::new(&configuration, &operator), &operator.verifying_key())
+        .unwrap()
 }
 
 /// One of two shards, as a party with this role sees it. Its engine has stopped, so whatever passes
 /// the checks is answered with `busy`.
 async fn shard(
     folder: &FilePath,
-    pinned: &Pinned,
+    pinned: &PinnedConfiguration,
     index: u64,
     role: Role,
 ) -> (HttpClient, Trigger) {

@@ -68,7 +68,7 @@ fn world() -> (Engine<Disk>, Issuer) {
     };
     let operator = SigningKey::from_seed(&Secret::random(rng));
     let signed = Signed::new(&configuration, &operator);
-    let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+    let pinned = PinnedConfiguration::open(&signed, &operator.verifying_key()).unwrap();
     let copy = IssuerKey::from_bytes(&key.expose()).unwrap();
     let issuer = Issuer::restore(copy, pinned.clone(), [], StateOrigin::New, set(0)).unwrap();
     let issuer = issuer.commit(&mut Disk::default()).unwrap();

@@ -1,7 +1,7 @@
 //! With what the error that a query asks for could be had: fewer events of a stream, narrower
 //! bounds of its attribute, or more owners.
 
-use super::{SelectItem, Solver, Statistic, Tried};
+use super::{SelectItem, Solver, Statistic, Trial};
 use crate::budget::farthest;
 use crate::catalog::{Catalog, CatalogSchema};
 use crate::decimal::format_scaled;
@@ -90,7 +90,7 @@ impl Remedy {
 impl Solver<'_> {
     /// Each is the least that is enough for windows as small as the query asks for, or else for the
     /// largest that open.
-    pub(super) fn remedy(&self, first: &Create, best: &Tried) -> Remedy {
+    pub(super) fn remedy(&self, first: &Create, best: &Trial) -> Remedy {
         let with_events = |create: &Create, events| {
             let mut create = create.clone();
             create.settings.events = events;
@@ -120,7 +120,7 @@ impl Solver<'_> {
     }
 
     /// Whether the margin depends on how many values there are, and the query does not say that.
-    fn is_assumed(&self, best: &Tried) -> bool {
+    fn is_assumed(&self, best: &Trial) -> bool {
         let of_worst = |item: &&SelectItem| item.alias == best.worst.column;
         let items = best.planned.plans.first().map(|plan| &plan.select.items);
         let worst = items.and_then(|items| items.iter().find(of_worst));

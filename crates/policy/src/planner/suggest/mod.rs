@@ -28,7 +28,7 @@ use crate::policy::{Policies, ResolvedOption, Section};
 use crate::privacy::Privacy;
 use crate::query::{Accuracy, Create, Decimal};
 use serde::Serialize;
-use slots::{Edit, Grant, Slot, Solved, passes};
+use slots::{Edit, Grant, Slot, SolvedNumber, passes};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -146,7 +146,7 @@ pub fn suggest(create: &Create, owners: Owners<'_>, options: &PlanOptions<'_>) -
 }
 
 /// A query that is answered, and narrower bounds that it takes.
-struct Reached {
+struct BoundedPlan {
     planned: PlannedQuery,
     query: Create,
     bounds: Option<Bounds>,
@@ -190,12 +190,12 @@ impl Search<'_> {
             false => apply_fixes(self.create, &fixes, Some(&known.schema))?,
         };
         let grants: Vec<&Grant> = edits.iter().filter_map(|edit| edit.grant()).collect();
-        let found: Vec<Solved> = edits.iter().filter_map(|edit| edit.found()).collect();
+        let found: Vec<SolvedNumber> = edits.iter().filter_map(|edit| edit.found()).collect();
         let granted = |section, attribute| {
             let own = grants.iter().filter(move |own| own.section == section);
             own.filter(move |own| own.attribute == attribute).map(|own| &own.option)
         };
-        if !self.may_pass(&query, found.contains(&Solved::Population), &granted) {
+        if !self.may_pass(&query, found.contains(&SolvedNumber::Population), &granted) {
             return None;
         }
         let mut policies = self.owners.policies.clone();
@@ -210,7 +210,7 @@ impl Search<'_> {
                 &changed
             }
         };
-        let Reached { planned, query, bounds } =
+        let BoundedPlan { planned, query, bounds } =
             self.reached(&query, &found, (catalog, Some(format!("{grants:?}").as_str())))?;
         let noise = planned.plans.iter().find_map(|plan| plan.privacy.as_ref());
         let query = stated(query, &fixes, noise);
@@ -277,12 +277,12 @@ impl Search<'_> {
     fn reached(
         &self,
         query: &Create,
-        found: &[Solved],
+        found: &[SolvedNumber],
         under: (&Catalog, Option<&str>),
-    ) -> Option<Reached> {
+    ) -> Option<BoundedPlan> {
         let findings = match self.answered(query, under) {
             Ok(planned) if found.is_empty() => {
-                return Some(Reached { planned, query: query.clone(), bounds: None });
+                return Some(BoundedPlan { planned, query: query.clone(), bounds: None });
             }
             // Fewer edits are enough.
             Ok(_) => return None,
@@ -297,7 +297,7 @@ impl Search<'_> {
                     let known = under.0.schema(&query.from.text)?;
                     let narrower = bounds.applied(under.0, known)?;
                     let reached = self.reached(query, &rest, (&narrower, None));
-                    reached.map(|own| Reached { bounds: Some(bounds), ..own })
+                    reached.map(|own| BoundedPlan { bounds: Some(bounds), ..own })
                 } else {
                     let next = apply_fixes(query, std::slice::from_ref(&fix), None);
                     next.and_then(|next| {
@@ -328,11 +328,11 @@ impl Search<'_> {
 
     /// Whether the planner may name another number of this kind once the query has the first: what
     /// policies and the schema allow, and then what the error takes.
-    fn is_named_again(&self, kind: Solved, query: &Create) -> bool {
+    fn is_named_again(&self, kind: SolvedNumber, query: &Create) -> bool {
         let known = self.owners.catalog.schema(&query.from.text);
         let most = known.map_or(u64::MAX, |known| known.schema.capacity.events);
         let is_above = query.settings.events.is_some_and(|events| events > most);
-        kind == Solved::Population || (kind == Solved::Events && is_above)
+        kind == SolvedNumber::Population || (kind == SolvedNumber::Events && is_above)
     }
 
     /// What the planner would change. If it refuses a query that says how exact results have to

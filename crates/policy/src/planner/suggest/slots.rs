@@ -26,14 +26,14 @@ pub(super) enum Act {
     /// A change of the query.
     Fix(Fix),
     /// A change of the query to a number that the planner names when it refuses.
-    Solve(Solved),
+    Solve(SolvedNumber),
     /// A choice of owners.
     Grant(Grant),
 }
 
 /// Numbers that follow from what policies allow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Solved {
+pub(super) enum SolvedNumber {
     /// ε.
     Epsilon,
     /// The bounds of the population.
@@ -69,7 +69,7 @@ impl Edit {
         if let Act::Fix(fix) = &self.act { Some(fix) } else { None }
     }
 
-    pub(super) fn found(&self) -> Option<Solved> {
+    pub(super) fn found(&self) -> Option<SolvedNumber> {
         if let Act::Solve(found) = self.act { Some(found) } else { None }
     }
 
@@ -78,15 +78,15 @@ impl Edit {
     }
 }
 
-impl Solved {
+impl SolvedNumber {
     /// The changes of this kind among these, nearest to the query first.
     pub(super) fn fixes(self, all: &[Fix]) -> Vec<Fix> {
         let is_own = |fix: &&Fix| match self {
-            Solved::Epsilon => matches!(fix, Fix::Epsilon(_) | Fix::Noise(..)),
-            Solved::Population => matches!(fix, Fix::Population(..)),
-            Solved::Accuracy => matches!(fix, Fix::Accuracy(..)),
-            Solved::Events => matches!(fix, Fix::Events(_)),
-            Solved::Bounds => matches!(fix, Fix::Bounds(_)),
+            SolvedNumber::Epsilon => matches!(fix, Fix::Epsilon(_) | Fix::Noise(..)),
+            SolvedNumber::Population => matches!(fix, Fix::Population(..)),
+            SolvedNumber::Accuracy => matches!(fix, Fix::Accuracy(..)),
+            SolvedNumber::Events => matches!(fix, Fix::Events(_)),
+            SolvedNumber::Bounds => matches!(fix, Fix::Bounds(_)),
         };
         let mut own: Vec<Fix> = all.iter().filter(is_own).cloned().collect();
         own.sort_by_key(|fix| match fix {
@@ -146,7 +146,7 @@ pub(super) fn of(
     let mut slots = settings(query);
     // More values are in windows up to 31 times as long, as a month is of days.
     slots.push(windows(query, &known_options, if noise_only { 31 } else { 1 }));
-    slots.push(found(Weight::Clause, Solved::Population));
+    slots.push(found(Weight::Clause, SolvedNumber::Population));
     slots.push(recipients(query, &known_options, consumer));
     slots.extend(grants(owners, &attributes, &offered));
     slots.extend(columns(query, &attributes, &known_options));
@@ -157,7 +157,7 @@ pub(super) fn of(
     slots
 }
 
-fn found(weight: Weight, found: Solved) -> Slot {
+fn found(weight: Weight, found: SolvedNumber) -> Slot {
     Slot(vec![Edit { weight, detail: Vec::new(), act: Act::Solve(found) }])
 }
 
@@ -178,7 +178,7 @@ fn settings(query: &Create) -> Vec<Slot> {
         let act = match (settings.accuracy.is_asked(), settings.epsilon) {
             (true, Some(_)) => Some(Act::Fix(Fix::AnyEpsilon)),
             (true, None) => None,
-            (false, _) => Some(Act::Solve(Solved::Epsilon)),
+            (false, _) => Some(Act::Solve(SolvedNumber::Epsilon)),
         };
         edits.extend(act.map(|act| Edit { weight: Weight::Setting, detail: vec![0], act }));
         edits.push(Edit::of(Weight::Column, 0, Fix::NoNoise));
@@ -188,11 +188,11 @@ fn settings(query: &Create) -> Vec<Slot> {
         slots.push(one(Weight::Clause, Fix::Tumbling));
     }
     if settings.accuracy.is_asked() || settings.events.is_some() {
-        slots.push(found(Weight::Setting, Solved::Events));
+        slots.push(found(Weight::Setting, SolvedNumber::Events));
     }
     if settings.accuracy.is_asked() {
-        slots.push(found(Weight::Bounds, Solved::Bounds));
-        slots.push(found(Weight::Error, Solved::Accuracy));
+        slots.push(found(Weight::Bounds, SolvedNumber::Bounds));
+        slots.push(found(Weight::Error, SolvedNumber::Accuracy));
     }
     slots.extend(settings.alpha.map(|_| one(Weight::Setting, Fix::NoAlpha)));
     slots.extend(settings.masks.map(|_| one(Weight::Setting, Fix::NoMasks)));

@@ -4,7 +4,7 @@ use super::super::accuracy::Bounds;
 use super::super::digits::many;
 use super::super::finding::Fix;
 use super::Owners;
-use super::slots::{Act, Edit, Grant, Solved};
+use super::slots::{Act, Edit, Grant, SolvedNumber};
 use crate::policy::Section;
 use crate::query::{Create, Item, Percent, QuerySpan};
 use crate::schema::OptionKind;
@@ -124,17 +124,17 @@ pub(super) fn changes(
         let (clause, (was, becomes)) = match &edit.act {
             Act::Grant(grant) => return Some(granted(grant, before, owners)),
             Act::Fix(fix) => return Some(of_query(fix, before, after)),
-            Act::Solve(Solved::Bounds) => {
+            Act::Solve(SolvedNumber::Bounds) => {
                 return bounds.map(|own| Change::Schema {
                     attribute: own.name.clone(),
                     before: own.before.clone(),
                     after: own.after.clone(),
                 });
             }
-            Act::Solve(Solved::Population) => ("BETWEEN", number(population)),
-            Act::Solve(Solved::Epsilon) => ("epsilon", number(epsilon)),
-            Act::Solve(Solved::Accuracy) => (ERROR, number(accuracy)),
-            Act::Solve(Solved::Events) => ("events", number(events)),
+            Act::Solve(SolvedNumber::Population) => ("BETWEEN", number(population)),
+            Act::Solve(SolvedNumber::Epsilon) => ("epsilon", number(epsilon)),
+            Act::Solve(SolvedNumber::Accuracy) => (ERROR, number(accuracy)),
+            Act::Solve(SolvedNumber::Events) => ("events", number(events)),
         };
         Some(query(clause, was, becomes))
     };

@@ -68,12 +68,12 @@ impl Choice {
 
 /// What the owners of the two parts of a file choose, for `a` and `b`, and how many there are.
 #[derive(Clone, Debug)]
-struct Chosen {
+struct OwnerChoices {
     parts: [[Vec<Choice>; 2]; 2],
     owners: [u32; 2],
 }
 
-impl Chosen {
+impl OwnerChoices {
     fn yaml(&self) -> String {
         let list = |own: &[Choice]| {
             let all: Vec<String> = own.iter().map(|choice| choice.yaml()).collect();
@@ -114,7 +114,7 @@ impl NumericQuery {
 
 /// The rules: an owner takes part if for each attribute a choice allows the query, with the least
 /// population of those. There must be as many as the most demanding of them and the query require.
-fn is_answered(chosen: &Chosen, asked: &NumericQuery) -> bool {
+fn is_answered(chosen: &OwnerChoices, asked: &NumericQuery) -> bool {
     let (least, most) = asked.population.unwrap_or((1, 100));
     let mut terms = Vec::new();
     for (part, owners) in chosen.parts.iter().zip(chosen.owners) {
@@ -134,7 +134,7 @@ fn is_answered(chosen: &Chosen, asked: &NumericQuery) -> bool {
     })
 }
 
-type Act = Box<dyn Fn(&mut Chosen, &mut NumericQuery)>;
+type Act = Box<dyn Fn(&mut OwnerChoices, &mut NumericQuery)>;
 /// An edit, as its weight and what it does. Edits of one slot exclude each other.
 struct Edit {
     slot: usize,
@@ -142,7 +142,7 @@ struct Edit {
     act: Act,
 }
 
-fn all_edits(chosen: &Chosen, asked: &NumericQuery) -> Vec<Edit> {
+fn all_edits(chosen: &OwnerChoices, asked: &NumericQuery) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut add = |slot, weight, act: Act| {
         edits.push(Edit { slot, weight, act });
@@ -152,7 +152,7 @@ fn all_edits(chosen: &Chosen, asked: &NumericQuery) -> Vec<Edit> {
             for choice in CHOICES {
                 let known = chosen.parts[part][at].contains(&choice) || chosen.owners[part] == 0;
                 if !known && (at == 1 || !choice.only_b) {
-                    let act = move |all: &mut Chosen, _: &mut NumericQuery| {
+                    let act = move |all: &mut OwnerChoices, _: &mut NumericQuery| {
                         all.parts[part][at].push(choice);
                     };
                     add(2 * part + at, 3, Box::new(act));
@@ -173,7 +173,7 @@ fn all_edits(chosen: &Chosen, asked: &NumericQuery) -> Vec<Edit> {
     add(6, 2, Box::new(|_, asked| asked.to = Some("lab")));
     if asked.attributes.len() > 1 {
         for position in 0..asked.attributes.len() {
-            let act = move |_: &mut Chosen, asked: &mut NumericQuery| {
+            let act = move |_: &mut OwnerChoices, asked: &mut NumericQuery| {
                 let kept = asked.attributes.iter().enumerate();
                 asked.attributes =
                     kept.filter(|(at, _)| *at != position).map(|(_, own)| *own).collect();
@@ -185,7 +185,7 @@ fn all_edits(chosen: &Chosen, asked: &NumericQuery) -> Vec<Edit> {
 }
 
 /// The least number of edits, and of those the least weight, by trying all.
-fn by_force(chosen: &Chosen, asked: &NumericQuery) -> Option<(usize, u32)> {
+fn by_force(chosen: &OwnerChoices, asked: &NumericQuery) -> Option<(usize, u32)> {
     let edits = all_edits(chosen, asked);
     let works = |picked: &[&Edit]| {
         let (mut chosen, mut asked) = (chosen.clone(), asked.clone());
@@ -220,7 +220,7 @@ fn by_force(chosen: &Chosen, asked: &NumericQuery) -> Option<(usize, u32)> {
     best
 }
 
-fn world(draws: &mut Draws) -> (Chosen, NumericQuery) {
+fn world(draws: &mut Draws) -> (OwnerChoices, NumericQuery) {
     let mut part = || {
         [0, 1].map(|at| {
             let mut own = Vec::new();
@@ -244,7 +244,7 @@ fn world(draws: &mut Draws) -> (Chosen, NumericQuery) {
         population: (draws.below(2) > 0).then_some((min, max)),
         to: (draws.below(4) == 0).then_some("lab"),
     };
-    (Chosen { parts, owners: [0, 0] }, asked)
+    (OwnerChoices { parts, owners: [0, 0] }, asked)
 }
 
 fn weight(change: &Change) -> u32 {
@@ -406,7 +406,7 @@ fn suggestions_are_the_smallest_of_all_changes_in_many_worlds() {
 
 /// Owners who choose nothing.
 fn of_nobody(owners: u32) -> Small {
-    let chosen = Chosen { parts: Default::default(), owners: [0, 0] };
+    let chosen = OwnerChoices { parts: Default::default(), owners: [0, 0] };
     Small::of(SCHEMA, &chosen.yaml(), owners, |n| n).0
 }
 

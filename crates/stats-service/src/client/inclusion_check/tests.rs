@@ -95,7 +95,7 @@ impl Scripts {
 }
 
 /// A client, and what it needs to run.
-struct Started {
+struct TestClient {
     contributor: Contributor,
     input: Input,
     state: SharedState<ClientLedger>,
@@ -190,7 +190,7 @@ impl World {
     }
 
     /// Starts everybody, and a client at a time.
-    async fn start(mut self, now: Timestamp) -> Started {
+    async fn start(mut self, now: Timestamp) -> TestClient {
         let mut serving = Vec::new();
         for (script, at) in self.smoothers.iter().zip(&mut self.place.card.smoothers) {
             let (trigger, base) = script.serve().await;
@@ -212,13 +212,13 @@ impl World {
         let contributor = Contributor::new(card, clock, plan, Arc::clone(&state), true).unwrap();
         let asked = Scripts { aggregator: self.aggregator, smoothers: self.smoothers };
         let (name, _kept) = (self.agreed.name(), (serving, hand, self.place));
-        Started { contributor, input, state, name, asked, _kept }
+        TestClient { contributor, input, state, name, asked, _kept }
     }
 
     /// Runs the client from a time until it ends. Returns its summary, and the number of receipts
     /// left.
     async fn run_from(self, now: Timestamp) -> (Summary, usize, Scripts) {
-        let Started { contributor, input, state, name, asked, _kept } = self.start(now).await;
+        let TestClient { contributor, input, state, name, asked, _kept } = self.start(now).await;
         let ran = tokio::time::timeout(Duration::from_secs(60), contributor.run(input)).await;
         let summary = ran.expect("it ends").unwrap();
         let left = contributor_state::lock(&state).ledger().kept(&name).len();
@@ -249,7 +249,7 @@ async fn waiting_costs_nothing_for_what_is_kept() {
         world.state.ledger().commit(&ClientLedger::keep(&entry, &certificate)).unwrap();
     }
     let before_the_end = Timestamp(world.agreed.release().0 - 1);
-    let Started { contributor, input, state, _kept, .. } = world.start(before_the_end).await;
+    let TestClient { contributor, input, state, _kept, .. } = world.start(before_the_end).await;
     let before = spent();
     let waited = tokio::time::timeout(Duration::from_secs(1), contributor.run(input)).await;
     assert!(waited.is_err(), "it waits for the end");

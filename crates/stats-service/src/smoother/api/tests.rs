@@ -23,7 +23,7 @@ fn api(metrics: &Metrics, place: &TestDeployment) -> Api {
     let (outbox, id) = (Outbox::new(1, Timestamp(0)), SmootherId(0));
     let nobody = Base::parse("http://127.0.0.1:9").unwrap();
     let aggregator = PartyClient::over(links::aggregator(nobody, None).unwrap());
-    let relayed = Relayed::default();
+    let relayed = RelayedResponses::default();
     let (quorum, smoothers) = (3, 4);
     let members = Members::new(&place.card.pinned);
     Api { engine, outbox, aggregator, relayed, forwarder, id, quorum, smoothers, members, requests }

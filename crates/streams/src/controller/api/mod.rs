@@ -30,10 +30,10 @@ use alpheus_node::clock;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::{Door, without};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
-use alpheus_policy::budget::Standing;
+use alpheus_policy::budget::BudgetStanding;
 use alpheus_policy::ids::{IdError, StreamId};
 use alpheus_policy::schema::Schema;
 use axum::body::Bytes;
@@ -54,7 +54,7 @@ struct Api {
 }
 
 /// The routes, for all but revoked certificates.
-pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Router {
+pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: RevokedCertificates) -> Router {
     let door = Door::default();
     let owner = |route| door.guard(route, &[Role::Owner], MAX_BODY);
     let routes = Router::new()
@@ -203,7 +203,7 @@ async fn budgets(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
     Path(stream): Path<String>,
-) -> Result<Json<Vec<Standing>>, ApiError> {
+) -> Result<Json<Vec<BudgetStanding>>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
     let stream = stream_in(&stream)?;
     Ok(Json(api.act(move |guard| guard.standings(clock::now(), &owner, &stream)).await?))

@@ -14,7 +14,7 @@ pub use owners::OwnersLog;
 
 use crate::controller::keystore::{KeyStore, KeyStoreError, StreamKey};
 use crate::controller::notices::Notices;
-use crate::controller::outgoing::{Outgoing, OutgoingBatch};
+use crate::controller::outgoing::{ControllerOutbox, OutgoingBatch};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::secret::Secret;
@@ -30,7 +30,7 @@ use alpheus_encrypted_stream::mask::generation::KeySource;
 use alpheus_node::entropy;
 use alpheus_node::ledger::scan_all;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -122,11 +122,11 @@ pub struct Guard {
     streams: BTreeMap<StreamId, GuardedStream>,
     schema: Arc<Schema>,
     layout: Arc<Layout>,
-    outgoing: Outgoing,
+    outgoing: ControllerOutbox,
     notices: Notices,
     deployment: Deployment,
     /// Certificates that the authority has revoked, and those that controllers know of.
-    revoked: Revoked,
+    revoked: RevokedCertificates,
     applied: Arc<BTreeSet<Digest>>,
     log_keeper: LogKeeper,
     rng: ChaCha20Rng,
@@ -176,7 +176,7 @@ pub struct Parts {
     /// The authority and the service's keys.
     pub deployment: Deployment,
     /// Certificates that the authority has revoked.
-    pub revoked: Revoked,
+    pub revoked: RevokedCertificates,
     /// The schema of the streams.
     pub schema: Schema,
     /// For nonces of locked entries.
@@ -203,7 +203,7 @@ impl Guard {
             streams: BTreeMap::new(),
             schema: Arc::new(schema),
             layout: Arc::new(layout),
-            outgoing: Outgoing::default(),
+            outgoing: ControllerOutbox::default(),
             notices,
             deployment: deployment.clone(),
             revoked,

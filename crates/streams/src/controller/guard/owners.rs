@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::ledger::{LogLine, Record, StampedRecord, Step, log
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_node::ledger::scan_all;
-use alpheus_policy::budget::Standing;
+use alpheus_policy::budget::BudgetStanding;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_stream_runtime::controller_host::HostError;
 use alpheus_time::Timestamp;
@@ -242,7 +242,7 @@ impl Guard {
         now: Timestamp,
         owner_name: &str,
         stream: &StreamId,
-    ) -> Result<Vec<Standing>, GuardError> {
+    ) -> Result<Vec<BudgetStanding>, GuardError> {
         let controller = self.host.controller(&self.of(owner_name, stream)?.controller);
         Ok(controller.and_then(|own| own.standings(stream, now)).unwrap_or_default())
     }

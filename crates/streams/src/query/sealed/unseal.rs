@@ -10,7 +10,7 @@ use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_stream_runtime::results::{Sealed, opened};
+use alpheus_stream_runtime::results::{SealedResult, opened};
 use serde_json::{Map, Value};
 use std::sync::{Arc, PoisonError};
 
@@ -77,7 +77,7 @@ impl Opener {
         demand: Demand<'_>,
         (row, sealed): (&Row, Value),
     ) -> Result<Result<Vec<(String, Value)>, String>, RequestError> {
-        let Ok(sealed) = serde_json::from_value::<Sealed>(sealed) else {
+        let Ok(sealed) = serde_json::from_value::<SealedResult>(sealed) else {
             return Ok(Err(UNKNOWN_FORMAT.to_owned()));
         };
         let sum = match sealed.sum() {

@@ -17,7 +17,7 @@ pub use withheld::Gap;
 
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::WindowReceipt;
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub struct Trust<'a> {
     /// noted them.
     pub noted: Option<NotedQuery>,
     /// Certificates that the authority has revoked.
-    pub revoked: Option<&'a Revoked>,
+    pub revoked: Option<&'a RevokedCertificates>,
 }
 
 /// A text is no file of evidence.

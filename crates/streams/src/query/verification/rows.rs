@@ -6,13 +6,13 @@ use super::{Evidence, Trust};
 use crate::query::asked::NotedQuery;
 use crate::query::lists::{ReadAt, RowHistory};
 use crate::query::receipts::{
-    PlanOfRows, Reading, RefusedRowError, check_all, check_without_result, has_result, is_in_group,
-    listed_plan, open_plan, stated, window_of,
+    PlanOfRows, ReadContext, RefusedRowError, check_all, check_without_result, has_result,
+    is_in_group, listed_plan, open_plan, stated, window_of,
 };
 use crate::query::sealed::is_asked_for;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::receipt::{ReceiptError, WindowReceipt};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::schema::Schema;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ pub struct Verifier<'a> {
     /// Plans that are not what the consumer has asked for.
     not_asked: HashMap<PlanId, RefusedRowError>,
     receipts: HashMap<(PlanId, u64), &'a WindowReceipt>,
-    revoked: Option<&'a Revoked>,
+    revoked: Option<&'a RevokedCertificates>,
     /// Rows of windows that were seen.
     seen: RowHistory,
     /// How many rows with a receipt were checked.
@@ -110,7 +110,7 @@ impl<'a> Verifier<'a> {
         let of = PlanOfRows { announced, schema: self.evidence.schema.as_ref() };
         self.checked += 1;
         let at = ReadAt::only(self.checked);
-        let known = Reading { revoked: self.revoked, seen: &mut self.seen, at };
+        let known = ReadContext { revoked: self.revoked, seen: &mut self.seen, at };
         check_all(row, &self.evidence.query, of, (window, receipt), known).map(Some)
     }
 

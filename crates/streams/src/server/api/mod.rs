@@ -41,7 +41,7 @@ use super::lost_state::LostState;
 use super::outboxes::Outboxes;
 use super::signs::Signs;
 use alpheus_node::network::door::{Door, without};
-use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::revoked::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::health::Health;
 use alpheus_stream_runtime::refused::RefusedFrames;
@@ -95,7 +95,7 @@ pub struct Api {
 }
 
 /// The routes, for all but revoked certificates.
-pub fn router(api: Api, revoked: Revoked) -> Router {
+pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
     let door = Door::default();
     let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);

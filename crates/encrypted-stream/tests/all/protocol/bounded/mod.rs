@@ -20,7 +20,7 @@ use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::bounded::checker_of;
 use alpheus_encrypted_stream::coordinator::{
-    MemberFaultError, Opened, Outcome, ServiceRecord, UnstatedEdgesError,
+    MemberFaultError, Outcome, ServiceRecord, UnstatedEdgesError, WindowResult,
 };
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::ledger::Scope;
@@ -188,7 +188,7 @@ pub fn last(net: &Net) -> &Outcome {
 }
 
 /// What the last window opened to, as its row and as its receipt show it.
-pub fn opened(net: &Net) -> (&Opened, Vec<i128>) {
+pub fn opened(net: &Net) -> (&WindowResult, Vec<i128>) {
     let outcome = last(net);
     let opened = outcome.result.as_ref().unwrap();
     let receipt = opened.bounded.as_ref().unwrap();

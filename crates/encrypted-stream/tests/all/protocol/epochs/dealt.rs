@@ -17,12 +17,12 @@ fn setup(sets_per_day: Option<u32>) -> Setup {
 
 /// What a liar has learnt of values that do not change: sums over these sets.
 #[derive(Default)]
-struct Learnt(Vec<BTreeSet<usize>>);
+struct LearntSums(Vec<BTreeSet<usize>>);
 
 /// A prime above all that elimination meets.
 const PRIME: i128 = 2_147_483_647;
 
-impl Learnt {
+impl LearntSums {
     /// The equations in reduced row echelon form, and the column that leads each.
     fn solved(&self) -> Vec<(usize, Vec<i128>)> {
         let row = |set: &BTreeSet<usize>| -> Vec<i128> {
@@ -94,8 +94,8 @@ fn open(epochs: &mut Epochs, number: u64, list: &[usize]) -> Option<BTreeSet<usi
 }
 
 /// The liar deals again in each window.
-fn attack(epochs: &mut Epochs, windows: std::ops::Range<u64>) -> Learnt {
-    let mut learnt = Learnt::default();
+fn attack(epochs: &mut Epochs, windows: std::ops::Range<u64>) -> LearntSums {
+    let mut learnt = LearntSums::default();
     for number in windows {
         for list in deal(number) {
             learnt.0.extend(open(epochs, number, &list));

@@ -1,7 +1,7 @@
 //! Streams that move to another controller while a query runs by epochs, under a service that calls
 //! whom it likes, replays, and withholds.
 
-use alpheus_encrypted_stream::annotation::{Moved, Placement};
+use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_encrypted_stream::controller::Luggage;
 use alpheus_encrypted_stream::error::{CertificateError, MoveError};
 use alpheus_encrypted_stream::handover::{HandedOver, Purpose};
@@ -31,7 +31,7 @@ impl Epochs {
         at: Timestamp,
         lost: bool,
     ) -> Signed<Placement> {
-        let moved = Some(Moved { from: self.all.roster[from], at, lost });
+        let moved = Some(ControllerChange { from: self.all.roster[from], at, lost });
         let (stream, controller) = (self.moving(), self.all.roster[to]);
         let placement = Placement { stream, version, controller, producer: "watch".into(), moved };
         Signed::new(&placement, &owner_key(stream))

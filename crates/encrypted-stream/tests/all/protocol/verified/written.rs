@@ -17,7 +17,7 @@ use crate::protocol::evil::Evil;
 use crate::protocol::world::{Memory, after, stream_id};
 
 /// Secrets by name.
-type Named = Vec<(&'static str, Vec<u8>)>;
+type NamedSecrets = Vec<(&'static str, Vec<u8>)>;
 
 /// The members' public keys for pads in a receipt.
 fn public(receipt: &Receipt) -> Vec<AgreementPublic> {
@@ -27,7 +27,7 @@ fn public(receipt: &Receipt) -> Vec<AgreementPublic> {
 }
 
 /// All that a controller's first generation comes from and has for the plan, derived as the protocol note says.
-fn secrets(evil: &Evil, receipt: &Receipt, position: u32) -> Named {
+fn secrets(evil: &Evil, receipt: &Receipt, position: u32) -> NamedSecrets {
     let (seed, plan) = (evil.world.seats[position as usize].0, evil.world.id());
     let life = |label: &str| derive::<32>(&[seed; 32], label, &[]);
     let start = [seed ^ 0x55; 32];
@@ -78,7 +78,7 @@ fn no_key_of_a_generation_is_ever_written() {
     let mut evil = long(3, 2, 1);
     let (draft, _) = gather(&mut evil, |_, streams| streams);
     let kept = receipt(&mut evil, &draft, &[0, 1, 2]);
-    let all: Named = (0..3).flat_map(|position| secrets(&evil, &kept, position)).collect();
+    let all: NamedSecrets = (0..3).flat_map(|position| secrets(&evil, &kept, position)).collect();
     let looks = |evil: &Evil, when: &str| {
         for (name, secret) in &all {
             assert!(!has(&evil.store, secret), "{name} is in the store {when}");

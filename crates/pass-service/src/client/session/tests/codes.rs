@@ -4,7 +4,7 @@
 use super::*;
 
 /// Uses the pass at a gate.
-fn show_code(file: &mut PassFile, pinned: &Pinned) {
+fn show_code(file: &mut PassFile, pinned: &PinnedConfiguration) {
     let (now, mut rng) = (clock::now(), alpheus_node::entropy::rng().unwrap());
     let period = pinned.schedule.period_of(pinned.schedule.epoch_at(now).unwrap());
     let mut holder = file.holder(pinned, period).unwrap().unwrap();
@@ -13,7 +13,7 @@ fn show_code(file: &mut PassFile, pinned: &Pinned) {
 }
 
 /// A pass, with codes of two epochs, whose next epoch is open.
-fn passes(folder: &tempfile::TempDir, code: bool) -> (Passes, Pinned, Epoch) {
+fn passes(folder: &tempfile::TempDir, code: bool) -> (Passes, PinnedConfiguration, Epoch) {
     let mut rng = alpheus_node::entropy::rng().unwrap();
     let key = IssuerKey::random(&mut rng).unwrap();
     let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));

@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::coordinator::{MemberFaultError, Outcome};
 use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement};
 
-use super::orders::{Orders, Parted, about};
+use super::orders::{Orders, PartedEdge, about};
 use super::{Play, Tally};
 use crate::protocol::bounded::{last, named, struck as struck_edges};
 
@@ -16,7 +16,7 @@ type Ends = (u32, u32);
 /// A window whose row failed, as its round of blame must have seen it.
 struct Round<'a> {
     orders: &'a Orders,
-    parted: Option<Parted>,
+    parted: Option<PartedEdge>,
     members: Vec<u32>,
     /// Struck edges that its members leave out.
     left_out: &'a BTreeSet<Ends>,
@@ -77,7 +77,7 @@ impl Play {
     fn round<'a>(
         &self,
         outcome: &Outcome,
-        (orders, parted): (&'a Orders, Option<Parted>),
+        (orders, parted): (&'a Orders, Option<PartedEdge>),
         left_out: &'a BTreeSet<Ends>,
     ) -> Round<'a> {
         let members: Vec<u32> = outcome.opening_set.as_ref().unwrap().iter().collect();
@@ -142,7 +142,7 @@ impl Round<'_> {
         let struck: BTreeSet<Ends> = others.filter_map(differs).collect();
         // A lie that it covers itself with is seen at that edge and nowhere else.
         if let (Some(covered), None) = (self.orders.covered, self.stated_lie(liar)) {
-            let parted = self.parted.filter(Parted::is_seen).map(|parted| parted.other);
+            let parted = self.parted.filter(PartedEdge::is_seen).map(|parted| parted.other);
             let others = struck.iter().map(|(one, two)| if *one == liar { *two } else { *one });
             assert!(others.clone().all(|at| at == covered || Some(at) == parted), "{struck:?}");
             let answered = !self.of(covered).is_empty();
@@ -175,7 +175,7 @@ impl Round<'_> {
 }
 
 impl Tally {
-    fn note(&mut self, named: &[(u32, MemberFaultError)], parted: Option<Parted>) {
+    fn note(&mut self, named: &[(u32, MemberFaultError)], parted: Option<PartedEdge>) {
         for (_, why) in named {
             let kind = match why {
                 MemberFaultError::Fault(fault) => format!("{fault:?}"),

@@ -66,7 +66,7 @@ pub(super) struct Orders {
 /// An edge of the liar that the service has one end leave out, or both, with a statement that the liar has
 /// signed afterwards.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parted {
+pub(super) struct PartedEdge {
     pub(super) other: u32,
     pub(super) liar_knows: bool,
     pub(super) other_knows: bool,
@@ -76,7 +76,7 @@ pub(super) struct Parted {
 #[derive(Default)]
 pub(super) struct Plot {
     pub(super) orders: BTreeMap<u64, Orders>,
-    pub(super) parted: BTreeMap<u64, Option<Parted>>,
+    pub(super) parted: BTreeMap<u64, Option<PartedEdge>>,
     /// The liar's contributions as it signed them.
     pub(super) given: BTreeMap<u64, Signed<Contribution>>,
     /// What controllers have stated in truth.
@@ -154,7 +154,7 @@ impl Orders {
     }
 }
 
-impl Parted {
+impl PartedEdge {
     /// Whether the two ends do different things.
     pub(super) fn is_seen(&self) -> bool {
         self.liar_knows != self.other_knows

@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::receipt::BoundedReceipt;
 use alpheus_time::Timestamp;
 
 use super::Dice;
-use super::orders::{Parted, Plot, about};
+use super::orders::{PartedEdge, Plot, about};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::net::{Forges, Net};
 
@@ -88,17 +88,22 @@ fn last_between(plot: &Plot, liar: u32, other: u32) -> Option<(EdgeStatement, Ed
     rounds.find(|(own, theirs)| about(own, other).is_some() && about(theirs, liar).is_some())
 }
 
-fn part(plot: &Plot, liar: u32, dice: &Dice) -> Option<Parted> {
+fn part(plot: &Plot, liar: u32, dice: &Dice) -> Option<PartedEdge> {
     let other = (liar + 1 + dice.below(4)) % 5;
     let (liar_knows, other_knows) =
         [(true, false), (false, true), (true, true)][dice.below(3) as usize];
     let can = dice.says(4) && !plot.struck.contains(&other);
     last_between(plot, liar, other).filter(|_| can)?;
-    Some(Parted { other, liar_knows, other_knows })
+    Some(PartedEdge { other, liar_knows, other_knows })
 }
 
 /// Why one end leaves out the edge.
-fn strike(plot: &Plot, (to, liar): (u32, u32), parted: Parted, key: &SigningKey) -> Option<Strike> {
+fn strike(
+    plot: &Plot,
+    (to, liar): (u32, u32),
+    parted: PartedEdge,
+    key: &SigningKey,
+) -> Option<Strike> {
     let is_asked = to == liar && parted.liar_knows || to == parted.other && parted.other_knows;
     let (mut lie, theirs) = last_between(plot, liar, parted.other).filter(|_| is_asked)?;
     let theirs = plot.stated[&(theirs.scope.start, parted.other)].clone();
