@@ -201,8 +201,8 @@ fn other_person(
     };
     let other = (0..profile.columns.len()).filter(fits).find(|at| {
         let nested = nested(rows, best, *at);
-        nested == Pairing::Neither
-            || (nested == Pairing::One
+        nested == PairKind::Neither
+            || (nested == PairKind::One
                 && [own, &profile.columns[*at]].iter().any(|own| has_role(own)))
     })?;
     let (name, other) = (&own.name, &profile.columns[other].name);
@@ -240,7 +240,7 @@ fn is_same_word(one: &Column, other: &Column) -> bool {
 
 /// How the values of two columns belong together.
 #[derive(PartialEq)]
-enum Pairing {
+enum PairKind {
     /// Each value of either stands beside one of the other: two names of the same.
     Both,
     /// Each value of one of them does.
@@ -249,7 +249,7 @@ enum Pairing {
     Neither,
 }
 
-fn nested((text, form): (&str, &Form), one: usize, other: usize) -> Pairing {
+fn nested((text, form): (&str, &Form), one: usize, other: usize) -> PairKind {
     let (hashes, mut rows) = (Hashes::default(), 0);
     let mut maps: [Map<u64, u64>; 2] = Default::default();
     let mut nested = [true; 2];
@@ -266,8 +266,8 @@ fn nested((text, form): (&str, &Form), one: usize, other: usize) -> Pairing {
         rows < SAMPLE && nested != [false; 2]
     });
     match nested {
-        [true, true] => Pairing::Both,
-        [false, false] => Pairing::Neither,
-        _ => Pairing::One,
+        [true, true] => PairKind::Both,
+        [false, false] => PairKind::Neither,
+        _ => PairKind::One,
     }
 }
