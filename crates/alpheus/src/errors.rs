@@ -272,8 +272,8 @@ mod tests {
     /// A device logs the lines that it refuses, and a connection to a wrong peer has no answer.
     #[test]
     fn causes_that_no_command_ends_with_have_their_ids() {
-        let late = Failure::new(Category::Input, alpheus_streams::produce::LateLineError);
-        assert_eq!(id_of(&late).id(), "line-refused");
+        let refused = Failure::new(Category::Input, alpheus_streams::produce::LateLineError);
+        assert_eq!(id_of(&refused).id(), "line-refused");
         let peer = alpheus_node::network::peer::WrongPeerError::Revoked;
         assert_eq!(id_of(&Failure::new(Category::Io, peer)).id(), "wrong-peer");
     }

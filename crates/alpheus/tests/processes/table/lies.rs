@@ -139,7 +139,7 @@ const LISTS: &[(&str, Lie)] = &[
     ("a block more", Lie::Blocks(|blocks| blocks.push(Vec::new()))),
 ];
 
-/// The query is answered before and after, and rejected in between. What was said of the last lie.
+/// The query is answered before and after, and rejected in between. Returns the last refusal.
 fn rejected(
     world: &World,
     shared: &Shared,
