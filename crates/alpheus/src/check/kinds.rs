@@ -89,9 +89,9 @@ pub(super) fn problem(
         PLAN => placed(text, said(alpheus_stats_service::plan::count::AnyPlan::parse(text))),
         #[cfg(feature = "otlp")]
         MAPPING => {
-            use alpheus_otlp::mapping::{Compiled, Mapping};
+            use alpheus_otlp::mapping::{CompiledMapping, Mapping};
             let mapping: Mapping = serde_json::from_str(text).map_err(|error| error.to_string())?;
-            placed(text, said(Compiled::of(&mapping, named(input, schemas)?)))
+            placed(text, said(CompiledMapping::of(&mapping, named(input, schemas)?)))
         }
         UNKNOWN => {
             said(Node::from_yaml(text))?;
