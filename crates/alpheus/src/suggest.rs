@@ -39,9 +39,9 @@ files. With a recording, the plan is for its owners. Without one, it is for as m
 as --owners says. The output ends with what was assumed.
 
 A change consists of additional choices of owners, clauses of the query, and its settings. No
-smaller change is enough, and no choice allows more than necessary. For `error` and `WITHIN`, limits
-on events, bounds of the schema, windows, populations and ε that keep the error come first. The
-output says what results with noise cost a person per day and per year. The exit code is 0 if the
+smaller change is enough, and no choice allows more than necessary. For `error` and `WITHIN`, up to
+three limits on events, bounds of the schema, windows, populations and ε that keep the error come
+first, also where one larger error would be enough. The output says what results with noise cost a person per day and per year. The exit code is 0 if the
 query is allowed as it is or with the change, and 3 if no change was found.";
 
 /// Arguments of `alpheus suggest`.
@@ -78,7 +78,7 @@ pub struct Args {
 }
 
 /// What is said before a change of what the query asks for.
-const NEAREST: &str = "No limit on events, bounds, window, population or ε gives that error. The nearest that can be had follows.";
+const NEAREST: &str = "No limit on events, bounds, window, population or ε that was tried gives that error. The nearest that was found follows.";
 
 /// Sample owners, unless their number is given.
 const USUAL_OWNERS: u32 = 100;
@@ -361,6 +361,9 @@ fn print(answer: &AssumedReply, format: Format, out: &mut impl Write) -> io::Res
             because.iter().try_for_each(|why| writeln!(out, "  {why}"))?;
             let many = match change.sentences.len() {
                 1 => "one change".to_owned(),
+                many if change.change.changes.iter().any(Change::keeps_error) => {
+                    format!("{many} changes, the fewest that keep its error")
+                }
                 many => format!("{many} changes, and with no fewer"),
             };
             if change.change.changes.iter().any(Change::loosens_error) {

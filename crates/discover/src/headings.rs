@@ -22,11 +22,55 @@ fn names_time(row: &Row<'_>) -> bool {
     row.iter().any(|cell| has(cell, TIMES))
 }
 
-/// Asks about a row of names below others that are as wide, if it names no time.
-pub(crate) fn open(row: &Row<'_>, line: usize) -> Option<String> {
-    (!names_time(row)).then(|| {
+/// Whether a row has the types of the names in the row above it, such as `string`, or their places
+/// in another program, such as `{"ImportId":"startDate"}`.
+pub(crate) fn has_types(row: &Row<'_>) -> bool {
+    const TYPES: &[&str] = &[
+        "array",
+        "bigint",
+        "bool",
+        "boolean",
+        "char",
+        "date",
+        "datetime",
+        "decimal",
+        "double",
+        "float",
+        "float32",
+        "float64",
+        "int",
+        "int32",
+        "int64",
+        "integer",
+        "json",
+        "long",
+        "number",
+        "numeric",
+        "object",
+        "real",
+        "short",
+        "smallint",
+        "str",
+        "string",
+        "text",
+        "time",
+        "timestamp",
+        "uuid",
+        "varchar",
+    ];
+    let is_type = |cell: &str| {
+        let lower = cell.trim().to_lowercase();
+        let bare = lower.split('(').next().unwrap_or_default();
+        lower.is_empty() || lower.starts_with('{') || TYPES.contains(&bare)
+    };
+    row.iter().all(|cell| is_type(cell)) && row.iter().any(|cell| !cell.trim().is_empty())
+}
+
+/// Asks about a row of names below another one that is as wide, unless it alone names a time.
+pub(crate) fn open(row: &Row<'_>, above: &Row<'_>, line: usize) -> Option<String> {
+    (!names_time(row) || names_time(above)).then(|| {
         format!(
-            "Line {line} is taken for the names of columns, but lines above it have as many cells, and none of it names a time. Remove lines that are not part of the table, and put a line of names above its rows."
+            "Line {line} is taken for the names of columns, but lines above it have as many cells and may be the names. Remove lines that are not part of the table, and put one line of names above its rows."
         )
     })
 }

@@ -203,9 +203,10 @@ fn in_some_rows(
     let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
     let column = &profile.columns[at];
     let (name, filled, rows) = (&column.name, column.filled, profile.rows);
-    // A few visitors of a site have names, and all have addresses.
     let most = filled * 2 >= rows;
-    if !most && known >= 60 {
+    // A few visitors of a site have names, and all have addresses.
+    let by_address = |named: usize| has(&profile.columns[named].name, &["ip", "host", "hostname"]);
+    if !most && named.is_some_and(by_address) {
         return None;
     }
     let word = worded(name);

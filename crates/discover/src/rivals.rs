@@ -19,6 +19,7 @@ const SAMPLE: u64 = 200_000;
 /// Those who deal with several others, such as a doctor with patients.
 const ROLES: &[&str] = &[
     "advisor",
+    "agent",
     "arzt",
     "ärztin",
     "assessor",
@@ -229,7 +230,13 @@ fn has_role(column: &Column) -> bool {
     let words = words(&column.name);
     let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let Some((last, before)) = words.split_last() else { return false };
-    is(last, ROLES) || (is(last, IDS) && before.last().is_some_and(|word| is(word, ROLES)))
+    // The program of a visitor is nobody.
+    let is_role = |at: &[String]| match at {
+        [.., user, agent] if agent == "agent" => !is(user, &["user"]),
+        [.., last] => is(last, ROLES),
+        [] => false,
+    };
+    is_role(&words) || (is(last, IDS) && is_role(before))
 }
 
 /// Whether names share a word that says whom they name, as `customer_id` and `customer_name` do.

@@ -321,16 +321,18 @@ impl<'a> Finder<'a> {
     }
 
     /// Which of two rows rather has the names: of rows with as many, the lower one, unless it has the
-    /// units of the other.
+    /// units or types of the other.
     fn better(&mut self, all: &[Agreement], lower: Option<usize>, at: usize) -> Option<usize> {
         let Some(known) = lower else { return Some(at) };
         let rows = &self.sample.rows;
         let upper = match all[at].names.cmp(&all[known].names) {
-            Ordering::Equal => headings::has_units(&rows[known], &rows[at]),
+            Ordering::Equal => {
+                headings::has_units(&rows[known], &rows[at]) || headings::has_types(&rows[known])
+            }
             other => other.is_gt(),
         };
         let line = usize::try_from(self.sample.lines[known]).unwrap_or(1);
-        let open = || headings::open(&rows[known], line);
+        let open = || headings::open(&rows[known], &rows[at], line);
         self.open_header = if upper { None } else { open().filter(|_| all[at].fits) };
         Some(if upper { at } else { known })
     }

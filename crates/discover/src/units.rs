@@ -112,12 +112,16 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
 /// The unit that is a whole name, such as `kWh`, but for what is in brackets. One letter is more often a
 /// name, and so are some words.
 pub(crate) fn whole_name(name: &str) -> Option<String> {
-    const WORDS: &[&str] = &["ph", "st", "stone", "mm", "ma", "mb", "b", "nm"];
+    const WORDS: &[&str] =
+        &["amp", "b", "bar", "ma", "mb", "mi", "mm", "nm", "ph", "st", "stone", "va"];
     let name = name.split('(').next().unwrap_or(name).trim();
     let lower = name.to_lowercase();
     let other = [DOUBTFUL, NAMES, WORDS].iter().any(|list| is(list, &lower));
     let short = name.chars().count() < 2 && name.chars().all(char::is_alphanumeric);
-    (!short && !other && is_unit(name)).then(|| name.to_owned())
+    // `P/L` and `Soll/Haben` are two words.
+    let two = name.contains(['/', '^']) && !is_written_out(name);
+    let share = name.contains('%') && name != "%";
+    (!short && !other && !two && !share && is_unit(name)).then(|| name.to_owned())
 }
 
 /// Whether a name ends with the length of the time that is measured, as in `% in 4 hours`.

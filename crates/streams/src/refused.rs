@@ -49,7 +49,9 @@ fn decided(refusal: &PlanningError, query: &str, path: &Path, schema: &Schema) -
     let mut choices = Vec::new();
     choices_in("", &root, &mut choices);
     // What is chosen for other attributes does not count.
-    choices.retain(|(attribute, _)| *attribute == "*" || query.contains(attribute));
+    let words: Vec<&str> =
+        query.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-'))).collect();
+    choices.retain(|(attribute, _)| *attribute == "*" || words.contains(attribute));
     let file = path.file_name()?.to_string_lossy();
     choices.into_iter().find_map(|(_, choice)| {
         let (name, stated) = stated(choice, demand.key())?;

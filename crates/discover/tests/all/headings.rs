@@ -56,3 +56,18 @@ fn the_fields_of_a_web_server_are_names() {
         is(format!("{above}{}", lines(120, row)), &expected);
     }
 }
+
+/// Types below the names, or what another program calls them. Of two rows that both name a time, it asks.
+#[test]
+fn types_below_names_are_none() {
+    let table = lines(90, |n| format!("2024-01-{:02},p{},{}", n % 28 + 1, n % 9, n % 40 + 50));
+    let names = ["time", "person", "steps"].map(str::to_owned);
+    let json = r#""{""ImportId"":""startDate""}","{""ImportId"":""q1""}","{""ImportId"":""q2""}""#;
+    for types in ["datetime,string,integer", "TIMESTAMP,VARCHAR(20),INT", json] {
+        let found = look(format!("time,person,steps\n{types}\n{table}"));
+        assert_eq!(found.names, names, "{types}");
+        assert_eq!(found.owner.as_deref(), Some("person"), "{types}");
+    }
+    let found = look(format!("time,person,steps\nDay of time,Who,Count of steps\n{table}"));
+    assert!(found.questions.iter().any(|q| q.starts_with("Line 2 ")), "{:?}", found.questions);
+}

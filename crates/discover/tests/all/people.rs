@@ -162,3 +162,23 @@ fn addresses_with_ports_own_no_rows_in_silence() {
         found.questions
     );
 }
+
+/// The person stands in the first row of each block, and the room in all.
+#[test]
+fn a_room_owns_no_rows_in_silence_where_a_person_is_named_in_some() {
+    let row = |n: u32| {
+        let patient = if n.is_multiple_of(8) { format!("p{}", n / 8 % 20) } else { String::new() };
+        format!("2024-03-{:02} {:02}:00,{patient},r{},{}", n / 24 % 28 + 1, n % 24, n % 5, n % 50)
+    };
+    let found = look(format!("time,patient,room,value\n{}", lines(480, row)));
+    assert!(asks(&found, &["`patient` seems to name the owner"]), "{:?}", found.questions);
+}
+
+#[test]
+fn an_agent_beside_a_customer_is_asked_about() {
+    let row = |n: u32| {
+        format!("2024-03-{:02} {:02}:00,c{},a{},{}", n / 24 % 28 + 1, n % 24, n % 23, n % 7, n % 50)
+    };
+    let found = look(format!("time,customer_id,agent_id,handle_time\n{}", lines(480, row)));
+    assert!(asks(&found, &["both seem to name people"]), "{:?}", found.questions);
+}

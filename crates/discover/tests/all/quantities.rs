@@ -111,3 +111,15 @@ fn what_a_web_server_answers_is_a_code() {
     let found = look(lines(240, row));
     assert!(sum(&found, "column 3").is_none() && sum(&found, "column 4").is_some());
 }
+
+#[test]
+fn two_words_with_a_stroke_between_them_are_no_unit() {
+    for name in ["P/L", "Soll/Haben", "In/Out", "%change", "bar"] {
+        let found = file(name, |n| (n % 50).to_string());
+        assert_eq!(unit(&found, name), None, "{name}");
+    }
+    for name in ["km/h", "%", "kWh"] {
+        let found = file(name, |n| (n % 50).to_string());
+        assert_eq!(unit(&found, name), Some(name), "{name}");
+    }
+}

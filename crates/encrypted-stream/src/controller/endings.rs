@@ -91,7 +91,8 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
-        let asked = self.plans.get(&plan).and_then(|own| own.asked_until(now));
+        let running = self.plans.get(&plan).filter(|own| own.ended.is_none());
+        let asked = running.and_then(|own| own.asked_until(now));
         let unasked = asked.map_or_else(Vec::new, |until| self.put_unasked(&plan, until, now));
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let first = joined.ended.is_none();

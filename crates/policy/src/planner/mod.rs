@@ -124,24 +124,31 @@ impl PlannedQuery {
         }
     }
 
-    /// The budgets of all plans, as if one owner were in each: the least windows, and the highest
-    /// costs. `None` if nothing is charged.
+    /// The budgets of an owner who is in one of the plans: the least windows, and the highest costs. An
+    /// owner with streams in several groups pays in each. `None` if nothing is charged.
     #[must_use]
     pub fn budget(&self) -> Option<BudgetLife> {
         self.budgets.iter().flatten().copied().reduce(BudgetLife::worse)
     }
 
-    /// What results with noise cost an owner, in words. `None` if results are exact.
+    /// What results with noise cost an owner, in words: in each group, because each is charged for
+    /// itself. `None` if results are exact.
     #[must_use]
     pub fn cost(&self) -> Option<String> {
         let noisy = self.plans.iter().find(|plan| plan.privacy.is_some())?;
-        Some(match self.budget() {
+        let words = match self.budget() {
             None => "nothing is charged to owners' budgets".to_owned(),
             Some(life) if noisy.horizon().is_some() => {
                 let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
                 format!("one person pays up to ε = {epsilon} once, for all windows together")
             }
             Some(life) => life.per_day_and_year(),
+        };
+        let groups = self.plans.len() > 1 && self.budget().is_some();
+        Some(if groups {
+            format!("{words}, for each group that has a stream of theirs")
+        } else {
+            words
         })
     }
 }

@@ -68,6 +68,12 @@ impl Change {
     pub fn loosens_error(&self) -> bool {
         matches!(self, Change::Query { clause: ERROR, .. })
     }
+
+    /// Whether results have less noise with it.
+    #[must_use]
+    pub fn keeps_error(&self) -> bool {
+        matches!(self, Change::Schema { .. } | Change::Query { clause: "events" | "epsilon", .. })
+    }
 }
 
 impl fmt::Display for Change {
