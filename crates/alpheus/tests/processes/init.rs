@@ -338,7 +338,7 @@ fn what_becomes_of_each_column_is_said() {
         assert!(said.contains(&format!("`{column}`: {fate}")), "{said}");
         assert!(readme.contains(&format!("| {column} | {fate} |")), "{readme}");
     }
-    assert!(said.contains("`kWh`: measured as kwh, 24 readings, sum 288.0"), "{said}");
+    assert!(said.contains("`kWh`: measured as kwh [kWh], 24 readings, sum 288.0"), "{said}");
     assert!(
         said.contains("times as in the file") && said.contains("  2024-01-15 00:00:00  "),
         "{said}"
