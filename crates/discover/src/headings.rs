@@ -5,9 +5,13 @@ use crate::form::{distinct, other_width};
 use crate::units;
 use crate::words::{TIMES, has};
 
-/// Whether a row has the units of the names in the row above it: some cell is a unit, and not only this
-/// row names a time.
-pub(crate) fn has_units(row: &Row<'_>, above: &Row<'_>) -> bool {
+/// Whether a row has the units or the types of the names in the row above it.
+pub(crate) fn describes(row: &Row<'_>, above: &Row<'_>) -> bool {
+    has_units(row, above) || has_types(row)
+}
+
+/// Whether a row has units: some cell is one, and not only this row names a time.
+fn has_units(row: &Row<'_>, above: &Row<'_>) -> bool {
     let bracketed = |cell: &str| cell.starts_with(['[', '(']) && cell.ends_with([']', ')']);
     let unit = |cell: &str| {
         units::is_unit(cell)
@@ -24,7 +28,7 @@ fn names_time(row: &Row<'_>) -> bool {
 
 /// Whether a row has the types of the names in the row above it, such as `string`, or their places
 /// in another program, such as `{"ImportId":"startDate"}`.
-pub(crate) fn has_types(row: &Row<'_>) -> bool {
+fn has_types(row: &Row<'_>) -> bool {
     const TYPES: &[&str] = &[
         "array",
         "bigint",

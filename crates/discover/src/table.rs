@@ -326,9 +326,7 @@ impl<'a> Finder<'a> {
         let Some(known) = lower else { return Some(at) };
         let rows = &self.sample.rows;
         let upper = match all[at].names.cmp(&all[known].names) {
-            Ordering::Equal => {
-                headings::has_units(&rows[known], &rows[at]) || headings::has_types(&rows[known])
-            }
+            Ordering::Equal => headings::describes(&rows[known], &rows[at]),
             other => other.is_gt(),
         };
         let line = usize::try_from(self.sample.lines[known]).unwrap_or(1);
