@@ -118,8 +118,11 @@ pub(crate) fn whole_name(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let other = [DOUBTFUL, NAMES, WORDS].iter().any(|list| is(list, &lower));
     let short = name.chars().count() < 2 && name.chars().all(char::is_alphanumeric);
-    // `P/L` and `Soll/Haben` are two words.
-    let two = name.contains(['/', '^']) && !is_written_out(name);
+    // `P/L` and `Soll/Haben` are two words, and `KWH/hh` is a unit.
+    let two = name.split_once(['/', '^']).is_some_and(|(first, _)| {
+        let unit = first.len() > 1 && !is(NAMES, &first.to_lowercase()) && is_written_out(first);
+        !unit && !is_written_out(name)
+    });
     let share = name.contains('%') && name != "%";
     (!short && !other && !two && !share && is_unit(name)).then(|| name.to_owned())
 }
