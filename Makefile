@@ -144,10 +144,10 @@ step-lean: step-build-others
 # what computes gives way to them.
 step-js: step-processes step-installs
 	$(call step,js)
-step-python: step-processes step-build-others
-	$(call step,python,$(YIELDING))
-step-c: step-processes step-build-others
-	$(call step,c,$(YIELDING))
+step-python: step-processes step-build-others step-js
+	$(call step,python)
+step-c: step-processes step-build-others step-js
+	$(call step,c)
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
