@@ -46,24 +46,14 @@ pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
 
 impl Controller {
     /// Drops the plans of epochs that have ended, of all families: a service may ask each of a new
-    /// one. One of whose end this controller was not informed ends by itself: owners read which of
-    /// its windows nobody asked about.
+    /// one. One of whose end this controller was not informed ends by itself.
     pub(super) fn drop_past_epochs(&mut self, newest: PlanId, now: Timestamp) -> Vec<Change> {
-        let by_epoch = |joined: &&PlanState| joined.plan().epoch.is_some() && joined.id() != newest;
-        let is_past = |joined: &&PlanState| joined.ended.is_some() || joined.is_past(now);
-        let past = self.plans.values().filter(by_epoch).filter(is_past);
-        let past: Vec<_> = past.map(|own| (own.plan().from, own.id())).collect();
-        let by_itself = |(_, plan): &&(Timestamp, PlanId)| {
-            self.plans.get(plan).is_some_and(|own| own.ended.is_none())
+        let is_past = |joined: &&PlanState| {
+            let by_epoch = joined.plan().epoch.is_some() && joined.id() != newest;
+            by_epoch && (joined.ended.is_some() || joined.is_past(now))
         };
-        let by_itself: Vec<PlanId> = past.iter().filter(by_itself).map(|(_, plan)| *plan).collect();
-        let mut changes = Vec::new();
-        for plan in by_itself {
-            let end = self.plans.get(&plan).and_then(|own| own.plan().epoch_end());
-            changes.extend(end.map_or_else(Vec::new, |end| self.put_unasked(&plan, end, now)));
-        }
-        changes.extend(self.drop_plans(past, now));
-        changes
+        let past = self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id()));
+        self.drop_plans(past.collect(), now)
     }
 
     /// Drops fixed plans that ended long ago. Windows before their end are settled for plans that are

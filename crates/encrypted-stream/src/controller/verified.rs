@@ -123,15 +123,18 @@ impl Controller {
         changes
     }
 
-    /// When a query's next list is accepted: what owners read of its last one.
+    /// When a query's next list is accepted: what owners read of its last one, and of those of other
+    /// queries that end by themselves.
     pub(super) fn put_unasked_before(
         &mut self,
         newest: &PlanId,
         terms: PlanId,
         now: Timestamp,
     ) -> Vec<Change> {
-        let of_query = |own: &&PlanState| own.family() == terms && own.id() != *newest;
-        let before = self.plans.values().filter(of_query);
+        let by_itself = |own: &PlanState| own.ended.is_none() && own.is_past(now);
+        let is_over = |own: &&PlanState| own.family() == terms || by_itself(own);
+        let others = self.plans.values().filter(|own| own.id() != *newest);
+        let before = others.filter(is_over);
         let before =
             before.filter_map(|own| Some((own.plan().from, own.id(), own.plan().epoch_end()?)));
         let mut before: Vec<_> = before.collect();

@@ -136,20 +136,19 @@ impl PlannedQuery {
     #[must_use]
     pub fn cost(&self) -> Option<String> {
         let noisy = self.plans.iter().find(|plan| plan.privacy.is_some())?;
-        let words = match self.budget() {
-            None => "nothing is charged to owners' budgets".to_owned(),
-            Some(life) if noisy.horizon().is_some() => {
-                let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
-                format!("one person pays up to ε = {epsilon} once, for all windows together")
-            }
-            Some(life) => life.per_day_and_year(),
+        let Some(life) = self.budget() else {
+            return Some("nothing is charged to owners' budgets".to_owned());
         };
-        let groups = self.plans.len() > 1 && self.budget().is_some();
-        Some(if groups {
-            format!("{words}, for each group that has a stream of theirs")
+        let mut words = if noisy.horizon().is_some() {
+            let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
+            format!("one person pays up to ε = {epsilon} once, for all windows together")
         } else {
-            words
-        })
+            life.per_day_and_year()
+        };
+        if self.plans.len() > 1 {
+            words.push_str(", for each group that has a stream of theirs");
+        }
+        Some(words)
     }
 }
 
