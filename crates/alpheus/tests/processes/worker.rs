@@ -362,6 +362,6 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     second.thaw();
     assert!(second.wait().success(), "{}", second.log());
     more_than(&running, seen, &expected);
+    // The third may join again too: the group refuses a commit that meets a new division of partitions.
     more_than(&running, usize::MAX, &expected);
-    assert!(!third.log().contains("again"), "{}", third.log());
 }
