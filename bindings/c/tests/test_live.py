@@ -14,6 +14,8 @@ from support import ALPHEUS, BUILD, Processes, compiled, free_port, prepare
 
 #: Ticks that each device sends. A device without a tick's frame is in no window; a busy machine needs some.
 TICKS = 10
+#: 32 random bytes in base64, as guides make it: a key from a passphrase would cost more.
+KEY_FILE = "EUCpfaD4b6RC92VxUTmSqcYVf36V7aQmGCjg7rwJc6I="
 SCHEMA = """
 name: Meters
 version: 1
@@ -87,7 +89,7 @@ class Streams(unittest.TestCase):
         """A service, a controller, and an owner with a device for each name. Gives the service's port."""
         here.folder.joinpath("schema.yaml").write_text(SCHEMA.replace("FRAMES", frames))
         here.folder.joinpath("policies.yaml").write_text(POLICIES)
-        here.folder.joinpath("key").write_text("a key file of some length")
+        here.folder.joinpath("key").write_text(KEY_FILE)
         here.folder.joinpath("key").chmod(0o600)
         here.run("ca", "init", "pki")
         for role, name in (("server", "service"), ("consumer", "analyst"), ("controller", "host")):

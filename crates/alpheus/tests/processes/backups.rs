@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::{HOUSES, QUERY, RunningSite, until};
-use std::fs::{self, Permissions};
+use crate::common::write_secret;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -133,8 +134,7 @@ fn a_backup_that_was_cut_or_changed_or_has_another_key_is_refused() {
     });
     changed(&whole, &path("longer"), |bytes| bytes.push(0));
     changed(&whole, &path("newer"), |bytes| bytes[7] = b'9');
-    fs::write(path("other"), "another key file of some length").unwrap();
-    fs::set_permissions(path("other"), Permissions::from_mode(0o600)).unwrap();
+    write_secret(&path("other"), "another key file of some length");
     is_refused(&running, "cut", "key", "is cut short");
     is_refused(&running, "changed", "key", "was changed after it was made");
     is_refused(&running, "longer", "key", "was changed after it was made");

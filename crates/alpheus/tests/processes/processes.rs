@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
+use crate::common::write_secret;
 
 #[test]
 fn a_deployment_of_processes_answers_a_query() {
@@ -51,16 +52,16 @@ fn lose_and_restore_the_key(place: &Site) {
     let folder = format!("pki/owner-{}", HOUSES[0]);
     let device = format!("{}.device", HOUSES[0]);
     let backup = ["owner", "backup", "--identity", &folder, "--device", &device];
-    place.done(&[&backup[..], &["--key-file", "key", "--to", "backup"]].concat());
+    write_secret(&place.path("phrase"), "a passphrase of some length");
+    place.done(&[&backup[..], &["--key-file", "phrase", "--to", "backup"]].concat());
     let kept = std::fs::read(place.path(&device)).unwrap();
     std::fs::remove_dir_all(place.path(&folder)).unwrap();
     let restore = ["owner", "restore", "--from", "backup", "--identity", &folder, "--key-file"];
-    std::fs::copy(place.path("key"), place.path("other")).unwrap();
-    std::fs::write(place.path("other"), "another key file of some length").unwrap();
+    write_secret(&place.path("other"), "another passphrase of some length");
     let refused = place.run(&[&restore[..], &["other"]].concat());
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(4) && said.contains("another key file"), "{said}");
-    place.done(&[&restore[..], &["key"]].concat());
+    place.done(&[&restore[..], &["phrase"]].concat());
     let restored = place.path(&folder).join("devices").join(&device);
     assert_eq!(std::fs::read(restored).unwrap(), kept);
 }

@@ -1,11 +1,10 @@
 //! A whole deployment as processes over mutual TLS: server, controllers,
 //! devices, owners, a consumer.
 
-use super::{PATIENCE, Process, alpheus, free_address};
+use super::{KEY_FILE, PATIENCE, Process, alpheus, free_address, write_secret};
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -176,8 +175,7 @@ impl Site {
         };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
-        fs::write(place.path("key"), "a key file of some length").unwrap();
-        fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();
+        write_secret(&place.path("key"), KEY_FILE);
         place.done(&["ca", "init", "pki"]);
         place.issue("server", "service");
         place.issue("consumer", "analyst");

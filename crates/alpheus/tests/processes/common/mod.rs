@@ -22,8 +22,10 @@ pub(crate) mod witness;
 use alpheus_node::fence::{Fence, FenceFile};
 use alpheus_node::service::children;
 use alpheus_time::Timestamp;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -36,6 +38,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long a script may take, on a heavily loaded machine too.
 const SCRIPT_SECONDS: &str = "900";
+
+/// A key file as guides make it: 32 random bytes in base64. From a passphrase, a key would cost seconds of
+/// a processor in all these tests together.
+pub(crate) const KEY_FILE: &str = "EUCpfaD4b6RC92VxUTmSqcYVf36V7aQmGCjg7rwJc6I=";
 
 /// Repeats an attempt that a loaded machine can be too slow for, and which returns nothing then.
 pub(crate) fn in_some_attempt<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
@@ -53,6 +59,12 @@ pub(crate) fn alpheus<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 pub(crate) fn without_variables(command: &mut Command) -> &mut Command {
     let variables = ["ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
     variables.into_iter().fold(command, Command::env_remove)
+}
+
+/// A file for its owner alone: others are refused.
+pub(crate) fn write_secret(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Copies what is in a folder, as people back it up: sockets and all.

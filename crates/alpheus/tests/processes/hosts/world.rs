@@ -1,7 +1,7 @@
 //! A service and hosts of controllers over disks of the test's choice, on a clock
 //! that the test holds. Their messages to each other are carried by hand.
 
-use crate::common::in_memory;
+use crate::common::{KEY_FILE, in_memory};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -208,7 +208,7 @@ impl Town {
             store.clone(),
             spaces.keys.clone(),
             self.slots(name),
-            KEY_FILE,
+            KEY_FILE.as_bytes(),
             &mut self.rng,
         );
         let secrets = keys.unwrap().new_identity(name, &mut self.rng).unwrap();
@@ -235,9 +235,13 @@ impl Town {
     pub(crate) fn wake(&mut self, house: &House, now: Timestamp) -> Result<Guard, GuardError> {
         let spaces = Spaces::new().unwrap();
         let store = house.disk.open().unwrap();
-        let keys =
-            KeyStore::open(store.clone(), spaces.keys.clone(), self.slots(&house.name), KEY_FILE)
-                .unwrap();
+        let keys = KeyStore::open(
+            store.clone(),
+            spaces.keys.clone(),
+            self.slots(&house.name),
+            KEY_FILE.as_bytes(),
+        )
+        .unwrap();
         let fence = ControllerFences::load(&self.folder.path().join(&house.name)).unwrap();
         let parts = Parts {
             store,
@@ -357,8 +361,6 @@ impl Town {
         runtime.block_on(hall.intake.take("device", vec![upload])).unwrap().unwrap();
     }
 }
-
-const KEY_FILE: &[u8] = b"a key file of some length";
 
 impl House {
     pub(crate) fn guard(&mut self) -> &mut Guard {

@@ -1,9 +1,9 @@
 //! One account gets one pass, however its name is spelled: with a command that knows the accounts,
 //! and with an OpenID Connect provider, which runs as a process of its own.
 
-use crate::common::{Process, free_address};
+use crate::common::{Process, free_address, write_secret};
 use crate::pass::issuing::fetch;
-use crate::pass::town::{Town, key, pass, write_secret};
+use crate::pass::town::{Town, key, pass};
 use alpheus_test_support::skip::{has_program, skip};
 use std::fs;
 use std::net::SocketAddr;

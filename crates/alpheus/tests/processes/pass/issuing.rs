@@ -1,7 +1,7 @@
 //! One pass for each account and period, whatever happens in between.
 
-use crate::common::begin_fence;
-use crate::pass::town::{Town, key, pass, write_secret};
+use crate::common::{begin_fence, write_secret};
+use crate::pass::town::{Town, key, pass};
 
 /// Exit code, and what it said.
 pub(super) fn fetch(town: &Town, name: &str) -> (Option<i32>, String) {

@@ -1,13 +1,12 @@
 //! A deployment of the pass: keys, accounts, processes.
 
 use crate::common::clock::PacedClock;
-use crate::common::{Process, alpheus, free_address};
+use crate::common::{KEY_FILE, Process, alpheus, free_address, write_secret};
 use crate::pass::service;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -164,7 +163,7 @@ impl Town {
             let said = self.done(&["pass", "account", account, "--accounts", "accounts"]);
             write_secret(&self.path(&secret), &said);
         }
-        write_secret(&self.path(&key(name)), "a key file of some length");
+        write_secret(&self.path(&key(name)), KEY_FILE);
         let join = ["pass", "client", "join", "--card", "deployment/card.json"];
         let account = ["--account", account, "--secret-file", &secret];
         let file = ["--pass", &pass(name), "--key-file", &key(name)];
@@ -195,12 +194,6 @@ impl Town {
         client.process.wait_for_prefix("connected");
         client
     }
-}
-
-/// A file for its owner alone: others are refused.
-pub(crate) fn write_secret(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 pub(crate) fn pass(name: &str) -> String {
