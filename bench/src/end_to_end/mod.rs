@@ -13,7 +13,7 @@ mod ours;
 mod plain;
 mod raw;
 mod vectors;
-mod verified;
+mod verified_windows;
 mod wire;
 
 use crate::BenchError;
@@ -25,7 +25,7 @@ pub(super) use growth::figures as growth;
 use ours::Party;
 use plain::Job;
 use std::path::Path;
-pub(super) use verified::figures as verified;
+pub(super) use verified_windows::figures as verified;
 pub(super) use wire::figures as wire;
 
 /// Two events a second and stream in windows of ten seconds.

@@ -3,7 +3,7 @@
 use crate::attribute::Attribute;
 use crate::cells::Delimiter;
 use crate::clock::Clock;
-use crate::counted::{counted, verb};
+use crate::plural::{counted, verb};
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
 use crate::profile::{Column, Profile};

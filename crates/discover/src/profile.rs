@@ -13,7 +13,7 @@ use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
 use crate::watch::Watch;
 use crate::words::{TIMES, WEEK, YEARS};
-use crate::written::NumberForms;
+use crate::number_forms::NumberForms;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.

@@ -2,7 +2,7 @@
 
 use crate::attribute::Attribute;
 use crate::clock::{Region, words};
-use crate::counted::{counted, verb};
+use crate::plural::{counted, verb};
 use crate::number::{Decimal, scaled_text};
 use crate::profile::{NOTHING, TRACE};
 use crate::steps::Course;

@@ -14,7 +14,7 @@ mod plan_refusal;
 mod plan_shape;
 mod release;
 mod restore;
-mod sealed;
+mod consumer;
 mod violation;
 mod window_refusal;
 
@@ -28,6 +28,6 @@ pub use plan_refusal::PlanRefusalError;
 pub use plan_shape::PlanShapeError;
 pub use release::{ReleaseError, UncheckedProofsError};
 pub use restore::RestoreError;
-pub use sealed::{PlanConsumerError, UnsealError};
+pub use consumer::{PlanConsumerError, UnsealError};
 pub use violation::PolicyViolationError;
 pub use window_refusal::WindowRefusalError;

@@ -13,7 +13,7 @@
 //! What arrives lies in the receiver's state in the clear until it is encrypted, and what is known
 //! of cumulative series for as long as they run. The state belongs to the device.
 
-mod bounded;
+mod request_bounds;
 pub mod capture;
 pub mod doors;
 pub mod draft;

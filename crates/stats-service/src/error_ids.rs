@@ -10,7 +10,7 @@ use crate::define::{DefineError, OperatorKeyError};
 use crate::keys::KeyFileError;
 use crate::parties::StatsError;
 use crate::plan::PlanError;
-use crate::published::UnsignedResultsError;
+use crate::results_reader::UnsignedResultsError;
 use crate::replay::driver::{NoResultError, ProcessEndedError};
 use crate::replay::samples::NoSamplesError;
 use crate::replay::{NotCountedError, WithoutResultError};

@@ -1,6 +1,6 @@
 //! The service: the windows of running plans, over a data plane. It never holds a key to data.
 
-mod addressing;
+mod recipients;
 mod commits;
 mod epochs;
 mod frames;

@@ -24,7 +24,7 @@ pub mod produce;
 pub mod query;
 pub mod quota;
 pub mod read;
-pub mod refused;
+pub mod policy_refusal;
 pub mod replay;
 pub mod server;
 pub mod settings;

@@ -2,7 +2,7 @@
 //! everybody alike: candidates, κ, the agreed set.
 
 mod crowd;
-mod derived;
+mod conclusions;
 mod release;
 
 pub use crowd::Crowd;
@@ -11,7 +11,7 @@ use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::digest::Kappa;
 use crate::messages::{Body, BurnReason, Fault, Statement, WriteName};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Signed, SignedMessageError, Verified};
 use std::sync::OnceLock;
 
 /// Why a statement is rejected. If its signer is to blame, it is a [`Fault`] instead.

@@ -6,25 +6,25 @@
 
 mod account;
 mod amount;
-mod assumed;
+mod assumed_sums;
 mod budget_error;
 mod calibrate;
-mod carried;
+mod account_transfer;
 mod convert;
 mod expected_error;
 mod fit;
 mod loss;
 mod noise;
-mod predicted;
+mod expected_errors;
 mod record;
-mod running;
+mod running_totals;
 mod sensitivity;
-mod standing;
+mod budget_standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
-pub(crate) use assumed::statistic_of;
-pub use assumed::{assumed_sums, farthest};
+pub(crate) use assumed_sums::statistic_of;
+pub use assumed_sums::{assumed_sums, farthest};
 pub use budget_error::{BudgetError, Rule};
 pub use calibrate::{
     Calibration, CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, calibrate, calibrate_for,
@@ -37,10 +37,10 @@ pub use fit::check_noise_fits;
 #[cfg(feature = "query")]
 pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
-pub use predicted::{expected_errors, rank_margin};
+pub use expected_errors::{expected_errors, rank_margin};
 pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
-pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
+pub use running_totals::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};
-pub use standing::BudgetStanding;
+pub use budget_standing::BudgetStanding;
 
 pub(crate) use sensitivity::{bounds, square};

@@ -30,7 +30,7 @@ use crate::links;
 use crate::membership::stated;
 use crate::names::{hex, name_in};
 use crate::parties::{Parties, PartyClient};
-use crate::published::ResultsPage;
+use crate::results_reader::ResultsPage;
 use crate::refusal::Refuse;
 use crate::role::{RoleArgs, RoleContext};
 use crate::row::{Row, csv};
@@ -288,14 +288,14 @@ async fn leaves(
 mod tests {
     use super::*;
     use crate::plan::count::CountPlan;
-    use crate::published::{PAGE_RESULTS, ShownResult};
-    use crate::testing::TestDeployment;
-    use alpheus_accountable_statistics::endorsed::Endorsed;
-    use alpheus_crypto::signed::Signed;
+    use crate::results_reader::{PAGE_RESULTS, ShownResult};
+    use crate::test_deployment::TestDeployment;
+    use alpheus_accountable_statistics::endorsement::Endorsed;
+    use alpheus_crypto::signed_message::Signed;
     use alpheus_node::ledger::FencedLedger;
     use alpheus_node::service::metrics::Metrics;
     use alpheus_time::Timestamp;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
     use axum::body::{Body, to_bytes};
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;

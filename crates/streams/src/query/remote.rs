@@ -1,14 +1,14 @@
 //! Statements sent to a running service, and result rows read as they arrive.
 
-use super::begun::{BegunGroup, BegunQuery};
+use super::begun_query::{BegunGroup, BegunQuery};
 use super::open_consumer;
-use super::sealed::{Opener, Rows};
+use super::opener::{Opener, Rows};
 use super::{Answer, Args, print};
 use crate::links;
 use crate::statement::Query;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::note;
 use alpheus_node::settings::Format;
 use alpheus_policy::explain::{Explanation, GroupExplanation};

@@ -6,11 +6,11 @@
 mod absent;
 mod backups;
 mod beginnings;
-mod believing;
+mod absent_aggregator;
 mod clients;
 mod counts;
 mod crashes;
 mod guide;
-mod hidden;
+mod hidden_counts;
 mod real;
 mod replay;
