@@ -13,7 +13,7 @@ use crate::profile::{Column, Profile};
 use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
 use crate::near_numbers::{is_joined, is_marked, is_sized};
-use crate::sparse::Crowd;
+use crate::sparse_attributes::Crowd;
 use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};

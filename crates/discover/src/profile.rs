@@ -1,7 +1,7 @@
 //! What the cells of each column are: one pass over the whole file.
 
 use crate::clock::{Format, shape};
-use crate::distinct::Distinct;
+use crate::distinct_count::Distinct;
 use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, MissingTexts};
 use crate::hash::{Hashes, Map};

@@ -9,7 +9,7 @@ pub mod lists;
 pub mod paths;
 pub mod receipts;
 mod released_rows;
-mod remote;
+mod remote_query;
 pub mod opener;
 pub mod verification;
 
@@ -36,7 +36,7 @@ use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;
 use clap::ArgGroup;
 use rand_core::SeedableRng;
-pub use remote::{StatementResult, cells_below};
+pub use remote_query::{StatementResult, cells_below};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -125,7 +125,7 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (path, query) = match (&args.server, &args.schema, &args.query) {
         (Some(server), _, _) if args.released => return released_rows::run(args, server, globals),
-        (Some(server), _, _) => return remote::run(args, server, globals),
+        (Some(server), _, _) => return remote_query::run(args, server, globals),
         (None, Some(schema), Some(query)) => (schema, query),
         _ => return Err("give --schema and --query, or --server").blame(Category::Usage),
     };

@@ -3,7 +3,7 @@
 
 use super::Args;
 use super::open_consumer;
-use super::remote::StatementResult;
+use super::remote_query::StatementResult;
 use super::opener::{Opener, Rows, is_checked};
 use crate::links;
 use crate::wire::QueryView;

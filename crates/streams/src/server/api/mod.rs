@@ -28,7 +28,7 @@ mod engine_caller;
 mod evidence;
 mod frames;
 mod problem;
-mod public;
+mod public_requests;
 mod queries;
 pub mod running_queries;
 pub mod status;
@@ -109,7 +109,7 @@ pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
         .route("/v1/controllers", host(post(controllers::introduce)))
         .route("/v1/mail", host(post(controllers::mail)))
         .route("/v1/streams", host(post(controllers::register)))
-        .route("/v1/schema", anybody(get(public::schema)))
+        .route("/v1/schema", anybody(get(public_requests::schema)))
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/receipts", consumer(get(queries::receipts)))
@@ -120,8 +120,8 @@ pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
         .route("/v1/status", watcher(get(status::status)))
         .route("/v1/hosts", operator(get(status::hosts)))
         .route("/v1/diagnosis", operator(get(diagnosis::diagnosis)))
-        .route("/openapi.json", anybody(get(public::openapi)))
-        .fallback(public::unknown)
+        .route("/openapi.json", anybody(get(public_requests::openapi)))
+        .fallback(public_requests::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(api);
     without(routes, Some(revoked))

@@ -1,6 +1,6 @@
 //! Facts from processes that the caller can ask.
 
-use super::local::schema_facts;
+use super::local_facts::schema_facts;
 use alpheus_doctor::facts::{Answer, Endpoint, Reach, RefusalFacts, Rejection, ServiceFacts};
 use alpheus_node::clock;
 use alpheus_node::failure::Failure;

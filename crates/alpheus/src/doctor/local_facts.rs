@@ -1,6 +1,6 @@
 //! Facts from the caller's own files.
 
-use super::remote::{CardProcess, card_endpoint};
+use super::remote_facts::{CardProcess, card_endpoint};
 #[cfg(feature = "board")]
 use alpheus_board_service::links as board;
 use alpheus_doctor::facts::{CardFacts, FolderFacts, IdentityFacts, SchemaFacts};

@@ -2,7 +2,7 @@
 //! aggregation that arrives at all of the application's statistics from them.
 
 use super::application::Application;
-use super::plain::Job;
+use super::plain_job::Job;
 use crate::BenchError;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_input::rows::Cell;
