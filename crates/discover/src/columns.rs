@@ -2,17 +2,17 @@
 
 use crate::attribute::Attribute;
 use crate::codes::MAX_SURE_CODES;
-use crate::plural::{counted, verb};
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::id_words::{is_id, may_be_count};
+use crate::near_numbers::{is_joined, is_marked, is_sized};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, owner_score};
+use crate::plural::{counted, verb};
 use crate::profile::{Column, Profile};
 use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
-use crate::near_numbers::{is_joined, is_marked, is_sized};
 use crate::sparse_attributes::Crowd;
 use crate::steps::Course;
 use crate::table::Table;

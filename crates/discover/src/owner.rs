@@ -1,20 +1,20 @@
 //! Which column says whose a reading is, if any does.
 
-use crate::plural::verb;
 use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
 use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
+use crate::owner_guess;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
 use crate::persons::{self, offers};
+use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::owner_guess;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
 

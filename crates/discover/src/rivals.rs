@@ -4,13 +4,13 @@ use crate::form::Form;
 use crate::hash::{Hashes, Map};
 use crate::hints::Hints;
 use crate::id_words::is_id;
+use crate::owner_guess;
 use crate::owner_words::{may_count_people, owner_score};
 use crate::pairs;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
-use crate::owner_guess;
 use crate::words::{IDS, has, worded, words};
 
 /// Rows that are read.

@@ -1,10 +1,10 @@
 //! The doors: OTLP over HTTP in Protobuf and JSON, and over gRPC. Both are on this machine alone,
 //! since what comes in is not encrypted yet.
 
-use crate::request_bounds::{self, BoundError};
 use crate::intake::{Intake, IntakeError, Outcome};
 use crate::message::{ExportRequest, ExportResponse, PartialSuccess};
 use crate::recorder::Recorder;
+use crate::request_bounds::{self, BoundError};
 use alpheus_node::clock;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};

@@ -36,7 +36,8 @@ const WRAPPERS: &str = "Endorsed Signed Verified Compressed Decompressed";
 pub(super) fn names_say_the_thing(tree: &Tree) -> Vec<Finding> {
     let files = tree.ending(".rs");
     let modules = tree.ending(".rs").filter_map(|(path, _)| module_name(path));
-    let findings = files.flat_map(|(path, content)| in_file(path, content)).chain(modules).collect();
+    let findings =
+        files.flat_map(|(path, content)| in_file(path, content)).chain(modules).collect();
     not_yet::without(tree, not_yet::NAMES, findings)
 }
 

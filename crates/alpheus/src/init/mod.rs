@@ -6,9 +6,9 @@
 //! - [`progress`]: how far passes over a large file are.
 
 mod answer;
-mod questions;
 mod noise;
 mod progress;
+mod questions;
 
 use alpheus_discover::clock::{Format, Region, Unit};
 use alpheus_discover::plural::counted;
@@ -19,8 +19,8 @@ use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
-use questions::ask;
 use progress::Passes;
+use questions::ask;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -16,7 +16,9 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded_deployment::{Controllers, EmbeddedDeployment, Member, Pace, Stores};
+use alpheus_stream_runtime::embedded_deployment::{
+    Controllers, EmbeddedDeployment, Member, Pace, Stores,
+};
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_stream_runtime::receipts::{ReceiptParts, page};
 use alpheus_stream_runtime::results::{OK, Row, columns};

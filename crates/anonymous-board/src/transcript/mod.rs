@@ -1,8 +1,8 @@
 //! The servers' statements of an epoch, checked on arrival, and what follows from them for
 //! everybody alike: candidates, κ, the agreed set.
 
-mod crowd;
 mod conclusions;
+mod crowd;
 mod release;
 
 pub use crowd::Crowd;

@@ -1,11 +1,11 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
-mod time_pairs;
-mod time_of_day;
 mod offsets;
 mod order;
 mod parts;
+mod time_of_day;
+mod time_pairs;
 mod zone;
 
 pub(crate) use order::join;

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use alpheus_bounded_influence::messages::Scope;
-use alpheus_crypto::signed_message::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
+use alpheus_crypto::signed_message::{
+    CheckedSignatures, Message, SignatureBatch, Signed, Verified,
+};
 use alpheus_policy::ids::PlanId;
 
 use super::Coordinator;

@@ -3,8 +3,8 @@
 
 use super::epochs::membership;
 use super::filter::selection;
-use super::resolve::resolve;
 use super::integrity::integrity;
+use super::resolve::resolve;
 use crate::layout::Layout;
 use crate::plan::Plan;
 use crate::query::{Create, MembershipChoice};

@@ -15,9 +15,9 @@
 
 mod ended_plans;
 mod lines;
-mod statement_places;
 mod plans;
 mod statement_loss;
+mod statement_places;
 
 pub use ended_plans::{EndedPlans, LogPlaces, PlanRun};
 pub use lines::Head;

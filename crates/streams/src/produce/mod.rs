@@ -106,7 +106,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let device = Device::open(&args.device, globals)?.in_whole(args.whole()?)?;
     let device = device.telling(args.progress.as_deref())?;
     let lines = match &args.source {
-        Some(source) => recorded_stream::lines(&args.input, source, args.key.as_deref(), device.schema())?,
+        Some(source) => {
+            recorded_stream::lines(&args.input, source, args.key.as_deref(), device.schema())?
+        }
         None => {
             let column = args.time_column.as_deref();
             read_ahead(Lines::open(&args.input, args.input_format, column, device.schema())?)

@@ -3,14 +3,14 @@
 //! It plans over sample owners who choose as the policies file says, so that a
 //! service can find out what it may ask before it has any owner.
 
-mod noted_queries;
 pub mod begun_query;
 pub mod lists;
+mod noted_queries;
+pub mod opener;
 pub mod paths;
 pub mod receipts;
 mod released_rows;
 mod remote_query;
-pub mod opener;
 pub mod verification;
 
 use crate::assumed_owners::{AssumedOwners, consumer};

@@ -3,9 +3,9 @@
 mod demand;
 mod unseal;
 
-use super::noted_queries::{self, NotedQuery, VerifiedQueries};
 use super::begun_query::{BegunQuery, OtherQueryError, check_begun};
 use super::lists::{ReadAt, Requests};
+use super::noted_queries::{self, NotedQuery, VerifiedQueries};
 use super::paths::path_of;
 use super::receipts::{
     QueryReceipts, ReadContext, RefusedRowError, announcement, check_apart, check_signed_once,

@@ -6,8 +6,8 @@ mod pages;
 pub use pages::{QueryReceipts, ReceiptPage, all_receipts};
 
 use super::lists::{ReadAt, RowHistory};
-use super::paths::path_of;
 use super::opener::PlanAnswer;
+use super::paths::path_of;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;

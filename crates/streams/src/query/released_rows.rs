@@ -3,8 +3,8 @@
 
 use super::Args;
 use super::open_consumer;
-use super::remote_query::StatementResult;
 use super::opener::{Opener, Rows, is_checked};
+use super::remote_query::StatementResult;
 use crate::links;
 use crate::wire::QueryView;
 use alpheus_node::failure::{Failure, printed};

@@ -8,7 +8,9 @@ use alpheus_input::source::Source;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded_deployment::{Controllers, EmbeddedDeployment, Pace, RunOptions, Stores};
+use alpheus_stream_runtime::embedded_deployment::{
+    Controllers, EmbeddedDeployment, Pace, RunOptions, Stores,
+};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_stream_runtime::storage::{reach, reached};

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod absent;
+mod absent_aggregator;
 mod backups;
 mod beginnings;
-mod absent_aggregator;
 mod clients;
 mod counts;
 mod crashes;

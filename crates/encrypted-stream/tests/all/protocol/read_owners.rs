@@ -95,7 +95,12 @@ fn a_later_grant_does_not_make_the_owner_count_again_for_days_that_were_read() {
         let mut net = Net::new(crowd(3));
         let on = |day: u64| Timestamp((FIRST + day) * DAY);
         for (day, later) in [(0, 2), (20, 22)] {
-            grant_to(&mut net, &sealed_results::certificate(), days(FIRST + day, FIRST + day), on(later));
+            grant_to(
+                &mut net,
+                &sealed_results::certificate(),
+                days(FIRST + day, FIRST + day),
+                on(later),
+            );
             fetch(&mut net, on(later));
         }
         if is_restarted {

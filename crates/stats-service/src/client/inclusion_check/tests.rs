@@ -133,7 +133,11 @@ impl World {
         world
     }
 
-    fn endorsed<T: alpheus_crypto::signed_message::Message>(&self, of: &T, many: u16) -> Endorsed<T> {
+    fn endorsed<T: alpheus_crypto::signed_message::Message>(
+        &self,
+        of: &T,
+        many: u16,
+    ) -> Endorsed<T> {
         let mut endorsed = Endorsed::default();
         let add = |id: u16| endorsed.add(SmootherId(id), self.place.signed_by(id.into(), of));
         (0..many).for_each(add);

@@ -7,13 +7,13 @@
 //! | [`rows`](Verifier) | the checks of a row |
 //! | [`gaps`](Gap) | windows of which the service shows nothing |
 
+mod gaps;
 mod plan_description;
 mod rows;
-mod gaps;
 
 pub use crate::query::noted_queries::NotedQuery;
-pub use rows::Verifier;
 pub use gaps::Gap;
+pub use rows::Verifier;
 
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::WindowReceipt;
