@@ -24,7 +24,7 @@ mod seals;
 mod stats;
 mod sums;
 mod tables;
-mod verified;
+mod verified_windows;
 
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -244,7 +244,7 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
         figures.extend(sums::figures(effort, most, say)?);
     }
     if wanted(Part::Verified) {
-        figures.extend(verified::figures(effort, say));
+        figures.extend(verified_windows::figures(effort, say));
         figures.extend(end_to_end::verified(&directory, args.quick, say)?);
     }
     if wanted(Part::Log) {

@@ -7,7 +7,7 @@ use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Party, Role, Subject};
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
 use alpheus_encrypted_stream::mask::neighbours::pick;

@@ -32,7 +32,7 @@ pub fn stream_bodies(data: &[u8]) {
     written_again::<streams::KeysResponse>(data);
     written_again::<streams::FramesRequest>(data);
     written_again::<streams::FramesResponse>(data);
-    written_again::<alpheus_crypto::signed::Signed<Certificate>>(data);
+    written_again::<alpheus_crypto::signed_message::Signed<Certificate>>(data);
     written_again::<ReceiptPart>(data);
     if let Some(part) = Part::from_bytes(data) {
         assert_eq!(Part::from_bytes(&part.to_bytes()), Some(part), "written back");

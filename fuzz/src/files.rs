@@ -6,7 +6,7 @@ use alpheus_anonymous_board::writer::PendingWrite;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::backup::archive::{Item, Reader};
 use alpheus_pass_service::issuer::oidc::{Provider, ProviderSettings};
 use alpheus_time::{Span, Timestamp};

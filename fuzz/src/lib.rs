@@ -8,7 +8,7 @@
 use libfuzzer_sys as _;
 
 mod bodies;
-mod bounded;
+mod bounded_windows;
 mod contracts;
 mod discoveries;
 mod files;
@@ -17,10 +17,10 @@ mod roles;
 mod rows;
 mod tables;
 mod targets;
-mod verified;
+mod verified_queries;
 
 pub use bodies::{certificate, peer_bodies, stream_bodies, table_bodies};
-pub use bounded::bounded;
+pub use bounded_windows::bounded;
 pub use contracts::{contract, metrics};
 pub use discoveries::discover;
 pub use files::{backup, id_token, saved_write};
@@ -29,7 +29,7 @@ pub use roles::statistics;
 pub use rows::rows;
 pub use tables::{PAIRING, pairing_table, table, table_manifest};
 pub use targets::{TARGETS, named};
-pub use verified::{signed_row, verification, verifications};
+pub use verified_queries::{signed_row, verification, verifications};
 
 use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
@@ -53,7 +53,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};

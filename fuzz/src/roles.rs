@@ -12,7 +12,7 @@ use alpheus_accountable_statistics::tuple::Tuple;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ pub fn statistics(data: &[u8]) {
     one_spelling::<of::definition::Definition>(data);
     one_spelling::<of::tally::TallyDefinition>(data);
     one_spelling::<of::configuration::Configuration>(data);
-    one_spelling::<of::endorsed::Endorsed<m::Entry>>(data);
+    one_spelling::<of::endorsement::Endorsed<m::Entry>>(data);
     one_spelling::<of::keymaking::KeyCertificate>(data);
     let message = "a message has one encoding";
     for interval in [(0, 15, false), (-100, 155, true), (0, 100_000, true)] {

@@ -5,7 +5,7 @@ use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_verifiable_table::label::{Column, DataSet, Kind};
 use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
 use alpheus_verifiable_table::parameters::Set;
-use alpheus_verifiable_table::saved::SavedState;
+use alpheus_verifiable_table::saved_state::SavedState;
 use alpheus_verifiable_table::server::Sum;
 
 /// The manifest of the table for the messages.

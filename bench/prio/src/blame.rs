@@ -16,7 +16,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use serde_json::{Value, json};
 
 /// Who lied.

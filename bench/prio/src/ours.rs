@@ -9,7 +9,7 @@ use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_range_proof::{Commitment, Opening, RangeProver, Shape, Terms as RangeTerms};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -16,7 +16,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_time::{Span, Timestamp};

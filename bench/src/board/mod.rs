@@ -3,7 +3,7 @@
 //! at its writer; the share of messages that come back; the cost of a request at one of s equal servers; and
 //! figures 3 to 7 of the paper.
 
-mod equal;
+mod equal_servers;
 mod kernel;
 mod messages;
 mod servers;
@@ -103,10 +103,10 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
         series.push(curve);
     }
     if wanted(Part::Equal, "equal servers") {
-        figures.extend(equal::figures()?);
+        figures.extend(equal_servers::figures()?);
     }
     if wanted(Part::EqualCurves, "equal servers, by rows and number") {
-        let (rates, curves) = equal::curves()?;
+        let (rates, curves) = equal_servers::curves()?;
         figures.extend(rates);
         series.extend(curves);
     }

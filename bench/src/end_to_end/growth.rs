@@ -7,7 +7,7 @@ use crate::report::Figure;
 use crate::sums::resident;
 use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
 use alpheus_node::ledger::scan_all;
-use alpheus_stream_runtime::embedded::EmbeddedDeployment;
+use alpheus_stream_runtime::embedded_deployment::EmbeddedDeployment;
 use alpheus_transport::{Limits, Offset};
 use std::path::Path;
 

@@ -10,10 +10,10 @@ mod application;
 mod clock;
 mod growth;
 mod ours;
-mod plain;
-mod raw;
+mod plain_job;
+mod raw_job;
 mod vectors;
-mod verified;
+mod verified_windows;
 mod wire;
 
 use crate::BenchError;
@@ -23,9 +23,9 @@ pub(super) use application::APPLICATIONS;
 use application::{Application, Release};
 pub(super) use growth::figures as growth;
 use ours::Party;
-use plain::Job;
+use plain_job::Job;
 use std::path::Path;
-pub(super) use verified::figures as verified;
+pub(super) use verified_windows::figures as verified;
 pub(super) use wire::figures as wire;
 
 /// Two events a second and stream in windows of ten seconds.
@@ -114,7 +114,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn figures(&self, name: &str) -> Result<Vec<Figure>, BenchError> {
         let plain = self.plain(|release| vectors::Vectors::new(self.application, release))?;
-        let raw = self.plain(|release| raw::Raw::new(self.application, release))?;
+        let raw = self.plain(|release| raw_job::Raw::new(self.application, release))?;
         let one = self.ours(Party::One)?;
         same_results(&one, &plain)?;
         same_results(&one, &raw)?;
@@ -164,7 +164,7 @@ impl Bench<'_> {
         let windows = WARM_UP + self.extent.windows;
         let plan = ours::plan_of(self.application, self.producers, self.release)?;
         let job = job(plan.release.clone());
-        let costs = plain::run(
+        let costs = plain_job::run(
             folder.path(),
             self.application,
             self.producers,

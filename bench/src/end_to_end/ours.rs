@@ -8,8 +8,8 @@ use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::select::{ReleasePlan, SelectItem, Statistic, SumLocation};
-use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
-use alpheus_stream_runtime::planning;
+use alpheus_stream_runtime::embedded_deployment::{Controllers, EmbeddedDeployment, Member, Pace};
+use alpheus_stream_runtime::query_planner;
 use alpheus_stream_runtime::results::{OK, Row};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
@@ -121,10 +121,10 @@ fn plan_in(
     release: Release,
     rng: &mut ChaCha20Rng,
 ) -> Result<Plan, BenchError> {
-    let planned = planning::plan_query(
+    let planned = query_planner::plan_query(
         &application.query,
         &embedded.manager.catalog,
-        planning::QueryContext::from(START),
+        query_planner::QueryContext::from(START),
         rng,
     )
     .map_err(|_| BenchError::Query)?;

@@ -2,7 +2,7 @@
 //! does, released rows merged at the window's end.
 
 use super::application::Application;
-use super::plain::Job;
+use super::plain_job::Job;
 use crate::BenchError;
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;

@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::producer::{Producer, Session, Start};
 use alpheus_input::files::read_schema;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_policy::ids::StreamId;

@@ -15,7 +15,7 @@ use alpheus_anonymous_credential::sessions::{
 use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_time::{Span, Timestamp};

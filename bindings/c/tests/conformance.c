@@ -1,6 +1,6 @@
 /* Every vector of a producer and of a pass's client, good and bad: conformance VECTORS, the repository's folder. */
 #include "json.h"
-#include "known.h"
+#include "known_answers.h"
 #include <dirent.h>
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* What callers get wrong, and what must not happen then: NULL, lengths, order, forks, threads, secrets in errors. */
 #define _XOPEN_SOURCE 700
-#include "known.h"
+#include "known_answers.h"
 #include "check.h"
 #include <fcntl.h>
 #include <pthread.h>

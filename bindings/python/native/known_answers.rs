@@ -15,7 +15,7 @@ use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
 use alpheus_python::{OpenSession, refused};
-use alpheus_stream_runtime::producing::StreamProducer;
+use alpheus_stream_runtime::stream_producer::StreamProducer;
 use alpheus_time::{Span, Timestamp};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

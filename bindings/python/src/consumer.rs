@@ -3,13 +3,13 @@
 use crate::errors;
 use crate::process::Home;
 use alpheus_node::failure::Failure;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
-use alpheus_streams::query::begun::BegunQuery;
-use alpheus_streams::query::sealed::{Opener, asks_verified};
+use alpheus_streams::query::begun_query::BegunQuery;
+use alpheus_streams::query::opener::{Opener, asks_verified};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_streams::produce::device::{Device, DeviceArgs};
 use alpheus_streams::produce::lines::Line;
-use alpheus_streams::produce::live::{Pace, Summary, time_of_line};
+use alpheus_streams::produce::live_device::{Pace, Summary, time_of_line};
 use alpheus_streams::settings;
 use alpheus_time::Timestamp;
 use clap::Parser;

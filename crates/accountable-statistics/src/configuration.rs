@@ -12,7 +12,7 @@ use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use alpheus_time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

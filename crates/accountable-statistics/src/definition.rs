@@ -2,7 +2,7 @@
 //! smoothers signs it, each only if it overlaps nothing that this smoother has signed before.
 
 use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
-use crate::endorsed::{Endorsed, EndorsementError};
+use crate::endorsement::{Endorsed, EndorsementError};
 use crate::interval::Interval;
 use crate::logarithm::readable;
 use crate::tuple::{Terms, ThresholdKey};
@@ -12,7 +12,7 @@ use alpheus_anonymous_credential::schedule::Period;
 use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::{Message, Verified};
+use alpheus_crypto::signed_message::{Message, Verified};
 use alpheus_time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -17,7 +17,7 @@
 //! | a key shared by t of n, and decryption with it | [`threshold`] |
 //! | making such a key though some are absent or lie | [`keymaking`] |
 //! | reading a decrypted sum | [`logarithm`] |
-//! | what all parties agree on | [`configuration`], [`definition`], [`endorsed`] |
+//! | what all parties agree on | [`configuration`], [`definition`], [`endorsement`] |
 //! | credentials for clients | [`registrar`] |
 //! | contributing | [`client`] |
 //! | a smoother (an aggregation node): slots, checks, decryption | [`smoother`] |
@@ -25,7 +25,7 @@
 //! | pure counts, without smoothers | [`tally`] |
 //! | messages between parties | [`messages`], [`closing`], [`results`] |
 //! | how a client decides how an aggregate ended | [`verdict`](mod@verdict) |
-//! | uploads that do not count, with proof | [`disclosed`] |
+//! | uploads that do not count, with proof | [`disclosure`] |
 //! | results that carry what smoothers have signed | [`publication`] |
 //! | errors of the kernel and of the roles | [`error`], [`role_error`] |
 
@@ -34,8 +34,8 @@ pub mod client;
 pub mod closing;
 pub mod configuration;
 pub mod definition;
-pub mod disclosed;
-pub mod endorsed;
+pub mod disclosure;
+pub mod endorsement;
 pub mod error;
 pub mod interval;
 pub mod keymaking;

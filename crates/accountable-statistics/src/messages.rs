@@ -3,7 +3,7 @@
 
 use crate::configuration::{KeyEpoch, SmootherId};
 use crate::definition::{Definition, Turn};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::sums::Part;
 use crate::threshold::SharedKey;
 use crate::tuple::{Binding, Tuple};
@@ -12,7 +12,7 @@ use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::onetime::{OneTimePublic, OneTimeSignature, SEAL};
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use crate::configuration::PinnedConfiguration;
 use crate::definition::{AgreedDefinition, Definition, DefinitionError};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{NoResultError, Outcome};
 use crate::verdict::most;
 use alpheus_crypto::hash::Digest;

@@ -6,10 +6,10 @@
 
 use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::{AgreedDefinition, Turn};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{ConflictingEntry, Entry, Evidence, Grant, Receipt, SealedUpload};
 use alpheus_crypto::onetime::OneTimePublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
 

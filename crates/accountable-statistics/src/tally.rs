@@ -13,7 +13,7 @@ use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, Step, put};
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};

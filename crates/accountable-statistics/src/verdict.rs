@@ -3,7 +3,7 @@
 use crate::closing::AgreedSet;
 use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{End, NoResultError, Outcome, PublishedResult, Ready};
 use std::collections::BTreeMap;
 

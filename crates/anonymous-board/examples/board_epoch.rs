@@ -16,7 +16,7 @@ use alpheus_anonymous_board::writer::{Content, View};
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use crate::messages::{Tag, WriteName};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ use crate::row::Format;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use alpheus_time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

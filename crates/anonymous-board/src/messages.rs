@@ -8,7 +8,7 @@ use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
 /// What a writer sends to every server that holds a share. All of them get the same bytes, so that

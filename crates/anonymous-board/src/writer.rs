@@ -1,7 +1,7 @@
 //! A writer: makes one write, keeps what it needs to check that the write counts, and complains if
 //! it does not.
 
-mod saved;
+mod saved_write;
 
 use crate::coalition::audit::{self, CommonPart, Part};
 use crate::coalition::engine::Parity;
@@ -22,7 +22,7 @@ use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use rand_core::CryptoRng;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;

@@ -12,7 +12,7 @@ use alpheus_crypto::group::{Element, PublicScalar};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,7 +4,7 @@
 use crate::ledger::DamagedLedgerError;
 use alpheus_crypto::group::{ElementError, ScalarError};
 use alpheus_crypto::sigma::{ProofFormatError, ProvingError};
-use alpheus_crypto::signed::SignedMessageError;
+use alpheus_crypto::signed_message::SignedMessageError;
 
 /// An unusable configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use alpheus_anonymous_credential::schedule::Schedule as PassSchedule;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_node::card::{self, CardContent, CardError};
 use alpheus_node::failure::Failure;
 use alpheus_node::network::base::{Base, BaseUrlError};

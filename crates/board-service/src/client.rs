@@ -2,7 +2,7 @@
 //! that send uploads through a board.
 
 mod complaints;
-mod posting;
+mod submission;
 mod versions;
 
 use crate::card::VerifiedCard;
@@ -19,7 +19,7 @@ use alpheus_anonymous_board::reader::{ReadError, Reading, read};
 use alpheus_anonymous_board::transcript::{Effect, Transcript};
 use alpheus_anonymous_board::writer::{Fate, PendingWrite, ReceiptError, Receipts, View};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::network::base::Base;

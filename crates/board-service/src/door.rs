@@ -17,7 +17,7 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::Login;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::engine::{Handle, Worker, channel};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;

@@ -34,7 +34,7 @@ pub mod serve;
 pub mod settings;
 pub mod stage;
 #[cfg(test)]
-mod testing;
+mod test_board;
 
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;

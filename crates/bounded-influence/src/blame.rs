@@ -8,7 +8,7 @@ use crate::check::{FailedWindow, OpenedContribution, ValueCommitment};
 use crate::messages::{Edge, EdgeStatement, Opening};
 use crate::share::{Answer, Share};
 use alpheus_crypto::group::Element;
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed_message::Verified;
 use alpheus_range_proof::Commitment;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@ use crate::messages::{CommittedCells, Contribution, MaskedShare, Opening, Scope}
 use crate::terms::Terms;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed_message::Verified;
 use alpheus_range_proof::{Claim, Commitment, EncodedProof, RangeChecker, culprits};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;

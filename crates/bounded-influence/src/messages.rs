@@ -3,7 +3,7 @@
 use alpheus_crypto::group::{Element, PublicScalar};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Message;
+use alpheus_crypto::signed_message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Which window of which plan a message belongs to.

@@ -16,7 +16,7 @@
 //! | [`kdf`] | independent keys from one secret | HKDF-SHA256 |
 //! | [`prf`] | key vectors and mask pads | AES-128 |
 //! | [`mac`] | 16-byte tags | HMAC-SHA256 |
-//! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
+//! | [`sign`], [`signed_message`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key shared by two parties | X25519 |
 //! | [`seal`] | a secret that only one party can open | HPKE |
 //! | [`hybrid`] | the same, for what strangers can keep for decades | HPKE with X-Wing |
@@ -47,7 +47,7 @@ pub mod seal;
 pub mod secret;
 pub mod sigma;
 pub mod sign;
-pub mod signed;
+pub mod signed_message;
 pub mod vault;
 
 /// Runs the README's example.

@@ -1,9 +1,9 @@
 //! Merkle trees of RFC 6962: one digest for many leaves, and short proofs that a
 //! leaf is among them. Leaves and inner nodes are hashed differently.
 
-mod several;
+mod multi_proof;
 
-pub use several::root_of_several;
+pub use multi_proof::root_of_several;
 
 use crate::hash::Digest;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! One attribute of an understanding.
 
 use crate::bounds::Outliers;
-use crate::sparse::Crowd;
+use crate::sparse_attributes::Crowd;
 use crate::steps::Course;
 use crate::tally::{Total, Values};
 use std::collections::{BTreeMap, BTreeSet};

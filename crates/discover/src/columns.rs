@@ -2,25 +2,25 @@
 
 use crate::attribute::Attribute;
 use crate::codes::MAX_SURE_CODES;
-use crate::counted::{counted, verb};
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::id_words::{is_id, may_be_count};
+use crate::near_numbers::{is_joined, is_marked, is_sized};
 use crate::number::Decimal;
 use crate::owner::OwnerPlan;
 use crate::owner_words::{NUMBERS, owner_score};
+use crate::plural::{counted, verb};
 use crate::profile::{Column, Profile};
 use crate::row_numbers::is_row_number;
 use crate::sentinels::{Open, counts_money};
-use crate::sized::{is_joined, is_marked, is_sized};
-use crate::sparse::Crowd;
+use crate::sparse_attributes::Crowd;
 use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
-use crate::wide::Look;
+use crate::wide_columns::Look;
 use crate::words::{CODES, LENGTHS, TIMES, has, schema_name, worded, words};
-use crate::{codes, kinds, lengths, sentinels, units, wide};
+use crate::{codes, kinds, lengths, sentinels, units, wide_columns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a degree of latitude or longitude is not measured.
@@ -93,7 +93,7 @@ impl SortedColumns {
     /// Looks at columns side by side, which may be one owner's each.
     fn side_by_side(&mut self, profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
         let columns = (&self.attributes[..], &self.wanted[..]);
-        match wide::look(columns, profile, owner.column, hints) {
+        match wide_columns::look(columns, profile, owner.column, hints) {
             Some(Look::Alike) => self.alike = true,
             Some(Look::AlikeButTotals(sums, question)) => {
                 self.alike = true;

@@ -1,20 +1,20 @@
 //! Which column says whose a reading is, if any does.
 
-use crate::counted::verb;
 use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
 use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
+use crate::owner_guess;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
 use crate::persons::{self, offers};
+use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::whose;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub(crate) fn find(
         if !questions.is_empty() {
             kinds.clear();
         } else if hints.owner.is_none() {
-            questions.extend(whose::counted((text, &table.form), profile, time, hints));
+            questions.extend(owner_guess::counted((text, &table.form), profile, time, hints));
         }
         let constant = crate::constant::find((text, &table.form), profile, column);
         Ok(OwnerPlan { column, parts, kinds, constant, notes, questions })
@@ -106,7 +106,7 @@ fn unnamed(
     }
     if column.is_none()
         && questions.is_empty()
-        && let Some((at, asked)) = whose::asked((text, table), profile, time, (hints, None))
+        && let Some((at, asked)) = owner_guess::asked((text, table), profile, time, (hints, None))
     {
         (column, notes) = (Some(at), Vec::new());
         questions.push(asked);

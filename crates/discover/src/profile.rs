@@ -1,19 +1,19 @@
 //! What the cells of each column are: one pass over the whole file.
 
 use crate::clock::{Format, shape};
-use crate::distinct::Distinct;
+use crate::distinct_count::Distinct;
 use crate::extremes::{Cells, Extremes, count_cell};
 use crate::form::{Form, MissingTexts};
 use crate::hash::{Hashes, Map};
 use crate::id_words::{is_id, is_measured};
 use crate::number::{Decimal, Marks};
+use crate::number_forms::NumberForms;
 use crate::owner_words::owner_score;
 use crate::scan::{ScannedRow, scan_watched};
 use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
 use crate::watch::Watch;
 use crate::words::{TIMES, WEEK, YEARS};
-use crate::written::NumberForms;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.

@@ -4,13 +4,13 @@ use crate::form::Form;
 use crate::hash::{Hashes, Map};
 use crate::hints::Hints;
 use crate::id_words::is_id;
+use crate::owner_guess;
 use crate::owner_words::{may_count_people, owner_score};
 use crate::pairs;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
-use crate::whose;
 use crate::words::{IDS, has, worded, words};
 
 /// Rows that are read.
@@ -120,7 +120,7 @@ pub(crate) fn of(
         .or_else(|| cases(profile, best))
         .or_else(|| of_events(profile, best))
         .or_else(|| other_person(rows, profile, best, &time.columns))
-        .or_else(|| whose::within_area((text, table), profile, time, (hints, best)));
+        .or_else(|| owner_guess::within_area((text, table), profile, time, (hints, best)));
     if let Some(question) = open {
         return (Vec::new(), vec![question]);
     }

@@ -2,8 +2,8 @@
 
 use crate::attribute::Attribute;
 use crate::clock::{Region, words};
-use crate::counted::{counted, verb};
 use crate::number::{Decimal, scaled_text};
+use crate::plural::{counted, verb};
 use crate::profile::{NOTHING, TRACE};
 use crate::steps::Course;
 use crate::tally::Values;

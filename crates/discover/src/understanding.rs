@@ -12,7 +12,7 @@ use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
-use crate::sparse::{self, Crowd};
+use crate::sparse_attributes::{self, Crowd};
 use crate::table::{self, Table};
 use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
@@ -102,7 +102,7 @@ pub(crate) fn of(
     questions.extend(doubts::rounds(&sorted.attributes, &tally, owner.column, hints));
     let known = (&sorted.attributes[..], &sorted.wanted[..]);
     questions.extend(levels::asked(rows, owner.column, known, hints));
-    let crowds = sparse::find(rows, (&time, owner.column), &sorted.wanted, &tally);
+    let crowds = sparse_attributes::find(rows, (&time, owner.column), &sorted.wanted, &tally);
     describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
     Ok(Understanding { hints: hints.clone(), ..finish(table, time, owner, sorted, tally) })

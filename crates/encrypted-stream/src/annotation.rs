@@ -1,7 +1,7 @@
 //! Annotations: an owner's signed policy choice for one stream (Zeph §4.1, figure 3).
 
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;

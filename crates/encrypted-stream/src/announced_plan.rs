@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::MAX_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::quorum::min_opening;
 use alpheus_policy::schema::Schema;
 
-use crate::bounded::checker_of;
+use crate::bounded_terms::checker_of;
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use crate::counts::narrow;
 use crate::epoch_list::plan_of;

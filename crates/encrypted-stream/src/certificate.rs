@@ -10,7 +10,7 @@ use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@
 
 mod annotation;
 mod certificate;
+mod consumer;
 mod exclusion;
 mod grant;
 mod message;
@@ -14,12 +15,12 @@ mod plan_refusal;
 mod plan_shape;
 mod release;
 mod restore;
-mod sealed;
 mod violation;
 mod window_refusal;
 
 pub use annotation::AnnotationError;
 pub use certificate::CertificateError;
+pub use consumer::{PlanConsumerError, UnsealError};
 pub use exclusion::ExclusionError;
 pub use grant::{GrantError, RawReadError};
 pub use message::MessageError;
@@ -28,6 +29,5 @@ pub use plan_refusal::PlanRefusalError;
 pub use plan_shape::PlanShapeError;
 pub use release::{ReleaseError, UncheckedProofsError};
 pub use restore::RestoreError;
-pub use sealed::{PlanConsumerError, UnsealError};
 pub use violation::PolicyViolationError;
 pub use window_refusal::WindowRefusalError;

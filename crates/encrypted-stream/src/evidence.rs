@@ -2,7 +2,7 @@
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Message;
+use alpheus_crypto::signed_message::Message;
 use serde::{Deserialize, Serialize};
 
 /// "These lines are what I state." It does not show that they are true; what they name, does.

@@ -14,7 +14,7 @@ use alpheus_crypto::hybrid::{HybridKey, HybridPublic, HybridSealed, seal_bytes};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_time::{Timestamp, Window};
 use rand_core::CryptoRng;

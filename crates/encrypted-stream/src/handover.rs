@@ -12,7 +12,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::seal::UnsealError;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Message;
+use alpheus_crypto::signed_message::Message;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_time::Timestamp;

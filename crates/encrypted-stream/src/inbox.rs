@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Proof;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 

@@ -15,7 +15,7 @@ mod log_line;
 mod record_error;
 mod records;
 mod scope;
-mod spent;
+mod spent_token;
 
 pub use fence::{Fence, Start};
 pub use group_lists::GroupLists;
@@ -26,7 +26,7 @@ pub(crate) use records::{
     annotation_key, opened_key, read_record, session_key, window_keys, write_record,
 };
 pub use scope::Scope;
-pub use spent::SpentToken;
-pub(crate) use spent::{Share, SignedOpening};
+pub use spent_token::SpentToken;
+pub(crate) use spent_token::{Share, SignedOpening};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

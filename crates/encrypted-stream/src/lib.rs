@@ -5,7 +5,7 @@
 //!
 //! - devices: [`producer`], [`encode`], [`frame`], [`tick`],
 //! - sums: [`transformer`], [`sums`],
-//! - opening of windows: [`controller`], [`coordinator`], [`mask`], [`noise`], [`bounded`],
+//! - opening of windows: [`controller`], [`coordinator`], [`mask`], [`noise`], [`bounded_terms`],
 //! - who takes part: [`epoch`], [`epoch_list`], [`membership`], [`announced_plan`],
 //! - what readers get: [`consumer`], [`decode`], [`receipt`], [`evidence`],
 //! - signed statements: [`annotation`], [`certificate`], [`grant`], [`handover`], [`withdrawal`],
@@ -13,7 +13,7 @@
 
 pub mod annotation;
 pub mod announced_plan;
-pub mod bounded;
+pub mod bounded_terms;
 pub mod certificate;
 pub mod consumer;
 pub mod controller;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 
 use crate::counts::narrow;
 use crate::mask::quorum::counted_population;

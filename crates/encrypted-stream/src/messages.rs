@@ -31,13 +31,13 @@
 //! are key sums under masks, in verified plans the owners' sums under masks, and the service sees
 //! counts of events anyway.
 
-mod bounded;
+mod bounded_windows;
 mod epochs;
 
 pub use alpheus_bounded_influence::messages::{
     Contribution, EdgeStatement, Opening as BoundedOpening,
 };
-pub use bounded::{EdgeRequest, Strike};
+pub use bounded_windows::{EdgeRequest, Strike};
 pub(crate) use epochs::shared;
 pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
 
@@ -49,7 +49,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::{Proof, leaf};
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, SignatureBatch, Signed};
+use alpheus_crypto::signed_message::{Message, SignatureBatch, Signed};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};

@@ -3,7 +3,7 @@
 
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};

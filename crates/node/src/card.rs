@@ -4,7 +4,7 @@
 use crate::failure::{Blame, Failure};
 use crate::files::read_text;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, SignedMessageError, Verified};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use std::error::Error;

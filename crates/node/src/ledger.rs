@@ -366,7 +366,7 @@ impl Ledger for AppendingLedger<'_> {
 mod tests {
     use super::*;
     use alpheus_transport::local;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
 
     /// A shard is killed while it replaces another: the untrusted records still exist and
     /// are still not trusted.

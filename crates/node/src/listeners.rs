@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::network::door;
-use crate::network::revoked::RevokedCertificates;
+use crate::network::revoked_certificates::RevokedCertificates;
 use crate::service::ServiceError;
 use crate::service::descriptors::{Share, bounds, share_of};
 use crate::service::expiry::watch_certificate;

@@ -4,7 +4,7 @@
 //! A production deployment has an authority already, with its root key somewhere safer than
 //! a folder; see [`crate::network::identity`] for the files that it must provide.
 
-mod issued;
+mod issued_certificate;
 mod rollover;
 
 use crate::failure::{Blame, Category, Failure};
@@ -13,7 +13,7 @@ use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use issued::IssuedCertificate;
+use issued_certificate::IssuedCertificate;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,

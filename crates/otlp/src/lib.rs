@@ -13,7 +13,6 @@
 //! What arrives lies in the receiver's state in the clear until it is encrypted, and what is known
 //! of cumulative series for as long as they run. The state belongs to the device.
 
-mod bounded;
 pub mod capture;
 pub mod doors;
 pub mod draft;
@@ -27,6 +26,7 @@ pub mod receive;
 pub mod receiver;
 pub mod record;
 pub mod recorder;
+mod request_bounds;
 pub mod series;
 
 use alpheus_node::failure::Failure;

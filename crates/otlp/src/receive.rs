@@ -14,7 +14,7 @@ use alpheus_node::service::shutdown::{self, Trigger};
 use alpheus_node::settings::Settings;
 use alpheus_streams::produce::device::{Device, DeviceArgs};
 use alpheus_streams::produce::lines::Line;
-use alpheus_streams::produce::live::Pace;
+use alpheus_streams::produce::live_device::Pace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
 //! The doors: OTLP over HTTP in Protobuf and JSON, and over gRPC. Both are on this machine alone,
 //! since what comes in is not encrypted yet.
 
-use crate::bounded::{self, BoundError};
 use crate::intake::{Intake, IntakeError, Outcome};
 use crate::message::{ExportRequest, ExportResponse, PartialSuccess};
 use crate::recorder::Recorder;
+use crate::request_bounds::{self, BoundError};
 use alpheus_node::clock;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -174,7 +174,7 @@ fn unpacked(encoding: &str, body: &Bytes) -> Result<Vec<u8>, RequestError> {
 
 /// Reads a request in Protobuf or JSON.
 fn parse(body: &[u8], is_json: bool) -> Result<ExportRequest, RequestError> {
-    let read = if is_json { bounded::json(body) } else { bounded::protobuf(body) };
+    let read = if is_json { request_bounds::json(body) } else { request_bounds::protobuf(body) };
     read.map_err(|why| match why {
         BoundError::Malformed => RequestError::Malformed,
         BoundError::TooMany => RequestError::TooMany,

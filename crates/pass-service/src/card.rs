@@ -8,7 +8,7 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_node::card::{self, CardContent, CardError};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;

@@ -3,9 +3,9 @@
 //! A value `v` of an attribute with scale `s` is the integer `v × 10^s`. Parsing
 //! works on the digits of the text, so `0.285` at scale 2 is 29, never 28.
 
-mod plain;
+mod plain_decimal;
 
-pub use plain::Decimal;
+pub use plain_decimal::Decimal;
 
 /// Longest text that is read as a number.
 const MAX_BYTES: usize = 400;

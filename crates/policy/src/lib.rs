@@ -4,7 +4,7 @@
 //! a schema is laid out in words ([`layout`]), what a query releases ([`plan`]),
 //! and whether a policy allows it.
 
-pub mod bounded;
+pub mod bounded_terms;
 pub mod budget;
 pub mod catalog;
 pub mod columns;

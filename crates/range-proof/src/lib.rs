@@ -10,14 +10,14 @@
 //! or the openings unknown.
 
 mod commitment;
-mod encoded;
+mod encoded_proof;
 mod steady;
 
 #[cfg(test)]
 mod tests;
 
 pub use commitment::Commitment;
-pub use encoded::{EncodedProof, RangeFormatError};
+pub use encoded_proof::{EncodedProof, RangeFormatError};
 
 use crate::steady::Steady;
 use alpheus_crypto::group::{Element, SecretScalar};

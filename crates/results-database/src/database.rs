@@ -3,7 +3,7 @@
 use crate::failure::ProgramError;
 use crate::planner::Planner;
 use crate::refusal::StatementError;
-use crate::released::ReleasedTables;
+use crate::released_tables::ReleasedTables;
 use crate::role::Role;
 use crate::roles::Roles;
 use crate::statements::{self, Outcome};

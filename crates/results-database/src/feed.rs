@@ -2,7 +2,7 @@
 
 use crate::alpheus::Alpheus;
 use crate::failure::ProgramError;
-use crate::released::{Query, ReleasedTables};
+use crate::released_tables::{Query, ReleasedTables};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! tables over them in schemas of their own. Nothing that they do asks a service for more than it has released.
 //!
 //! - [`feed`]: where rows come from, by [`alpheus`], the program that holds the keys,
-//! - [`released`], [`columns`]: rows as tables,
+//! - [`released_tables`], [`columns`]: rows as tables,
 //! - [`scratch`]: a role's own schemas,
 //! - [`statements`], [`planner`]: which statements may run, and the answers to those that may not,
 //! - [`role`], [`database`]: a role's engine, and all roles,
@@ -21,7 +21,7 @@ mod gate;
 mod planner;
 mod postgres;
 mod refusal;
-mod released;
+mod released_tables;
 mod role;
 mod roles;
 mod scratch;
@@ -34,7 +34,7 @@ use database::Database;
 use failure::ProgramError;
 use flight::Flight;
 use planner::Planner;
-use released::ReleasedTables;
+use released_tables::ReleasedTables;
 use roles::Roles;
 use std::io::{self, Write};
 use std::net::SocketAddr;

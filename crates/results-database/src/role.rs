@@ -2,7 +2,7 @@
 
 use crate::planner::Planner;
 use crate::refusal::{SYNTAX, StatementError};
-use crate::released::{AboutSchema, ReleasedSchema, ReleasedTables};
+use crate::released_tables::{AboutSchema, ReleasedSchema, ReleasedTables};
 use crate::scratch::{DATABASE, Scratch};
 use datafusion::arrow::array::{BooleanArray, StringArray};
 use datafusion::arrow::datatypes::DataType;

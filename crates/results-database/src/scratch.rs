@@ -4,7 +4,7 @@ use crate::refusal::{
     DEPENDED_ON, ENDLESS, FORBIDDEN, NO_MEMORY, NO_SCHEMA, NO_TABLE, READ_ONLY, StatementError,
     TAKEN,
 };
-use crate::released::ReleasedTables;
+use crate::released_tables::ReleasedTables;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;

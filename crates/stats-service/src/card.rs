@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::configuration::{
 };
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 use alpheus_node::card::{self, CardContent, CardError};
 use alpheus_node::failure::Failure;
 use alpheus_node::network::base::{Base, BaseUrlError};

@@ -1,7 +1,7 @@
 //! A client's ledger: durable records, and a copy of them in memory.
 
 use alpheus_accountable_statistics::client::Records;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::Entry;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, StateOrigin, put};

@@ -5,7 +5,7 @@ use crate::parties::{Parties, PartyClient, RETRY_PAUSE, StatsError, gather, retr
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registration};
 use alpheus_accountable_statistics::configuration::{PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, Entry, Grant};
 use alpheus_accountable_statistics::role_error::ContributionError;
 use alpheus_accountable_statistics::tally::Tally;
@@ -14,7 +14,7 @@ use alpheus_anonymous_credential::error::HolderError;
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::entropy;
 use alpheus_node::network::error::RequestError;

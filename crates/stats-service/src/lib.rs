@@ -8,7 +8,7 @@
 //! - [`client`], [`contributor_state`], [`client_ledger`]: contributors,
 //! - [`counts`]: counts, which need no smoothers,
 //! - [`parties`], [`links`], [`names`]: connections between parties,
-//! - [`published`], [`results`], [`row`], [`units`]: published results,
+//! - [`results_reader`], [`results`], [`row`], [`units`]: published results,
 //! - [`replay`]: a recorded file through a local deployment,
 //! - [`settings`]: the settings of the processes.
 
@@ -27,17 +27,17 @@ pub mod membership;
 pub mod names;
 pub mod parties;
 pub mod plan;
-pub mod published;
 mod refusal;
 pub mod registrar;
 pub mod replay;
 pub mod results;
+pub mod results_reader;
 pub mod role;
 pub mod row;
 pub mod settings;
 pub mod smoother;
 #[cfg(test)]
-mod testing;
+mod test_deployment;
 pub mod units;
 
 use alpheus_node::failure::Failure;

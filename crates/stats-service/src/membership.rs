@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use alpheus_node::network::answer::{ApiError, caller};
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::service::http::Peer;
@@ -102,7 +102,7 @@ fn no_member() -> ApiError {
 mod tests {
     use super::*;
     use crate::keys;
-    use crate::testing::TestDeployment;
+    use crate::test_deployment::TestDeployment;
 
     /// A smoother of another deployment under the same authority, and a member under another's name.
     #[test]

@@ -7,7 +7,7 @@ use crate::names::hex;
 use crate::settings::StatsSettings;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Definition;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Release, ReleasedSlot};
 use alpheus_accountable_statistics::role_error::{ContributionError, RegistrationError};
 use alpheus_anonymous_credential::error::HolderError;
@@ -402,7 +402,7 @@ pub async fn gather<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::answering;
+    use crate::test_deployment::answering;
     use alpheus_accountable_statistics::configuration::KeyEpoch;
     use alpheus_accountable_statistics::messages::{Entry, SealedUpload};
     use alpheus_crypto::onetime::OneTimePublic;

@@ -4,7 +4,7 @@ use crate::card;
 use crate::parties::Parties;
 use crate::plan::Plan;
 use crate::plan::count::AnyPlan;
-use crate::published::{HeldResults, ResultsReader, UnsignedResultsError};
+use crate::results_reader::{HeldResults, ResultsReader, UnsignedResultsError};
 use crate::row::{COLUMNS, Row, csv};
 use crate::units::ResultInUnits;
 use alpheus_node::failure::{Blame, Category, Failure, printed};

@@ -1,8 +1,8 @@
 //! The owners' devices: one producer for each stream, which writes encrypted frames
 //! into a batch for the events topic. Values are in the clear only here.
 
-use super::producing::{StreamProducer, StreamSession};
 use super::storage::{Topics, device_partition};
+use super::stream_producer::{StreamProducer, StreamSession};
 use alpheus_encrypted_stream::encode::{EncodeError, Encoder, Value};
 use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Start, TimeError};
 use alpheus_input::rows::Cell;

@@ -8,7 +8,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::controller::IdentitySecrets;

@@ -1,15 +1,15 @@
 //! The service's side of a deployment: streams, controllers, running queries, and the
 //! plans that a restart must resume.
 
-use super::ended;
+use super::ended_plans;
 use super::error::RuntimeError;
 use super::plane::UnsupportedPlanError;
-use super::planning::{QueryContext, plan_query};
+use super::query_planner::{QueryContext, plan_query};
 use super::service::{Service, ServiceOutput};
 use super::storage::{KEPT, PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use alpheus_encrypted_stream::annotation::ControllerChange;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
@@ -201,7 +201,7 @@ impl Manager {
         plan: &PlanId,
     ) -> Result<Option<Signed<Announcement>>, RuntimeError> {
         let (store, space) = (self.service.store(), &self.service.topics().service);
-        let found = ended::announcement(store.as_ref(), space, *plan)?;
+        let found = ended_plans::announcement(store.as_ref(), space, *plan)?;
         let read = |bytes: &[u8]| postcard::from_bytes(bytes);
         found.map(|bytes| read(&bytes)).transpose().map_err(|_| RuntimeError::DamagedPlans)
     }
@@ -355,7 +355,7 @@ impl Manager {
     /// # Errors
     /// [`RuntimeError`] if the store fails.
     pub fn forget_ended(&mut self) -> Result<(), RuntimeError> {
-        ended::forget(&mut self.ended, (self.service.store().as_ref(), self.service.topics()))
+        ended_plans::forget(&mut self.ended, (self.service.store().as_ref(), self.service.topics()))
     }
 
     /// How many controllers plans can name.
@@ -384,7 +384,7 @@ impl Manager {
         let space = self.service.topics().service.clone();
         let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
         let outgoing = self.service.retire(&plans)?;
-        let (_, until) = ended::logs(self.service.store().as_ref(), self.service.topics())?;
+        let (_, until) = ended_plans::logs(self.service.store().as_ref(), self.service.topics())?;
         let mut batch = Batch::new();
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
@@ -395,7 +395,7 @@ impl Manager {
             let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {
                 batch.put(&space, [KEPT, &id.0].concat(), kept.to_vec())?;
-                ended::note(&mut self.ended, (&mut batch, &space), plan, (now, until))?;
+                ended_plans::note(&mut self.ended, (&mut batch, &space), plan, (now, until))?;
             }
             batch.delete(&space, key)?;
             batch.delete(&space, [TERMS, &id.0].concat())?;
@@ -460,7 +460,7 @@ impl Manager {
             self.start_terms(now, &terms, masks)?;
         }
         let topics = self.service.topics();
-        self.ended = ended::load(store.as_ref(), topics, &self.deployment, now)?;
+        self.ended = ended_plans::load(store.as_ref(), topics, &self.deployment, now)?;
         self.service.resumed();
         Ok(())
     }

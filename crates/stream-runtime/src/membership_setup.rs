@@ -2,16 +2,16 @@
 //! restored from their ledgers.
 
 use super::devices::Device;
-use super::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
+use super::embedded_deployment::{Controllers, EmbeddedDeployment, Member, Pace};
 use super::error::RuntimeError;
 use super::keys::RootSecret;
 use super::manager::Manager;
-use super::producing::StreamProducer;
 use super::storage::reached;
+use super::stream_producer::StreamProducer;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};

@@ -1,8 +1,8 @@
 //! Owners in an embedded deployment: they change their choices and read their log.
 
-use super::embedded::EmbeddedDeployment;
+use super::embedded_deployment::EmbeddedDeployment;
 use super::error::RuntimeError;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
 use alpheus_encrypted_stream::ledger::{LogLine, Record, Scope, StampedRecord};

@@ -1,10 +1,10 @@
 //! Consumers of an embedded deployment: it acts as the consumers that `RELEASE TO` names,
 //! so that their sealed results can be read locally.
 
-use super::embedded::EmbeddedDeployment;
+use super::embedded_deployment::EmbeddedDeployment;
 use super::error::RuntimeError;
 use super::results::Row;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::consumer::{Consumer, Reader};

@@ -1,12 +1,12 @@
 //! The service: the windows of running plans, over a data plane. It never holds a key to data.
 
-mod addressing;
 mod commits;
 mod epochs;
 mod frames;
 mod pauses;
 mod proof_queue;
 mod proofs;
+mod recipients;
 #[cfg(test)]
 mod tests;
 

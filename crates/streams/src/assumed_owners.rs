@@ -6,7 +6,7 @@ use alpheus_policy::catalog::{Catalog, CatalogStream};
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId, labelled_hash};
 use alpheus_policy::policy::{Policies, Section};
 use alpheus_policy::schema::{MetadataAttribute, Schema};
-use alpheus_stream_runtime::embedded::Controllers;
+use alpheus_stream_runtime::embedded_deployment::Controllers;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

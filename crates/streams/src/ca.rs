@@ -3,7 +3,7 @@
 
 use crate::deployment::{self, AUTHORITY_SEED};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{self as protocol, Certificate, Party, Subject};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};

@@ -13,7 +13,7 @@
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_node::failure::{Blame, Failure};

@@ -11,7 +11,7 @@ use crate::deployment::{self, DEVICE_CERTIFICATE, DEVICE_SEED, ingest_seed};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::producer::OpeningSecrets;
 use alpheus_encrypted_stream::tick::ingest::Ingest;

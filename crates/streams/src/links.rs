@@ -1,7 +1,7 @@
 //! The servers that processes of streams call, and the role that each must have.
 
 use alpheus_node::failure::Failure;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::peer::ExpectedPeer;
 use alpheus_node::network::role::Role;

@@ -7,9 +7,9 @@ mod ticks;
 
 use crate::deployment;
 use crate::links;
-use crate::query::sealed::consumer;
+use crate::query::opener::consumer;
 use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
 use alpheus_encrypted_stream::decode::decode;
 use alpheus_encrypted_stream::error::{CertificateError, RawReadError};

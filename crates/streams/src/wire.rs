@@ -11,7 +11,7 @@ mod moves;
 pub use moves::{Arrival, ArrivingKey, Departure, MoveReply, MoveRequest};
 
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::frame::DATA_HEAD;
@@ -20,7 +20,7 @@ use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::columns::Column;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_stream_runtime::controller_host::{FromController, ToController};
-use alpheus_stream_runtime::refused::RefusedFrame;
+use alpheus_stream_runtime::refused_frames::RefusedFrame;
 use alpheus_time::{Span, Timestamp};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -3,8 +3,8 @@
 
 use super::ask::{Answers, QueryNeeds, ask_all, batches, next};
 use super::index::GroupKey;
+use super::query_cost::QueryCost;
 use super::remote::{Remote, rejected};
-use super::spent::QueryCost;
 use super::sql::{Function, TableQuery};
 use super::state::TableState;
 use super::statistics::{decimal, moments, statistic};

@@ -4,7 +4,7 @@
 use super::storage::{self, Storage, StorageError, StoreOutcome};
 use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
 use alpheus_verifiable_table::messages::{Block, Manifest};
-use alpheus_verifiable_table::saved::{SavedState, StateName};
+use alpheus_verifiable_table::saved_state::{SavedState, StateName};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};

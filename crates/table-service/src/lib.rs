@@ -5,7 +5,7 @@
 //!   [`rekey`], [`drop_table`]: the owner,
 //! - [`serve`], [`quotas`], [`settings`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
-//! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`], [`answer`], [`spent`], [`statistics`]: schemas,
+//! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`], [`answer`], [`query_cost`], [`statistics`]: schemas,
 //!   rows and queries,
 //! - [`state`], [`save`], [`remote`], [`blocks`], [`storage`], [`wire`]: durable state and the network.
 
@@ -23,6 +23,7 @@ pub mod links;
 pub mod merge;
 pub mod prune;
 pub mod query;
+pub mod query_cost;
 pub mod quotas;
 pub mod recover;
 pub mod rekey;
@@ -32,7 +33,6 @@ pub mod save;
 pub mod schema;
 pub mod serve;
 pub mod settings;
-pub mod spent;
 pub mod sql;
 pub mod state;
 pub mod statistics;

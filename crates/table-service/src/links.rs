@@ -1,7 +1,7 @@
 //! The server that owners of tables call, and the role that it must have.
 
 use alpheus_node::failure::Failure;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 

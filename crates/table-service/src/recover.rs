@@ -11,7 +11,7 @@ use alpheus_node::pki::read_seed;
 use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::owner::Owner;
-use alpheus_verifiable_table::saved::{OpenedState, StateId, StateName};
+use alpheus_verifiable_table::saved_state::{OpenedState, StateId, StateName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use super::wire::{
 };
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::{Problem, RequestError};
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
@@ -18,7 +18,7 @@ use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::error::VerifyError;
 use alpheus_verifiable_table::label::{Address, DataSet, Segment};
 use alpheus_verifiable_table::messages::{Manifest, Request};
-use alpheus_verifiable_table::saved::StateName;
+use alpheus_verifiable_table::saved_state::StateName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

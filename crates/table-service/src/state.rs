@@ -19,7 +19,7 @@ use alpheus_verifiable_table::label::{Address, DataSet, Segment};
 use alpheus_verifiable_table::layout::Layout;
 use alpheus_verifiable_table::ledger::PendingStep;
 use alpheus_verifiable_table::owner::{APPLICATION, Owner};
-use alpheus_verifiable_table::saved::OpenedState;
+use alpheus_verifiable_table::saved_state::OpenedState;
 use chacha20::ChaCha20Rng;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};

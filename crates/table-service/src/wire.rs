@@ -2,7 +2,7 @@
 
 use alpheus_verifiable_table::label::{Address, DataSet};
 use alpheus_verifiable_table::messages::{Manifest, Request};
-use alpheus_verifiable_table::saved::StateName;
+use alpheus_verifiable_table::saved_state::StateName;
 use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;

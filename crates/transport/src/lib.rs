@@ -7,7 +7,7 @@
 //!
 //! - `kafka` (a feature): an Apache Kafka cluster;
 //! - [`local`]: a directory on this machine's disk, in this process;
-//! - [`simulated`]: memory that loses and tears unsynced data, from a seed.
+//! - [`simulation`]: memory that loses and tears unsynced data, from a seed.
 
 mod batch;
 mod catalog;
@@ -23,7 +23,7 @@ mod partitioner;
 mod queue;
 mod receipt;
 mod record;
-pub mod simulated;
+pub mod simulation;
 mod store;
 mod tables;
 

@@ -12,7 +12,7 @@
 //! | owner | [`owner`]: appends, corrects, plans, totals sums |
 //! | server | [`server`]: adds up stored blocks, without a key |
 //! | verifier | [`verifier`]: verified sums, which alone can be decrypted |
-//! | recovery | [`saved`]: the owner's records, sealed for the server |
+//! | recovery | [`saved_state`]: the owner's records, sealed for the server |
 //! | shared | [`messages`], [`parameters`], [`label`], [`layout`], [`planner`], [`ledger`], [`error`] |
 
 mod arithmetic;
@@ -37,7 +37,7 @@ pub mod parameters;
 pub mod planner;
 pub mod ring;
 mod sampling;
-pub mod saved;
+pub mod saved_state;
 pub mod server;
 mod spec;
 mod tag;

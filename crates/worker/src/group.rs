@@ -2,7 +2,7 @@
 
 mod joiners;
 mod recovery;
-mod saying;
+mod step_messages;
 
 use crate::clock::ClockError;
 use crate::instruction::{InstructionRecord, Instructions, ReadError};
@@ -21,10 +21,10 @@ use alpheus_transport::{
 };
 use joiners::{JoinerRecovery, OwnJoiner};
 use recovery::{Arrival, RecoveredLane, Recovery};
-use saying::set_positions;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use step_messages::set_positions;
 
 /// A batch of about so many bytes is committed at once, if need be in the midst of a step.
 const MAX_BATCH: usize = 8 << 20;

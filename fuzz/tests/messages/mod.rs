@@ -8,7 +8,7 @@ use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::Proof;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     Attendance, Closing, ControllerMessage, EdgeRequest, EdgeStatement, List, ListEntry,

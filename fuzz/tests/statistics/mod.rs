@@ -2,8 +2,8 @@
 
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Turn;
-use alpheus_accountable_statistics::disclosed::DisclosedUpload;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::disclosure::DisclosedUpload;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Vote};
 use alpheus_accountable_statistics::messages::{
     Closing, ClosingTuple, Deposit, Entry, Evidence, ForwardedDeposit, Grant, NoResultError,
@@ -17,7 +17,7 @@ use alpheus_crypto::onetime::{Disclosure, OneTimePublic, OneTimeSignature};
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::Serialize;
 
 const DIGEST: Digest = Digest([2; 32]);

@@ -1,5 +1,5 @@
-//! What things may be called: limits are `MAX_…` and `MIN_…`, errors end in `Error`, and a type is
-//! named for the thing that it is.
+//! What things may be called: limits are `MAX_…` and `MIN_…`, errors end in `Error`, a type is named
+//! for the thing that it is, and a module for what it holds.
 
 use super::{Finding, not_yet, rust};
 use crate::tree::Tree;
@@ -22,18 +22,22 @@ const NOT_THINGS: &str = "\
     Sought Spent Unspent Spoken Stolen Stood Struck Sworn Thrown Torn Understood Woken Worn \
     Written Unwritten Rewritten";
 
-/// Names that end in `ed` or `ing` and are nouns, or describe the type that they wrap, such as
-/// `Signed<T>`. The last two are of a library's trait.
-const THINGS: &str = "\
-    Binding Blinding Closing Dealing Encoding Ending Feed Finding Listing Mapping Need Opening \
-    Packing Reading Recording Ring Seed Setting Sighting Tiling Timing Understanding \
-    Endorsed Signed Verified \
-    Compressed Decompressed";
+/// Nouns that end in `ed` or `ing`.
+const NOUNS: &str = "\
+    Binding Blinding Closing Dealing Encoding Ending Feed Finding Keymaking Listing Mapping Need \
+    Opening Packing Pairing Reading Recording Ring Sampling Seed Setting Sighting Tiling Timing \
+    Understanding";
+
+/// Types that describe the type that they wrap, such as `Signed<T>`. The last two are of a library's
+/// trait.
+const WRAPPERS: &str = "Endorsed Signed Verified Compressed Decompressed";
 
 /// Constants, types and errors are named as the rest of the field names them.
 pub(super) fn names_say_the_thing(tree: &Tree) -> Vec<Finding> {
     let files = tree.ending(".rs");
-    let findings = files.flat_map(|(path, content)| in_file(path, content)).collect();
+    let modules = tree.ending(".rs").filter_map(|(path, _)| module_name(path));
+    let findings =
+        files.flat_map(|(path, content)| in_file(path, content)).chain(modules).collect();
     not_yet::without(tree, not_yet::NAMES, findings)
 }
 
@@ -67,15 +71,32 @@ fn type_name(line: &str) -> Option<String> {
         .iter()
         .find_map(|keyword| item.strip_prefix(keyword))?;
     let name = rust::identifier(rest)?;
-    names_no_thing(name).then(|| format!("type `{name}`: name the thing, not what happened to it"))
+    let is_wrapper = is_in(WRAPPERS, name);
+    (names_no_thing(name) && !is_wrapper)
+        .then(|| format!("type `{name}`: name the thing, not what happened to it"))
+}
+
+/// A module that is called by a participle or a question word. `a/mod.rs` is called `a`.
+fn module_name(path: &str) -> Option<Finding> {
+    let (_, inside) = path.rsplit_once("/src/")?;
+    let module = inside.strip_suffix(".rs")?.trim_end_matches("/mod");
+    let name = module.rsplit('/').next()?;
+    // Of several words, the last is a noun.
+    let first = name.chars().next().filter(|_| !name.contains('_'))?;
+    let as_type: String = first.to_uppercase().chain(name.chars().skip(1)).collect();
+    let what = || format!("module `{name}`: name it for the thing that it holds");
+    names_no_thing(&as_type).then(|| Finding::new(path, 1, what()))
 }
 
 /// Whether a name is one participle or question word. Of several words, the last is a noun.
 fn names_no_thing(name: &str) -> bool {
     let is_one_word = !name.chars().skip(1).any(char::is_uppercase);
     let is_participle = ["ed", "ing"].iter().any(|ending| name.ends_with(ending));
-    let is_in = |list: &str| list.split_whitespace().any(|word| word == name);
-    is_in(NOT_THINGS) || (is_one_word && is_participle && !is_in(THINGS))
+    is_in(NOT_THINGS, name) || (is_one_word && is_participle && !is_in(NOUNS, name))
+}
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|word| word == name)
 }
 
 fn without_visibility(item: &str) -> &str {
@@ -157,9 +178,32 @@ mod tests {
     }
 
     #[test]
+    fn refuses_modules_that_name_no_thing() {
+        let tree = Tree::from([
+            ("crates/a/src/revoked.rs", ""),
+            ("crates/a/src/whose.rs", ""),
+            ("crates/a/src/deep/signed.rs", ""),
+            ("crates/a/src/sealed/mod.rs", ""),
+            ("crates/a/src/opening.rs", ""),
+            ("crates/a/src/revoked_certificates.rs", ""),
+            ("crates/a/src/lib.rs", ""),
+            ("crates/a/src/resolve.rs", ""),
+            ("crates/a/tests/all/revoked.rs", ""),
+        ]);
+        let found = names_say_the_thing(&tree);
+        let expected = [
+            "crates/a/src/deep/signed.rs:1: module `signed`: name it for the thing that it holds",
+            "crates/a/src/revoked.rs:1: module `revoked`: name it for the thing that it holds",
+            "crates/a/src/sealed/mod.rs:1: module `sealed`: name it for the thing that it holds",
+            "crates/a/src/whose.rs:1: module `whose`: name it for the thing that it holds",
+        ];
+        assert_eq!(messages(&found), expected);
+    }
+
+    #[test]
     fn no_word_is_in_two_lists_or_twice() {
         let mut words: Vec<&str> =
-            [NOT_THINGS, THINGS].into_iter().flat_map(str::split_whitespace).collect();
+            [NOT_THINGS, NOUNS, WRAPPERS].into_iter().flat_map(str::split_whitespace).collect();
         words.sort_unstable();
         assert!(words.is_sorted_by(|one, next| one != next), "{words:?}");
     }

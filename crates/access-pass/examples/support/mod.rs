@@ -14,7 +14,7 @@ use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_anonymous_credential::sessions::{Acknowledgement, LoginLookUp, ReUpLookUp, Shard};
 use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::{secret::Secret, sign::SigningKey, signed::Signed};
+use alpheus_crypto::{secret::Secret, sign::SigningKey, signed_message::Signed};
 use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;
 use std::collections::BTreeMap;

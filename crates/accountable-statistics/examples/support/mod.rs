@@ -11,7 +11,7 @@ use alpheus_accountable_statistics::configuration::{KeyEpoch, PinnedConfiguratio
 use alpheus_accountable_statistics::definition::{
     AgreedDefinition, ClosingSchedule, Definition, Location, ReleaseRule,
 };
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::Table;
 use alpheus_accountable_statistics::messages::{
@@ -30,7 +30,7 @@ use alpheus_crypto::ledger::{StateOrigin, Step};
 use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::sync::Arc;

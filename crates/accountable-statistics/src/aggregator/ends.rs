@@ -2,13 +2,13 @@
 
 use super::{AggregateState, Aggregator, PUBLISHED, record};
 use crate::configuration::{PinnedConfiguration, SmootherId};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{Outcome, encode};
 use crate::publication::Publication;
 use crate::role_error::StatementError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::{Deserialize, Serialize};
 
 /// What one smoother says of an end.

@@ -4,7 +4,7 @@
 use super::Keys;
 use crate::configuration::PinnedConfiguration;
 use crate::definition::AgreedDefinition;
-use crate::disclosed::{DisclosedUpload, OpenedUpload, disclosure, refuted};
+use crate::disclosure::{DisclosedUpload, OpenedUpload, disclosure, refuted};
 use crate::messages::{ClosingTuple, Entry, SealedUpload, presentation_digest};
 use crate::tuple::{Binding, Checker, Tuple};
 use alpheus_anonymous_credential::subjects::Subject;

@@ -11,8 +11,8 @@ pub use examination::{Examination, ExaminationReport};
 use crate::closing::{Leaves, Trees};
 use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::{AgreedDefinition, Definition, DefinitionError};
-use crate::disclosed::DisclosedUpload;
-use crate::endorsed::Endorsed;
+use crate::disclosure::DisclosedUpload;
+use crate::endorsement::Endorsed;
 use crate::messages::{
     Closing, ClosingTuple, Entry, NoResultError, Outcome, Release, ReleasedSlot, SealedUpload,
     decode, encode, sealed_digest,
@@ -24,7 +24,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, Step, put};
 use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use ends::{EndRecord, SignedOutcome};
 use std::collections::{BTreeMap, BTreeSet};

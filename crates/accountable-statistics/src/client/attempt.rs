@@ -3,7 +3,7 @@
 use super::{Client, Records, SubjectPresentations, UPLOADS, slots_prefix};
 use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{
     ConflictingEntry, Deposit, Entry, ForwardedDeposit, Grant, Receipt, SealedUpload, SlotRequest,
     Upload, content_digest, decode, encode, presentation_digest, request_digest, upload_digest,
@@ -17,7 +17,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic, OneTimeSignature};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};

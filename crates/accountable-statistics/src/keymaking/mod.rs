@@ -30,7 +30,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{DamagedLedgerError, Step};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use messages::{ANNOUNCEMENT, DEALING, Kind, OUTCOME, PLEDGED, ROSTER, VOTE};
 use outbox::Outbox;

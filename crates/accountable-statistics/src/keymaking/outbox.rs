@@ -12,7 +12,7 @@ use crate::threshold::ceremony::Announcement;
 use crate::threshold::dealing::{Complaint, Pledge};
 use alpheus_crypto::ledger::Change;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 

@@ -7,7 +7,7 @@ use crate::threshold::{KeyShare, SharedKey};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use zeroize::Zeroizing;
 
 const ATTEMPT: u8 = b'a';

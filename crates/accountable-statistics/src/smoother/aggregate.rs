@@ -6,8 +6,8 @@ use super::shard::PresentationVerdicts;
 use super::{Output, Smoother};
 use crate::configuration::{PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
-use crate::disclosed::Finding;
-use crate::endorsed::Endorsed;
+use crate::disclosure::Finding;
+use crate::endorsement::Endorsed;
 use crate::messages::{
     Entry, Evidence, NoResultError, Opening, Outcome, PublishedResult, Ready, Receipt, Release,
     ReleasedSlot, SealedUpload, sealed_digest,
@@ -23,7 +23,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Change;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 

@@ -5,14 +5,14 @@ use super::shard::Shard;
 use super::{Smoother, records};
 use crate::closing::Trees;
 use crate::configuration::PinnedConfiguration;
-use crate::disclosed::{DisclosedUpload, DisclosureCheck, Finding};
+use crate::disclosure::{DisclosedUpload, DisclosureCheck, Finding};
 use crate::messages::{Closing, ClosingTuple, Ready, content_digest};
 use crate::role_error::ClosingError;
 use crate::sums::Sums;
 use crate::tuple::{Binding, Checker, Tuple};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Step;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@ use crate::configuration::KeyEpoch;
 use crate::messages::NoResultError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 
 impl Smoother {

@@ -5,13 +5,13 @@ use super::records::{self, CardRecord, Claim};
 use super::{Key, Smoother};
 use crate::configuration::KeyEpoch;
 use crate::definition::{AgreedDefinition, Definition};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::Card;
 use crate::role_error::AgreementError;
 use crate::threshold::{KeyShare, SharedKey};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 /// The most definitions of one key epoch that a smoother signs: it remembers each until the epoch is

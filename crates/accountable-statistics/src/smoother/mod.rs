@@ -16,7 +16,7 @@ pub use shard::Shard;
 
 use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::definition::AgreedDefinition;
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::logarithm::Table;
 use crate::messages::{End, Entry, Evidence, Opening, Outcome, Ready, Receipt, SealedUpload};
 use crate::role_error::{RestoreError, StatementError};
@@ -28,7 +28,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, StateOrigin, Step};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use records::{AggregateRecord, CardRecord, Claim, Record};
 use std::collections::{BTreeMap, BTreeSet};

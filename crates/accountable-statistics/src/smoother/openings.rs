@@ -12,7 +12,7 @@ use crate::sums::Part;
 use crate::threshold::decryption::PartialDecryption;
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 

@@ -6,11 +6,11 @@
 use super::Smoother;
 use super::shard::Shard;
 use crate::configuration::SmootherId;
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{Entry, Receipt};
 use crate::role_error::StatementError;
 use alpheus_crypto::ledger::{Change, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 impl Smoother {

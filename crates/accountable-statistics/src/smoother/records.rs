@@ -3,7 +3,7 @@
 use crate::configuration::KeyEpoch;
 use crate::configuration::SmootherId;
 use crate::definition::{Definition, Location};
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::messages::{Entry, Evidence, Grant, Outcome, Ready, SealedUpload, decode, encode};
 use crate::slots::StoredDeposit;
 use crate::threshold::SharedKey;
@@ -12,7 +12,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use super::records;
 use super::{Key, Smoother};
 use crate::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use crate::definition::Turn;
-use crate::endorsed::Endorsed;
+use crate::endorsement::Endorsed;
 use crate::logarithm::Table;
 use crate::messages::{
     ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, SealedUpload, SlotRequest,
@@ -24,7 +24,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet};

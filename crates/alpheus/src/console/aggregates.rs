@@ -6,7 +6,7 @@ use alpheus_node::network::answer::ApiError;
 use alpheus_stats_service::card::VerifiedCard;
 use alpheus_stats_service::parties::Parties;
 use alpheus_stats_service::plan::Plan;
-use alpheus_stats_service::published::{HeldResults, ResultsReader, UnsignedResultsError};
+use alpheus_stats_service::results_reader::{HeldResults, ResultsReader, UnsignedResultsError};
 use alpheus_stats_service::row::Row;
 use alpheus_stats_service::units::ResultInUnits;
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! What an owner may allow and has allowed, for the page; and what the page sends back.
 
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_node::network::answer::ApiError;
 use alpheus_policy::budget::Epsilon;

@@ -7,7 +7,7 @@ use alpheus_node::network::client::HttpClient;
 use alpheus_policy::query::{self, parse};
 use alpheus_policy::show::Table;
 use alpheus_streams::query::StatementResult;
-use alpheus_streams::query::sealed::{Opener, Rows};
+use alpheus_streams::query::opener::{Opener, Rows};
 use alpheus_streams::server::api::status::{HostStatus, Status};
 use alpheus_streams::wire::QueryView;
 use axum::extract::{Path, Query, State};

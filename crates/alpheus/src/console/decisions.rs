@@ -3,7 +3,7 @@
 use super::choices::{OwnChoices, Wish, attributes};
 use super::failed;
 use super::owner::{Owner, parsed};
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::grant::Days;
 use alpheus_encrypted_stream::withdrawal::Erasure;

@@ -30,7 +30,7 @@ use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::Settings;
 use alpheus_streams::links;
 use alpheus_streams::owner::identity::OwnerIdentity;
-use alpheus_streams::query::sealed::Opener;
+use alpheus_streams::query::opener::Opener;
 use axum::Router;
 use axum::http::StatusCode;
 use clap::ArgGroup;

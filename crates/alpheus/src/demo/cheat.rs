@@ -8,7 +8,7 @@ use super::play::{Play, broken};
 use super::stage::output;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::receipt::{Receipt, WindowReceipt};
 use alpheus_node::failure::{Category, Failure};

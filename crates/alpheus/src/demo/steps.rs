@@ -15,7 +15,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::show::describe;
-use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::owner::log::{in_order, in_words};
 use alpheus_transport::{Limits, Offset};
 use std::collections::BTreeSet;

@@ -1,12 +1,12 @@
 //! `alpheus doctor`: what is wrong with a process, a deployment, or the way to it, and what heals it.
 //!
-//! - [`local`]: facts from the caller's own files,
-//! - [`remote`]: facts from processes that the caller can ask.
+//! - [`local_facts`]: facts from the caller's own files,
+//! - [`remote_facts`]: facts from processes that the caller can ask.
 //!
 //! `alpheus-doctor` interprets the facts, from them alone.
 
-mod local;
-mod remote;
+mod local_facts;
+mod remote_facts;
 
 use alpheus_doctor::{Facts, Finding, diagnose};
 use alpheus_input::tables::print_json;
@@ -96,20 +96,20 @@ fn collect(args: &Args, globals: &Globals) -> Result<Facts, Failure> {
     ])?;
     let mut facts = Facts { build: BUILD.into(), ..Facts::default() };
     facts.acts_as = args.acts_as.map(|role| role.as_str().to_owned());
-    facts.folders = settings.state.iter().filter_map(|path| local::folder(path)).collect();
-    facts.schema = local::schema(&settings)?;
+    facts.folders = settings.state.iter().filter_map(|path| local_facts::folder(path)).collect();
+    facts.schema = local_facts::schema(&settings)?;
     let folder = settings.identity.as_ref();
     let folder = folder.map(|path| IdentityFolder::open_one_of(path, (Role::Operator, &Role::ALL)));
     let folder = folder.transpose()?;
     if let (Some(path), Some(folder)) = (&settings.identity, &folder) {
-        facts.identity = Some(local::identity(path, folder));
+        facts.identity = Some(local_facts::identity(path, folder));
     }
     if let Some(card) = &args.card {
-        facts.card = Some(local::card(card, args.card_fingerprint.as_deref()));
+        facts.card = Some(local_facts::card(card, args.card_fingerprint.as_deref()));
     }
     let may_connect = facts.identity.as_ref().is_some_and(|own| own.other_keys.is_empty());
     if let Some(folder) = folder.as_ref().filter(|_| may_connect) {
-        let caller = remote::Caller { folder, within: args.within };
+        let caller = remote_facts::Caller { folder, within: args.within };
         if let Some(server) = &settings.server {
             facts.service = Some(caller.service(server)?);
         }

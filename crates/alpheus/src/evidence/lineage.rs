@@ -1,7 +1,7 @@
 //! Released windows of a pack as events of OpenLineage, from the plans that the service announced.
 
 use super::Pack;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_node::local_time::iso_time;

@@ -3,7 +3,7 @@
 
 mod lineage;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::evidence::{EvidenceSeal, exhibit};
 use alpheus_input::calendar::Day;

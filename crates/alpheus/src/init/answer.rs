@@ -14,7 +14,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::local_time::local_time;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
-use alpheus_stream_runtime::embedded::Controllers;
+use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::results::has_opened;
 use alpheus_streams::replay;
 use csv::StringRecord;

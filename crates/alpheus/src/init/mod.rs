@@ -1,17 +1,17 @@
 //! `alpheus init`: from an unknown file of readings to schema, source, policies and a first answer.
 //!
-//! - [`asking`]: questions at a terminal,
+//! - [`questions`]: questions at a terminal,
 //! - [`noise`]: results with noise of a stated error,
 //! - [`answer`]: the first answer, as people read it,
 //! - [`progress`]: how far passes over a large file are.
 
 mod answer;
-mod asking;
 mod noise;
 mod progress;
+mod questions;
 
 use alpheus_discover::clock::{Format, Region, Unit};
-use alpheus_discover::counted::counted;
+use alpheus_discover::plural::counted;
 use alpheus_discover::write::{FileReport, Files};
 use alpheus_discover::{Hints, OutlierTreatment, Understanding, decimal_mark, understand_watched};
 use alpheus_input::files::read_rows;
@@ -19,8 +19,8 @@ use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
-use asking::ask;
 use progress::Passes;
+use questions::ask;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Results with noise: whether the error that is asked for can be had, and which can.
 
-use super::{asking, say};
+use super::{questions, say};
 use alpheus_discover::Understanding;
 use alpheus_discover::write::{Files, Noise, NoiseTerms, files, noise_terms};
 use alpheus_node::entropy;
@@ -9,8 +9,8 @@ use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded::Controllers;
-use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::embedded_deployment::Controllers;
+use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_time::Timestamp;
 use std::path::Path;
@@ -47,7 +47,7 @@ struct OutOfReachError {
 /// Asks whether results are exact, until what is asked for can be had.
 pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<String>), Failure> {
     loop {
-        let line = asking::line(
+        let line = questions::line(
             "Press Enter for exact totals over many owners. For results with noise that hides each owner, type the error that you accept, such as `10 %`: ",
         )?;
         if line.trim().is_empty() {

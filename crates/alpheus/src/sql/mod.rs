@@ -2,18 +2,18 @@
 //!
 //! - [`input`]: statements and commands from a terminal or standard input,
 //! - [`complete`]: what can be completed,
-//! - [`live`]: rows as an aligned table that grows.
+//! - [`live_rows`]: rows as an aligned table that grows.
 
 mod complete;
 mod input;
-mod live;
+mod live_rows;
 
 use crate::errors;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Signals;
@@ -22,10 +22,10 @@ use alpheus_policy::query::Word;
 use alpheus_policy::show::Table;
 use alpheus_streams::links;
 use alpheus_streams::query::StatementResult;
-use alpheus_streams::query::sealed::{Opener, Rows};
+use alpheus_streams::query::opener::{Opener, Rows};
 use complete::Names;
 use input::{Input, Request};
-use live::LiveRows;
+use live_rows::LiveRows;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

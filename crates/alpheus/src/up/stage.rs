@@ -7,7 +7,7 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::revocations::open_identity;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;
@@ -15,7 +15,7 @@ use alpheus_node::service::children::{Children, Condition, free_address, program
 use alpheus_node::service::shutdown::Shutdown;
 use alpheus_streams::links;
 use alpheus_streams::query::StatementResult;
-use alpheus_streams::query::sealed::{Opener, Statement};
+use alpheus_streams::query::opener::{Opener, Statement};
 use alpheus_time::Timestamp;
 use clap::Parser;
 use rand_core::Rng;

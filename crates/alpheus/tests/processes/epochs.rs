@@ -16,14 +16,16 @@ use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_stream_runtime::embedded::{Controllers, EmbeddedDeployment, Member, Pace, Stores};
-use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::embedded_deployment::{
+    Controllers, EmbeddedDeployment, Member, Pace, Stores,
+};
+use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_stream_runtime::receipts::{ReceiptParts, page};
 use alpheus_stream_runtime::results::{OK, Row, columns};
 use alpheus_stream_runtime::service::ServiceOutput;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet};

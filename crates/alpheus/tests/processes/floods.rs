@@ -7,7 +7,7 @@ use crate::common::tls;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind, RootPrefix};
 use alpheus_encrypted_stream::tick::frame::{MAC_LEN, body};
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::{Problem, RequestError};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;

@@ -4,20 +4,20 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-use crate::common::embedded::Scene;
+use crate::common::embedded_replay::Scene;
 use crate::common::played_job::{Lie, PlayedJob, shape_of};
 use crate::common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
 use crate::common::witness::Witness;
 use alpheus_encrypted_stream::coordinator::Timing;
-use alpheus_stream_runtime::embedded::{Controllers, Pace, RunOptions, Stores};
+use alpheus_stream_runtime::embedded_deployment::{Controllers, Pace, RunOptions, Stores};
 use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::error::RuntimeError;
-use alpheus_stream_runtime::refused::{RefusalReason, RefusedFrame};
+use alpheus_stream_runtime::refused_frames::{RefusalReason, RefusedFrame};
 use alpheus_stream_runtime::service::ServiceError;
 use alpheus_stream_runtime::storage::{Topics, read_on};
 use alpheus_streams::server::retention::Retention;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::simulation::{Fault, Machine};
 use alpheus_transport::{Batch, NewRecord, Offset, Record, Store, Topic};
 use std::collections::BTreeMap;
 

@@ -5,11 +5,11 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::copy_folder;
-use crate::common::embedded::Scene;
+use crate::common::embedded_replay::Scene;
 use crate::common::recording::{Recording, Result as Row, WINDOW, check};
 use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
 use alpheus_node::ledger::scan_all;
-use alpheus_stream_runtime::embedded::{Controllers, Stores};
+use alpheus_stream_runtime::embedded_deployment::{Controllers, Stores};
 use alpheus_stream_runtime::storage::{Topics, reached};
 use alpheus_transport::{Batch, Limits, Offset, Store, local};
 use bytes::Bytes;

@@ -10,7 +10,7 @@
 use crate::common::clock::{PacedClock, faketime};
 use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::common::{Process, copy_folder, get};
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_streams::server::api::status::Status;

@@ -4,11 +4,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-use crate::common::embedded::Scene;
+use crate::common::embedded_replay::Scene;
 use crate::common::recording::{Draw, Recording, check};
 use crate::common::witness::Witness;
-use alpheus_stream_runtime::embedded::{Controllers, Stores};
-use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_stream_runtime::embedded_deployment::{Controllers, Stores};
+use alpheus_transport::simulation::{Fault, Machine};
 use std::collections::BTreeSet;
 
 const STREAMS: u64 = 4;

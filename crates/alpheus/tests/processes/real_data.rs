@@ -5,7 +5,7 @@
 
 #![expect(clippy::expect_used, reason = "a test's way to fail")]
 
-mod bounded;
+mod bounded_queries;
 
 use alpheus_test_support::skip;
 use serde_json::{Map, Value};

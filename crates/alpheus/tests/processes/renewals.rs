@@ -143,7 +143,7 @@ fn a_client_shows_a_renewed_certificate_on_new_connections() {
     };
     let service = IdentityFolder::open(&folder.join("pki/service"), Role::Server).unwrap();
     let routes = Router::new().route("/", get(whoami));
-    let (_serving, base) = common::serving::serve(&service.tls(), routes);
+    let (_serving, base) = common::route_server::serve(&service.tls(), routes);
     let base = Base::parse(&base).unwrap();
     let client = HttpClient::identified(base, ExpectedPeer::from(Role::Server), &meter).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -8,7 +8,7 @@ use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use crate::pass::town::Town;
 use crate::table::world::{SCHEMA, World};
 use alpheus_node::network::base::Base;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::client::Limits;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::peer::ExpectedPeer;

@@ -12,7 +12,7 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder};
 use alpheus_node::network::probe::ProbeError;
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki;
 use alpheus_node::service::http::Server;

@@ -3,21 +3,21 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::common::deployment::{QUERY, RunningSite, until};
-use crate::common::embedded::Scene;
-use crate::common::published::of_window;
+use crate::common::embedded_replay::Scene;
+use crate::common::published_rows::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::consumer::{ConsumerSecrets, SealedSum};
 use alpheus_encrypted_stream::error::UnsealError;
 use alpheus_encrypted_stream::messages::Announcement;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
-use alpheus_stream_runtime::embedded::{Controllers, Stores};
+use alpheus_stream_runtime::embedded_deployment::{Controllers, Stores};
 use alpheus_stream_runtime::results::{Row, SealedResult};
 use alpheus_streams::deployment::{self, CONSUMER_SEED};
 use alpheus_streams::deployment::{CONSUMER_CERTIFICATE, from_hex};

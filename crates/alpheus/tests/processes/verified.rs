@@ -7,11 +7,11 @@
 mod consumers;
 mod controllers;
 mod readers;
-mod unasked;
+mod unasked_windows;
 
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, RunningSite, Site, until};
-use crate::common::published::of_window;
+use crate::common::published_rows::of_window;
 use crate::common::recording::{QUERY as RECORDED, Recording, read};
 use crate::revocations::certificate_of;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;

@@ -5,7 +5,7 @@
 
 use crate::broker::{Broker, prefix};
 use crate::common::deployment::{Cluster, QUERY, RunningSite, Site, until};
-use crate::common::embedded::Scene;
+use crate::common::embedded_replay::Scene;
 use crate::common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
 use crate::common::{Process, free_address, get};
 use alpheus_encrypted_stream::coordinator::Timing;
@@ -13,14 +13,14 @@ use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_policy::layout::Layout;
-use alpheus_stream_runtime::embedded::{
+use alpheus_stream_runtime::embedded_deployment::{
     Controllers, EmbeddedDeployment, Pace as Run, RunOptions, Stores,
 };
 use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::storage::read_on;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use alpheus_transport::{Ownership, Partition, Record, Store};
 use alpheus_worker::group::{Group, Names, Work};
 use alpheus_worker::lane::Pace;

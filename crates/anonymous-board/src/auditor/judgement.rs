@@ -10,7 +10,7 @@ use crate::messages::{
 };
 use crate::transcript::{Dispute, Transcript};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::collections::BTreeSet;
 
 /// Judges a complaint. `judged` holds the writes of which a complaint about a digest was judged: only

@@ -5,7 +5,7 @@ use crate::messages::{Reveal, Statement, WriteName};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::Serialize;
 
 /// In place of a statement's number: the statement that conflicts with a server's others.

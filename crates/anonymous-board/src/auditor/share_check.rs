@@ -17,7 +17,7 @@ use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use zeroize::Zeroizing;
 
 /// The auditor's coin of an epoch.

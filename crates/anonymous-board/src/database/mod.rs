@@ -24,7 +24,7 @@ use crate::transcript::{Effect, StatementError, Transcript};
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use epoch::EpochState;
 use rand_core::CryptoRng;

@@ -6,7 +6,7 @@ use crate::messages::{Statement, Submission, Tag, WriteName};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::Serialize;
 
 const SEED: u8 = b'k';

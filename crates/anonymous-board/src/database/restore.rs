@@ -12,7 +12,7 @@ use crate::secrets::Secrets;
 use crate::transcript::{Effect, StatementError};
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, StateOrigin, Step};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;

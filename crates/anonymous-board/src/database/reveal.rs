@@ -11,7 +11,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Arc;

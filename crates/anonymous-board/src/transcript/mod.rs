@@ -1,8 +1,8 @@
 //! The servers' statements of an epoch, checked on arrival, and what follows from them for
 //! everybody alike: candidates, κ, the agreed set.
 
+mod conclusions;
 mod crowd;
-mod derived;
 mod release;
 
 pub use crowd::Crowd;
@@ -11,7 +11,7 @@ use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::digest::Kappa;
 use crate::messages::{Body, BurnReason, Fault, Statement, WriteName};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{Signed, SignedMessageError, Verified};
+use alpheus_crypto::signed_message::{Signed, SignedMessageError, Verified};
 use std::sync::OnceLock;
 
 /// Why a statement is rejected. If its signer is to blame, it is a [`Fault`] instead.

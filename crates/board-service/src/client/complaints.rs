@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::card::VerifiedCard;
     use crate::client::{max_body, max_statement};
-    use crate::testing::{board, key};
+    use crate::test_board::{board, key};
     use alpheus_anonymous_board::coalition::audit::Answer;
     use alpheus_anonymous_board::configuration::{Board, Epoch};
     use alpheus_anonymous_board::dpf::Side;
@@ -129,7 +129,7 @@ mod tests {
     use alpheus_crypto::hybrid::{HybridKey, seal};
     use alpheus_crypto::labels;
     use alpheus_crypto::secret::Secret;
-    use alpheus_crypto::signed::Signed;
+    use alpheus_crypto::signed_message::Signed;
     use alpheus_node::failure::Category;
     use alpheus_node::listeners::block_on;
     use alpheus_node::network::base::Base;

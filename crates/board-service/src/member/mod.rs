@@ -6,7 +6,7 @@
 //! - `slot`: the write of one epoch, from its drawn moment to the table,
 //! - `ending`: what then becomes of its message.
 
-mod ending;
+mod message_fate;
 mod slot;
 pub mod store;
 

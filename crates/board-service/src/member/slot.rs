@@ -2,7 +2,7 @@
 //! until the table is there. Nothing here that others can see depends on whether it is a message.
 
 use super::store::{EpochWrite, MemberFolder};
-use super::{ending, report};
+use super::{message_fate, report};
 use crate::card::VerifiedCard;
 use crate::client::{BEGINNING, BoardError, Client, PostedWrite};
 use crate::entry::EntryArgs;
@@ -10,7 +10,7 @@ use crate::moments::{LAST, part, spread, wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::messages::{Receipt, Submission};
 use alpheus_anonymous_board::writer::{Content, View};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -87,7 +87,7 @@ impl Slot<'_> {
             self.all.folder.keep(&copy)
         };
         let settled = self.client.settle_keeping(epoch, &posted, &keep).await;
-        ending::note(&self.all.folder, self.all.repeats, epoch, message.as_deref(), settled)
+        message_fate::note(&self.all.folder, self.all.repeats, epoch, message.as_deref(), settled)
     }
 
     /// Makes the epoch's write and keeps it, once all databases have begun. None if they do not in

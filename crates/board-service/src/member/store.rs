@@ -5,7 +5,7 @@ use alpheus_anonymous_board::configuration::{Board, Epoch};
 use alpheus_anonymous_board::messages::{Receipt, Submission};
 use alpheus_anonymous_board::writer::PendingWrite;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};

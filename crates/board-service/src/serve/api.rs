@@ -29,7 +29,7 @@ use alpheus_anonymous_board::error::SubmissionError;
 use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::{Reading, read};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::engine::{EngineError, Handle};
 use alpheus_node::ledger::Records;
 use alpheus_node::network::answer::{ApiError, decode, encode};
@@ -401,7 +401,7 @@ async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{board, key};
+    use crate::test_board::{board, key};
     use alpheus_anonymous_board::dpf::Side;
     use alpheus_anonymous_board::messages::{Body, BurnReason};
 

@@ -1,7 +1,7 @@
 //! A server's role on its own thread, the only writer of its ledger. Waiting writes are handled in
 //! one batch and made durable by one flush of the disk.
 
-use super::erasing::ErasingLedger;
+use super::erasing_ledger::ErasingLedger;
 use super::outbox::Outbox;
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::{Auditor, CheckedShare, ComplaintError, Verdict};
@@ -14,7 +14,7 @@ use alpheus_anonymous_board::messages::{
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock;
 use alpheus_node::engine::{self, BATCH, Handle, Reply};
 use alpheus_time::Timestamp;

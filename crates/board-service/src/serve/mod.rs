@@ -1,6 +1,6 @@
 //! `alpheus board serve`: a database, the auditor, or an equal server as a process.
 //!
-//! - [`erasing`]: its ledger, in which an epoch's secrets can be erased,
+//! - [`erasing_ledger`]: its ledger, in which an epoch's secrets can be erased,
 //! - [`engine`]: the role on its own thread, the only writer of its ledger,
 //! - [`api`]: the requests,
 //! - [`outbox`]: what this server has published,
@@ -8,7 +8,7 @@
 
 pub mod api;
 pub mod engine;
-pub mod erasing;
+pub mod erasing_ledger;
 pub mod outbox;
 pub mod peer_sync;
 
@@ -36,7 +36,7 @@ use alpheus_node::slots::SlotFile;
 use alpheus_time::Timestamp;
 use api::Api;
 use engine::{Admitter, Engine, Server};
-use erasing::ErasingLedger;
+use erasing_ledger::ErasingLedger;
 use outbox::Outbox;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let outbox = Outbox::default();
     let (handle, calls) = channel();
     let (own, of) = (handle.clone(), (&card, party));
-    let slots = SlotFile::open(&erasing::slots_of(&fence)).blame(Category::Input)?;
+    let slots = SlotFile::open(&erasing_ledger::slots_of(&fence)).blame(Category::Input)?;
     let engine = restore((found, slots), of, key, admission, (&outbox, own))?;
     let requests = globals.metrics.requests("board_requests");
     let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));

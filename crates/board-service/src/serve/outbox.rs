@@ -4,7 +4,7 @@ use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::database::Output;
 use alpheus_anonymous_board::messages::{PublishedStatement, Statement};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use axum::body::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -15,7 +15,7 @@ use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed_message::{Message, Signed, Verified};
 
 /// The noise of a controller in these worlds lies in −NOISE ..= NOISE.
 pub(crate) const NOISE: u64 = 3;

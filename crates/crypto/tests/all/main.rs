@@ -1,6 +1,6 @@
 //! The integration tests of this crate. They are one binary, because each binary costs a link.
 
 mod hybrid;
-mod sealing;
-mod signed;
+mod sealed_secret;
+mod signed_message;
 mod vectors;

@@ -1,11 +1,11 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
-mod beside;
-mod dated;
 mod offsets;
 mod order;
 mod parts;
+mod time_of_day;
+mod time_pairs;
 mod zone;
 
 pub(crate) use order::join;
@@ -125,7 +125,7 @@ pub(crate) fn find(
     let says = names.iter().copied().chain(says).collect::<Vec<_>>().join(" ");
     let view = order::View { text, form: &table.form, columns: &columns, says };
     let formats = match &date {
-        Some(date) => dated::formats(&formats, date),
+        Some(date) => time_of_day::formats(&formats, date),
         None => order::decide(&view, formats, hints, &mut notes, &mut questions),
     };
     if formats.is_empty() {
@@ -151,8 +151,8 @@ fn candidate(
     hints: &Hints,
 ) -> Result<(Candidate, Option<String>), DiscoverError> {
     let mut found = columns(profile, table, hints)?;
-    dated::add(&mut found, profile, table, hints);
-    beside::ask((text, &table.form), profile, &mut found);
+    time_of_day::add(&mut found, profile, table, hints);
+    time_pairs::ask((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
         found.read_with(format);
@@ -308,7 +308,7 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = parts::year_alone(profile) {
         return Ok(found);
     }
-    if let Some(found) = dated::clock(profile, table, hints) {
+    if let Some(found) = time_of_day::clock(profile, table, hints) {
         return Ok(found);
     }
     Err(DiscoverError::NoTime { elapsed: elapsed(profile) })

@@ -2,7 +2,7 @@
 
 use super::{Draft, policies};
 use crate::clock::{Clock, Format};
-use crate::counted::counted;
+use crate::plural::counted;
 use crate::tally::Values;
 use crate::{Sureness, Understanding};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The end of windows and plans: the service announces it, the owners' log records it, and
 //! settled windows are deleted.
 
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed_message::Verified;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::Timestamp;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;

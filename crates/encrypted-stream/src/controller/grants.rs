@@ -2,7 +2,7 @@
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridPublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{ConsumerId, OwnerId, PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
 use rand_core::CryptoRng;

@@ -6,7 +6,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::ControllerId;
 
 use crate::certificate::{Certificate, Deployment, Party, Role, fingerprint};

@@ -14,8 +14,8 @@
 //! | [`segments`] | borders and keys of a stream's part of a window |
 //! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
-//! | [`verified`] | what is particular about verified plans |
-//! | [`bounded`] | what is particular about bounded ones |
+//! | [`verified_plans`] | what is particular about verified plans |
+//! | [`bounded_plans`] | what is particular about bounded ones |
 //! | [`generations`] | keys of verified plans that last for a day at most |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
@@ -26,8 +26,8 @@
 //! | [`endings`] | the end of windows and of plans |
 //! | [`copies`] | what is known of copied devices |
 //! | [`moves`], [`tenure`] | streams that come from another controller, or leave for one |
-//! | [`restless`] | owners who change their choices too often |
-//! | [`revoked`] | certificates that the authority has revoked |
+//! | [`restless_owners`] | owners who change their choices too often |
+//! | [`revocations`] | certificates that the authority has revoked |
 //! | [`restore`] | restart from a ledger |
 //!
 //! Every handler returns a [`Step`]: its messages come out only once what must be durable
@@ -37,7 +37,7 @@
 pub mod identity;
 mod log_lines;
 
-mod bounded;
+mod bounded_plans;
 mod budgets;
 mod copies;
 mod endings;
@@ -54,9 +54,9 @@ mod plan_state;
 mod plans;
 mod policies;
 mod presences;
-mod restless;
+mod restless_owners;
 mod restore;
-mod revoked;
+mod revocations;
 mod segments;
 mod sessions;
 mod sets;
@@ -64,7 +64,7 @@ mod stream_state;
 mod tenure;
 mod tokens;
 mod totals;
-mod verified;
+mod verified_plans;
 
 pub use identity::{Identity, IdentitySecrets};
 pub use moves::{CarriedRecords, Departure, Luggage};
@@ -76,7 +76,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_time::{Timestamp, Window};
 

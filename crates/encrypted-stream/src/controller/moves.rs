@@ -7,7 +7,7 @@
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::seal::UnsealError;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;

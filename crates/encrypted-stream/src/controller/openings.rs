@@ -4,7 +4,7 @@
 //! of noise.
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Controller;

@@ -2,7 +2,7 @@
 
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::seal::UnsealError;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};

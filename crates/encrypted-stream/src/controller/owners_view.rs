@@ -1,6 +1,6 @@
 //! What owners can see of their streams here, besides the log and the budgets.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{ConsumerId, StreamId};
 use alpheus_policy::plan::Plan;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alpheus_bounded_influence::commit::AdmittedOwners;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{Plan, PlannedStream};
@@ -16,7 +16,7 @@ use super::budgets::Charges;
 use super::policies::Verdicts;
 use super::segments::KeySpan;
 use super::totals::Totals;
-use super::verified::SummonsHistory;
+use super::verified_plans::SummonsHistory;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
 use crate::error::{ExclusionError, WindowRefusalError};

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_time::Timestamp;
 
-use super::bounded::OpenedStream;
+use super::bounded_plans::OpenedStream;
 use super::budgets::Charges;
 use super::copies::NewCopy;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::segments::{ExaminedSegments, KeySpan};
 use super::sessions::Session;
 use super::stream_state::StreamState;
-use super::verified::UnaskedLines;
+use super::verified_plans::UnaskedLines;
 use super::{Controller, policies};
 use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};

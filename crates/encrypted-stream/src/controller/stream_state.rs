@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed_message::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};

@@ -1,6 +1,6 @@
 //! When a controller guards a stream: from its owner's placement to the next one.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::PlanId;
 use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
-use super::bounded::struck_edges;
+use super::bounded_plans::struck_edges;
 use super::identity::Identity;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::sets::SetId;

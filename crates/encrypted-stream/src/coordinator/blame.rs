@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use alpheus_bounded_influence::blame::{Blame, Judgement};
 use alpheus_bounded_influence::check::OpenedContribution;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;
-use super::bounded::MemberFaultError;
+use super::bounded_windows::MemberFaultError;
 use super::output::{Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
@@ -286,7 +286,7 @@ mod tests {
     use alpheus_crypto::hash::Digest;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
-    use alpheus_crypto::signed::Signed;
+    use alpheus_crypto::signed_message::Signed;
     use std::collections::BTreeSet;
 
     /// One liar with many edges does not keep those of others from being struck.

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use alpheus_bounded_influence::messages::Scope;
-use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
+use alpheus_crypto::signed_message::{
+    CheckedSignatures, Message, SignatureBatch, Signed, Verified,
+};
 use alpheus_policy::ids::PlanId;
 
 use super::Coordinator;
-use super::bounded::SignedAnswer;
-use crate::bounded::most_bytes;
+use super::bounded_windows::SignedAnswer;
+use crate::bounded_terms::most_bytes;
 use crate::error::{MessageError, PlanRefusalError};
 use crate::messages::{
     BoundedOpening, Contribution, ControllerMessage, EdgeStatement, Opening, Presence, Token,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 use crate::announced_plan::AnnouncedPlan;

@@ -10,7 +10,7 @@
 //! | [`openings`] | tokens, then S, openings and the sum |
 //! | [`mask_keys`] | members' keys for pads, in verified plans |
 //! | [`receipts`] | receipts of verified windows |
-//! | [`bounded`] | bounded windows: commitments, openings and rows are checked |
+//! | [`bounded_windows`] | bounded windows: commitments, openings and rows are checked |
 //! | [`proofs`] | the same proofs, checked by another thread |
 //! | [`blame`] | who made a bounded row fail |
 //! | [`adder`] | sums that an adder computes |
@@ -30,7 +30,7 @@
 
 mod adder;
 mod blame;
-mod bounded;
+mod bounded_windows;
 mod day_sets;
 mod graph;
 mod inbound;
@@ -48,7 +48,7 @@ mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
 pub use blame::UnstatedEdgesError;
-pub use bounded::MemberFaultError;
+pub use bounded_windows::MemberFaultError;
 pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Outcome, Output, Sums, Timing, WindowReport, WindowResult};
@@ -61,7 +61,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
@@ -70,7 +70,7 @@ use crate::announced_plan::AnnouncedPlan;
 use crate::error::{MessageError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::messages::{Closing, Retirement, ServiceMessage, WindowOutcome, WindowRefusal};
-use bounded::BoundedSide;
+use bounded_windows::BoundedSide;
 use graph::Graph;
 use inbound::Content;
 use mask_keys::MaskKeys;

@@ -1,7 +1,7 @@
 //! Steps 2 to 4: tokens come in, S is fixed, openings come in, and the sum
 //! `Σ_S (R·c + T_p − o_p)` is the result.
 
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_time::Timestamp;
 
 use super::Coordinator;

@@ -8,7 +8,7 @@ use alpheus_time::{Span, Window};
 
 use super::adder::AdderMessage;
 use super::blame::UnstatedEdgesError;
-use super::bounded::MemberFaultError;
+use super::bounded_windows::MemberFaultError;
 use crate::consumer::SealedSum;
 use crate::error::{
     ExclusionError, PlanRefusalError, ReleaseError, UncheckedProofsError, WindowRefusalError,

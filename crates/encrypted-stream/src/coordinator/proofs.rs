@@ -9,11 +9,11 @@ use alpheus_bounded_influence::check::{
 };
 use alpheus_bounded_influence::messages::Scope;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed_message::Verified;
 use alpheus_time::{Span, Timestamp};
 
 use super::Coordinator;
-use super::bounded::MemberFaultError;
+use super::bounded_windows::MemberFaultError;
 use super::output::{Output, Sums};
 use super::round::{Phase, Round};
 use crate::error::{ReleaseError, UncheckedProofsError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 use super::Coordinator;
 use super::graph::pickers_of;

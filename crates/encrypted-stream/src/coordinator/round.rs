@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Tree;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::OwnerId;
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::blame::{BlameRound, StruckEdges};
-use super::bounded::CommittedShares;
+use super::bounded_windows::CommittedShares;
 use super::graph::Pickers;
 use super::receipts::Shares;
 use crate::counts::narrow;

@@ -4,7 +4,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | [`caller`] | the service's side: the call, the attendances |
-//! | [`fixing`] | the list |
+//! | [`listing`] | the list |
 //! | [`records`] | what the service's store has of epochs |
 //!
 //! The plan that follows from a list is in [`epoch_list`](crate::epoch_list), the controller's
@@ -13,7 +13,7 @@
 //! opening of the epoch to the list.
 
 pub mod caller;
-mod fixing;
+mod listing;
 mod records;
 
 pub use caller::{Caller, EpochOutput, VerifiedAttendance};

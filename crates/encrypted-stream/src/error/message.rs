@@ -1,6 +1,6 @@
 //! Why the coordinator drops a message.
 
-use alpheus_crypto::signed::SignedMessageError;
+use alpheus_crypto::signed_message::SignedMessageError;
 
 /// Why the coordinator drops a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]

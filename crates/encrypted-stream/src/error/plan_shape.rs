@@ -1,6 +1,6 @@
 //! Why a plan is malformed.
 
-use alpheus_policy::bounded::NotBoundableError;
+use alpheus_policy::bounded_terms::NotBoundableError;
 use alpheus_policy::plan::NotVerifiableError;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, SchemaId, StreamId};
 use alpheus_time::{Timestamp, Window};

@@ -1,7 +1,7 @@
 //! Messages of a membership epoch: the call, the attendance, and the list.
 
 use alpheus_crypto::agree::AgreementPublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Timestamp, Window};

@@ -35,14 +35,14 @@ mod exponent;
 mod gaussian;
 mod generators;
 mod polya;
-mod running;
+mod running_totals;
 mod share;
 mod skellam;
 mod table;
 mod words;
 
 pub use generators::{generator, seed_generator};
-pub use running::{Coefficients, SeedTables, Seeds};
+pub use running_totals::{Coefficients, SeedTables, Seeds};
 pub use share::Shares;
 pub use words::NoiseWords;
 

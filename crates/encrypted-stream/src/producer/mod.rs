@@ -10,7 +10,7 @@
 //! [`TickProducer`] and [`TickSession`] are the same under a schema with one frame a tick.
 
 mod error;
-mod opening;
+mod opening_secrets;
 mod session;
 mod ticks;
 mod vector;
@@ -18,7 +18,7 @@ mod vector;
 pub use error::{
     CloseError, EventError, OpenError, SetupError, TimeError, TransitionError, VectorError,
 };
-pub use opening::OpeningSecrets;
+pub use opening_secrets::OpeningSecrets;
 pub use session::Session;
 pub use ticks::{TickProducer, TickSession};
 pub use vector::EventVector;

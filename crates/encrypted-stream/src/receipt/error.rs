@@ -2,7 +2,7 @@
 
 use alpheus_time::Window;
 
-use super::bounded::BoundsError;
+use super::bounded_receipt::BoundsError;
 
 /// Which part of a member's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! the one that M was fixed with counts.
 
 use alpheus_crypto::merkle::Proof;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::{Deserialize, Serialize};
 
 use super::{ReceiptError, SharePart};

@@ -6,7 +6,7 @@
 //! | [`verify`](crate::receipt::Receipt::verify) | the checks, a pure function |
 //! | [`error`] | what does not hold |
 //! | [`exclusions`](ExcludingPresence) | who left out streams, and signed that |
-//! | [`bounded`](BoundedReceipt::verify) | the same of bounded windows, with all proofs |
+//! | [`bounded_receipt`](BoundedReceipt::verify) | the same of bounded windows, with all proofs |
 //! | [`window`](WindowReceipt) | either of them, as bytes |
 //!
 //! # Privacy
@@ -14,13 +14,13 @@
 //! readers learn of values what the service learns: the sum, as long as no more than t of the
 //! members help them.
 
-mod bounded;
+mod bounded_receipt;
 pub mod error;
 mod exclusions;
 mod verify;
 mod window;
 
-pub use bounded::{BoundedReceipt, BoundedShare, BoundedWindow, BoundsError};
+pub use bounded_receipt::{BoundedReceipt, BoundedShare, BoundedWindow, BoundsError};
 pub use error::{ReceiptError, SharePart};
 pub use exclusions::{ExcludingPresence, SignedExclusions};
 pub use verify::VerifiedRow;
@@ -28,7 +28,7 @@ pub use window::{SignedRow, WindowReceipt};
 
 use std::sync::Arc;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde::{Deserialize, Serialize};
 
 use crate::announced_plan::AnnouncedPlan;

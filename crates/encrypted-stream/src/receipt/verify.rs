@@ -2,7 +2,9 @@
 //! [`AnnouncedPlan`] has checked, and the receipt.
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
+use alpheus_crypto::signed_message::{
+    CheckedSignatures, Message, SignatureBatch, Signed, Verified,
+};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 

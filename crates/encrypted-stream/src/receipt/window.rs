@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alpheus_bounded_influence::check::Checker;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Window;
 
 use super::{

@@ -14,7 +14,7 @@
 //! It sees ciphertexts, timestamps, sessions and event counts, which the service sees
 //! anyway.
 
-mod absent;
+mod absent_streams;
 mod epochs;
 mod error;
 mod plan;
@@ -39,7 +39,7 @@ use crate::frame::{Frame, FrameError, FrameView, Words};
 use crate::tick::claim::ClaimKind;
 use crate::tick::ingest::AuthenticFrame;
 use crate::tick::sums::Blocks;
-use absent::AbsentStreams;
+use absent_streams::AbsentStreams;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp, Window};

@@ -1,6 +1,6 @@
 //! The transformer's state as bytes, stored with a log position to resume from.
 
-use super::absent::AbsentStreams;
+use super::absent_streams::AbsentStreams;
 use super::plan::Plans;
 use super::stream::Stream;
 use super::{Shape, Transformer, Watermarks};

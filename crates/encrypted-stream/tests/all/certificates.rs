@@ -6,7 +6,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Role};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
-use crate::summoned::segments;
+use crate::summoned_borders::segments;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::decode::{DecodeError, cells};
 use alpheus_encrypted_stream::encode::{Encoder, Value};

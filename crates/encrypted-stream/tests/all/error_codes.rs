@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::error::{
     ExclusionError, PlanRefusalError, PlanShapeError, ReleaseError, UncheckedProofsError,
     WindowRefusalError,
 };
-use alpheus_policy::bounded::NotBoundableError;
+use alpheus_policy::bounded_terms::NotBoundableError;
 use alpheus_policy::plan::NotVerifiableError;
 use serde::de::DeserializeOwned;
 

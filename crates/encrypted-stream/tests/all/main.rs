@@ -25,7 +25,7 @@ mod receipt_vectors;
 mod seal_vectors;
 mod sealed_sums;
 mod statistics;
-mod summoned;
+mod summoned_borders;
 mod tick_producer;
 mod tick_streams;
 mod ticks;

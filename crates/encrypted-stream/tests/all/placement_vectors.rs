@@ -1,7 +1,7 @@
 //! Known answers from an independent script: `vectors/moves`.
 
 use crate::known_answers::{array, bytes, cases};
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use alpheus_crypto::{hash::labelled_hash, secret::Secret, sign::SigningKey};
 use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_policy::ids::{ControllerId, StreamId};

@@ -5,7 +5,7 @@
 use crate::known_answers::{array, bytes, cases, words};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::messages::Announcement;

@@ -9,7 +9,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::{HybridKey, HybridPublic, HybridSealed};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::certificate::{
     Certificate, Deployment, Party, Recipient, Role, Subject, fingerprint,
 };

@@ -8,7 +8,7 @@ use super::error::{Problem, RequestError, causes};
 use super::identity::IdentityFolder;
 use super::peer::{self, ExpectedPeer, LastPeer};
 use super::probe::Probe;
-use super::revoked::RevokedCertificates;
+use super::revoked_certificates::RevokedCertificates;
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
 use crate::proxy::Route;

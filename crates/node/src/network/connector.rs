@@ -3,7 +3,7 @@
 
 use super::base::Base;
 use super::peer::WrongPeerError;
-use super::revoked::RevokedCertificates;
+use super::revoked_certificates::RevokedCertificates;
 use crate::proxy::Route;
 use crate::retry::{RetryPolicy, retry};
 use crate::service::reload::Live;

@@ -9,7 +9,7 @@
 //! still is given up soon, also shortly before its end, and its room is there again.
 
 use super::answer::{ApiError, caller};
-use super::revoked::RevokedCertificates;
+use super::revoked_certificates::RevokedCertificates;
 use super::role::{Name, Role};
 use crate::service::http::Peer;
 use axum::body::{Body, Bytes, to_bytes};

@@ -9,7 +9,7 @@
 //! Parts put files of their own beside these.
 
 use crate::failure::{Blame, Failure};
-use crate::network::revoked::RevokedCertificates;
+use crate::network::revoked_certificates::RevokedCertificates;
 use crate::network::role::{Name, PeerNameError, Role};
 use crate::settings::TlsFiles;
 use rustls::crypto::ring;

@@ -6,11 +6,11 @@
 //!   key, the authority's certificate, the deployment,
 //! - [`error`], [`answer`]: answers to requests, and refusals,
 //! - [`door`]: who may ask what, and how much at a time,
-//! - [`revoked`]: certificates that are no longer let in,
+//! - [`revoked_certificates`]: certificates that are no longer let in,
 //! - [`base`]: the address of a server,
 //! - [`peer`]: who a client expects at the other end,
-//! - [`client`], [`blocking`]: requests, for tasks and for threads,
-//! - [`observed`]: requests in metrics, and the form of refusals,
+//! - [`client`], [`blocking_client`]: requests, for tasks and for threads,
+//! - [`request_metrics`]: requests in metrics, and the form of refusals,
 //! - [`probe`]: why there is no answer.
 //!
 //! The service listens; devices, controllers and consumers connect to it, so
@@ -19,16 +19,16 @@
 
 pub mod answer;
 pub mod base;
-pub mod blocking;
+pub mod blocking_client;
 pub mod client;
 mod connector;
 pub mod door;
 pub mod error;
 pub mod identity;
-pub mod observed;
 pub mod peer;
 pub mod probe;
+pub mod request_metrics;
 pub mod revocation_list;
 pub mod revocations;
-pub mod revoked;
+pub mod revoked_certificates;
 pub mod role;

@@ -6,7 +6,7 @@
 //! role and the name in the certificate count as well.
 
 use super::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
-use super::revoked::RevokedCertificates;
+use super::revoked_certificates::RevokedCertificates;
 use super::role::{Name, PeerNameError, Role};
 use crate::failure::{Blame, Category, Failure};
 use crate::service::reload::Live;

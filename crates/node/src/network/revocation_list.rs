@@ -8,7 +8,7 @@
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::signed_message::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
 /// The authority's list.

@@ -11,10 +11,10 @@ use crate::network::identity::{DEPLOYMENT, IdentityFolder};
 use crate::network::revocation_list::{
     RevocationError, RevocationList, tls_digest, tls_key_digest,
 };
-use crate::network::revoked::RevokedCertificates;
+use crate::network::revoked_certificates::RevokedCertificates;
 use crate::network::role::Role;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! The authority in use is the one whose key the folder has. So a crash between two files leaves
 //! either authority in use, and both of them known.
 
-use super::issued::{IssuedCertificate, PublicKey};
+use super::issued_certificate::{IssuedCertificate, PublicKey};
 use super::{AUTHORITY_KEY, Folder, key_pair, new_authority};
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{Readers, replace};

@@ -171,7 +171,7 @@ impl Collector for StoreMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
     use alpheus_transport::{Batch, NewRecord, Topic};
     use prometheus_client::metrics::counter::Counter;
 

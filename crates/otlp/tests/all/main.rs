@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-mod recorded;
+mod recorded_requests;
 
 use alpheus_otlp::capture::{CaptureError, Survey, requests};
 use alpheus_otlp::draft::{Draft, DraftError, draft};
@@ -11,7 +11,7 @@ use alpheus_otlp::mapping::{CompiledMapping, Shape};
 use alpheus_otlp::message::ExportRequest;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use alpheus_transport::{Space, Store};
 use prost::Message;
 use std::collections::BTreeMap;

@@ -216,7 +216,7 @@ mod tests {
     use alpheus_anonymous_credential::schedule::Schedule;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
-    use alpheus_crypto::signed::Signed;
+    use alpheus_crypto::signed_message::Signed;
     use alpheus_node::clock;
     use std::io::Write;
     use std::process::Command;

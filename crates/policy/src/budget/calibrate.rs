@@ -3,7 +3,7 @@
 use super::amount::{Epsilon, Rho};
 use super::convert::{last, max_rho};
 use super::noise::{RowNoise, RunningNoise};
-use super::running::calibrate_running;
+use super::running_totals::calibrate_running;
 use super::sensitivity::{Change, RowGroup};
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Why a plan does not comply with a policy.
 
-use crate::bounded::NotBoundableError;
+use crate::bounded_terms::NotBoundableError;
 use crate::budget::{Cost, Epsilon};
 use crate::fraction::Fraction;
 use crate::plan::NotVerifiableError;

@@ -1,6 +1,6 @@
 //! Who decides what rows say, what that shows and what it costs.
 
-use crate::bounded::{BoundedCell, BoundedTerms};
+use crate::bounded_terms::{BoundedCell, BoundedTerms};
 use crate::catalog::CatalogSchema;
 use crate::layout::FieldStatistic;
 use crate::plan::Plan;

@@ -1,16 +1,16 @@
 //! One attempt to plan a query.
 
-use super::eligible::{Judge, Objection, most_permissible};
+use super::eligibility::{Judge, Objection, most_permissible};
 use super::epochs::{beside_epochs, membership, sets_per_day};
 use super::error::RuleError;
 use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
 use super::filter::{selection, unknown_names};
 use super::finding::{Finding, Fix};
+use super::integrity::{integrity, not_boundable, not_verifiable, of_plan};
 use super::noise::{self, NoiseOffers};
 use super::population::{Candidate, PopulationRequest, settle};
 use super::resolve::{ResolvedItems, resolve};
-use super::verified::{integrity, not_boundable, not_verifiable, of_plan};
 use super::{BudgetLife, ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;

@@ -2,7 +2,7 @@
 
 use super::accuracy::Remedy;
 use super::exclusion::ExclusionError;
-use crate::bounded::NotBoundableError;
+use crate::bounded_terms::NotBoundableError;
 use crate::plan::NotVerifiableError;
 use crate::query::{Create, DidYouMean, HintOr, Location, OneOf, QuerySpan, point_at};
 use alpheus_time::Span;

@@ -12,9 +12,9 @@
 mod accuracy;
 mod attempt;
 mod bins;
-mod brittle;
+mod brittle_minimums;
 mod digits;
-mod eligible;
+mod eligibility;
 mod epochs;
 mod error;
 mod exclusion;
@@ -22,21 +22,21 @@ mod fill;
 mod filter;
 mod finding;
 mod fix;
-mod meaning;
+mod integrity;
 mod noise;
 mod offers;
+mod plan_meaning;
 mod population;
 mod resolve;
 mod rows;
 pub mod suggest;
-mod verified;
 
 pub use accuracy::{Bounds, Remedy};
 pub use error::{PlanningError, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
-pub use meaning::{OtherMeaningError, check_meaning};
 pub(crate) use offers::{in_words, offered};
+pub use plan_meaning::{OtherMeaningError, check_meaning};
 pub(crate) use population::controllers_for;
 pub use resolve::columns;
 

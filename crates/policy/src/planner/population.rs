@@ -1,6 +1,6 @@
 //! The population of a plan, as its controllers will count it.
 
-use super::brittle::leave_out_brittle;
+use super::brittle_minimums::leave_out_brittle;
 use super::exclusion::ExclusionError;
 use crate::fraction::Fraction;
 use crate::ids::{ControllerId, OwnerId};

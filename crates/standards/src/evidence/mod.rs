@@ -13,15 +13,15 @@
 //! Policies and withdrawals are counted: no line names an owner or a stream. Rows are those that the caller
 //! gives, so it must be shown them anyway.
 
-mod ended;
+mod ended_plans;
 mod lines;
-mod places;
 mod plans;
-mod spent;
+mod statement_loss;
+mod statement_places;
 
-pub use ended::{EndedPlans, LogPlaces, PlanRun};
+pub use ended_plans::{EndedPlans, LogPlaces, PlanRun};
 pub use lines::Head;
-pub use places::{BusyError, MAX_AT_ONCE, StatementPlace, StatementPlaces};
+pub use statement_places::{BusyError, MAX_AT_ONCE, StatementPlace, StatementPlaces};
 
 use alpheus_policy::budget::Cost;
 use alpheus_policy::catalog::{Catalog, CatalogSchema, CatalogStream};

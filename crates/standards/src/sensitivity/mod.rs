@@ -1,7 +1,7 @@
 //! What tags, classifications, flags and notes say about who may learn a value.
 
 mod lists;
-mod wording;
+mod text_words;
 
 use crate::cursor::{Clause, Cursor};
 use crate::tree::Tree;
@@ -9,7 +9,7 @@ use lists::{
     APART, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
     PROTECTIONS, PUBLIC, RESTRICTED, SHORT, TAGS, VAGUE,
 };
-use wording::{folded, found, is_negation, noted, said, words};
+use text_words::{folded, found, is_negation, noted, said, words};
 
 /// Who may learn a value, from anyone to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,7 @@ use alpheus_accountable_statistics::configuration::{PinnedConfiguration, Smoothe
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::engine::Handle;
 use alpheus_node::entropy;

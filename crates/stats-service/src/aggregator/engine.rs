@@ -3,7 +3,7 @@
 use super::metrics::{AggregateCounts, AggregatorMetrics};
 use super::results_log::ResultsLog;
 use crate::counts::tally_server::{CountRejectedError, TallyServer};
-use crate::published::{PAGE_RESULTS, ResultsPage, ShownResult};
+use crate::results_reader::{PAGE_RESULTS, ResultsPage, ShownResult};
 use crate::row::{Row, by_time};
 use alpheus_accountable_statistics::aggregator::{
     Aggregator, Examination, ExaminationReport, ShownUploads,
@@ -11,13 +11,13 @@ use alpheus_accountable_statistics::aggregator::{
 use alpheus_accountable_statistics::closing::Leaves;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition, DefinitionError};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_accountable_statistics::role_error::AggregatorError;
 use alpheus_accountable_statistics::tally::{TallyDefinition, TallyError};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::engine::{self, Reply};
 use alpheus_node::ledger::FencedLedger;

@@ -72,14 +72,14 @@ fn new_rows(aggregator: &mut Aggregator) -> Vec<LogRecord> {
 mod tests {
     use super::*;
     use crate::keys;
-    use crate::testing::TestDeployment;
+    use crate::test_deployment::TestDeployment;
     use alpheus_accountable_statistics::aggregator::{Identity, Node};
     use alpheus_accountable_statistics::configuration::SmootherId;
-    use alpheus_accountable_statistics::endorsed::Endorsed;
+    use alpheus_accountable_statistics::endorsement::Endorsed;
     use alpheus_accountable_statistics::messages::{NoResultError, Outcome};
     use alpheus_node::ledger::OpenedLedger;
     use alpheus_time::Timestamp;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
     use alpheus_transport::{Limits, Offset, Store};
     use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::parties::{FetchTimes, LOOK, Parties, StatsError, fetch_definitions};
 use crate::plan::Plan;
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};

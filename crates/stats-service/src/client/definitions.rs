@@ -3,7 +3,7 @@
 
 use alpheus_accountable_statistics::configuration::PinnedConfiguration;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_crypto::hash::Digest;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Definitions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestDeployment;
+    use crate::test_deployment::TestDeployment;
     use alpheus_accountable_statistics::configuration::SmootherId;
 
     /// Although a smoother leaves signatures out or reorders them, a definition is accepted once, as

@@ -169,9 +169,9 @@ fn read(mut from: impl BufRead, given: u64, clock: &Clock, to: &mpsc::Sender<io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestDeployment;
+    use crate::test_deployment::TestDeployment;
     use alpheus_crypto::ledger::Ledger;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
     use std::fs;
     use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::keys;
-use crate::testing::TestDeployment;
+use crate::test_deployment::TestDeployment;
 use alpheus_accountable_statistics::messages::{ConflictingEntry, Receipt};
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_crypto::ledger::StateOrigin;

@@ -10,7 +10,7 @@ use crate::plan::count::CountPlan;
 use alpheus_accountable_statistics::tally::{Tally, TallyDefinition};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger, put};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};

@@ -1,7 +1,7 @@
 //! The aggregator's side of counts: definitions signed by the operator, a tag for each counted
 //! account, and the result once a count is over.
 
-use crate::published::ShownResult;
+use crate::results_reader::ShownResult;
 use crate::row::{CountOutcome, Row};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Node};
 use alpheus_accountable_statistics::configuration::PinnedConfiguration;
@@ -10,7 +10,7 @@ use alpheus_accountable_statistics::tally::{
 };
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, Step, put};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::ledger::LogRecord;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;

@@ -128,7 +128,7 @@ impl CountPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestDeployment;
+    use crate::test_deployment::TestDeployment;
 
     /// Two clients of one plan are never shown different counts of one hour.
     #[test]

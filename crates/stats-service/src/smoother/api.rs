@@ -28,19 +28,19 @@
 use super::engine::Call;
 use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
-use super::relayed::RelayedResponses;
+use super::relayed_responses::RelayedResponses;
 use crate::membership::Members;
 use crate::names::{hex, name_in};
 use crate::parties::{MAX_BODY, PartyClient};
 use crate::refusal::Refuse;
 use alpheus_accountable_statistics::closing::Leaves;
 use alpheus_accountable_statistics::configuration::SmootherId;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, ForwardedDeposit};
 use alpheus_accountable_statistics::role_error::{
     AgreementError, ClosingError, ReleaseError, SlotError, StatementError,
 };
-use alpheus_crypto::signed::Message;
+use alpheus_crypto::signed_message::Message;
 use alpheus_node::engine::Handle;
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::door::{Door, in_time};

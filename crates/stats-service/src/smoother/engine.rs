@@ -8,8 +8,8 @@ use super::shards::{DeferredTask, Task, Tasks, certified};
 use crate::parties::PAGE_SLOTS;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
-use alpheus_accountable_statistics::disclosed::DisclosedUpload;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::disclosure::DisclosedUpload;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::keymaking::KeymakingOutput;
 use alpheus_accountable_statistics::messages::{
     Card, Closing, ClosingTuple, Deposit, DepositResponse, End, Entry, Grant, Outcome, Ready,
@@ -22,7 +22,7 @@ use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::clock::Clock;
 use alpheus_node::engine::{self, Reply};
 use alpheus_node::ledger::FencedLedger;

@@ -4,7 +4,7 @@
 use super::outbox::{Outbox, PeerMessage};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, PinnedConfiguration, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::keymaking::{
     FaultError, KeyMaker, KeyMessage, KeymakingOutput, Participants, Timeouts, longest_message,
 };
@@ -14,7 +14,7 @@ use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step, put};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;
 use serde::Serialize;

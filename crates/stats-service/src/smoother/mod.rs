@@ -8,7 +8,7 @@
 //! - [`forward`]: deposits that go to the other smoothers,
 //! - [`outbox`]: messages for peers to fetch,
 //! - [`peer_sync`]: fetches the messages of peers,
-//! - [`relayed`]: what the aggregator shows to everybody, kept for a while.
+//! - [`relayed_responses`]: what the aggregator shows to everybody, kept for a while.
 
 pub mod api;
 pub mod batch;
@@ -17,7 +17,7 @@ pub mod forward;
 pub mod key_store;
 pub mod outbox;
 pub mod peer_sync;
-pub mod relayed;
+pub mod relayed_responses;
 pub mod shards;
 
 use crate::card::VerifiedCard;
@@ -53,7 +53,7 @@ use forward::{Forwarder, WaitingDeposit};
 use key_store::KeyStore;
 use outbox::{Outbox, PeerMessage};
 use rand_core::Rng;
-use relayed::RelayedResponses;
+use relayed_responses::RelayedResponses;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;

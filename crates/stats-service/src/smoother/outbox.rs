@@ -3,12 +3,12 @@
 
 use crate::parties::{DefinitionsPage, PAGE_DEFINITIONS};
 use alpheus_accountable_statistics::definition::Definition;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::keymaking::KeyMessage;
 use alpheus_accountable_statistics::messages::{Card, Opening, Outcome, Ready, Receipt};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -6,10 +6,10 @@ use super::outbox::{OutboxPage, PAGE, PAGE_BYTES, PeerMessage};
 use crate::names::hex;
 use crate::parties::{MAX_BODY, PAGE_SLOTS, PartyClient};
 use alpheus_accountable_statistics::configuration::SmootherId;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Entry, Ready, SealedUpload};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::engine::Handle;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
@@ -173,7 +173,7 @@ pub async fn tick(engine: Handle<Call>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{TestDeployment, answering};
+    use crate::test_deployment::{TestDeployment, answering};
     use alpheus_accountable_statistics::configuration::KeyEpoch;
     use alpheus_accountable_statistics::keymaking::{Content, KeyMessage};
     use alpheus_crypto::onetime::OneTimePublic;

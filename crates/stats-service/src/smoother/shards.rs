@@ -7,8 +7,8 @@ use super::batch::Batch;
 use super::engine::name_of;
 use super::outbox::{Outbox, PeerMessage};
 use alpheus_accountable_statistics::configuration::SmootherId;
-use alpheus_accountable_statistics::disclosed::DisclosedUpload;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::disclosure::DisclosedUpload;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{
     Closing, ClosingTuple, Deposit, DepositResponse, Entry, Grant, SlotRequest,
 };
@@ -17,7 +17,7 @@ use alpheus_accountable_statistics::smoother::{Shard, Smoother};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::engine::Reply;
 use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;

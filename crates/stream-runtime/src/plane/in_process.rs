@@ -2,7 +2,7 @@
 
 use super::Plane;
 use crate::counters::Counters;
-use crate::refused::RefusedFrames;
+use crate::refused_frames::RefusedFrames;
 use crate::service_error::ServiceError;
 use crate::storage::{Topics, bury, note_positions, read_on, stored_positions};
 use alpheus_crypto::hash::Digest;

@@ -10,7 +10,7 @@ pub use in_process::noted_positions;
 
 use super::counters::Counters;
 use super::engine_kind::EngineKind;
-use super::refused::RefusedFrames;
+use super::refused_frames::RefusedFrames;
 use super::service_error::ServiceError;
 use super::storage::{PLANS, TERMS, Topics};
 use alpheus_crypto::hash::Digest;

@@ -6,9 +6,9 @@
 
 use super::{Query, Service, ServiceError, ServiceOutput};
 use crate::controller_host::FromController;
-use crate::planning::preference;
+use crate::query_planner::preference;
 use alpheus_crypto::ledger::Step;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::ControllerChange;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};

@@ -1,7 +1,7 @@
 //! Whose frames count.
 
 use super::{Service, ServiceError};
-use crate::refused::RefusedFrames;
+use crate::refused_frames::RefusedFrames;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::tick::ingest::Ingest;

@@ -1,9 +1,9 @@
 //! A service that stops while windows wait for their controllers' presences, or for their openings.
 
 use super::Service;
-use crate::embedded::{Controllers, EmbeddedDeployment, Member, Pace};
+use crate::embedded_deployment::{Controllers, EmbeddedDeployment, Member, Pace};
 use crate::engine_kind::EngineKind;
-use crate::planning::{QueryContext, plan_query};
+use crate::query_planner::{QueryContext, plan_query};
 use crate::results::OK;
 use crate::storage::Topics;
 use alpheus_crypto::secret::Secret;
@@ -19,7 +19,7 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::simulation::{Fault, Machine};
 use alpheus_transport::{Batch, LargeValue};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;

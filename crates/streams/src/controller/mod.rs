@@ -5,7 +5,7 @@
 //! - [`keystore`]: seeds and master secrets, locked,
 //! - [`guard`]: keys, ledgers and the controllers built from them,
 //! - [`notices`]: notices about streams, for the service,
-//! - [`outgoing`]: messages that the service has not confirmed,
+//! - [`outbox`]: messages that the service has not confirmed,
 //! - [`service_link`]: messages to and from the service,
 //! - [`api`]: requests of owners.
 
@@ -13,7 +13,7 @@ pub mod api;
 pub mod guard;
 pub mod keystore;
 pub mod notices;
-pub mod outgoing;
+pub mod outbox;
 pub mod service_link;
 
 use crate::ca;
@@ -28,7 +28,7 @@ use alpheus_node::fence;
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::observed::{metrics_readers, observed};
+use alpheus_node::network::request_metrics::{metrics_readers, observed};
 use alpheus_node::network::revocations::Revocations;
 use alpheus_node::network::role::Role;
 use alpheus_node::note;

@@ -5,7 +5,7 @@
 use super::guard::{Guard, GuardError};
 use crate::wire::{Introduction, Mail, MailCursor, Notice, NoticeReply, Post, Welcome};
 use alpheus_node::clock;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};

@@ -5,7 +5,7 @@ use super::{DeviceFile, Owner, StreamArgs};
 use crate::deployment::{self, from_hex};
 use crate::wire::ControllerView;
 use alpheus_crypto::hybrid::HybridPublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Recipient, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::withdrawal::Erasure;

@@ -3,7 +3,7 @@
 use super::{Owner, StreamArgs};
 use crate::deployment;
 use crate::deployment::from_hex;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::grant::Days;
 use alpheus_input::calendar::Day;

@@ -4,7 +4,7 @@
 use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED};
 use crate::wire::{Choice, GrantRequest, WithdrawalRequest};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{
     Certificate, CertifiedOwner, Party, Role, consumer_id,

@@ -8,7 +8,7 @@ use crate::deployment::{self, from_hex};
 use crate::wire::{
     Arrival, ArrivingKey, ControllerView, Departure, MoveReply, MoveRequest, StreamView,
 };
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, ControllerChange, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Recipient, fingerprint};
 use alpheus_encrypted_stream::handover::Purpose;

@@ -2,7 +2,7 @@
 
 use super::clock_steps::ClockSteps;
 use super::lines::Line;
-use super::live::{LiveDevice, Pace, Summary};
+use super::live_device::{LiveDevice, Pace, Summary};
 use super::outbox::Outbox;
 use super::progress::Progress;
 use super::sender::{Sender, ServiceClient};
@@ -26,7 +26,7 @@ use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{Frames, Schema};
-use alpheus_stream_runtime::producing::StreamProducer;
+use alpheus_stream_runtime::stream_producer::StreamProducer;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Store;
 use std::path::{Path, PathBuf};

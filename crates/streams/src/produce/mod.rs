@@ -4,11 +4,11 @@
 //! - [`clock_steps`]: what a device makes of a clock that is set,
 //! - [`device`]: a device's key, store and service,
 //! - [`lines`]: CSV or JSON lines as cells of the schema,
-//! - [`live`]: the running device, which encrypts lines and makes borders,
+//! - [`live_device`]: the running device, which encrypts lines and makes borders,
 //! - [`outbox`]: durable frames that the service has not confirmed,
-//! - [`pacing`]: keeping to the times of lines,
+//! - [`pace`]: keeping to the times of lines,
 //! - [`progress`]: how far everything has arrived, for a replay,
-//! - [`recorded`]: a stream of a recording, which a source file describes,
+//! - [`recorded_stream`]: a stream of a recording, which a source file describes,
 //! - [`refused_sessions`]: what the service says of frames that count for nothing,
 //! - [`sender`]: delivers them to the service.
 //!
@@ -19,15 +19,15 @@
 mod clock_steps;
 pub mod device;
 pub mod lines;
-pub mod live;
+pub mod live_device;
 pub mod outbox;
-mod pacing;
+mod pace;
 mod progress;
-mod recorded;
+mod recorded_stream;
 pub mod refused_sessions;
 pub mod sender;
 
-pub use live::LateLineError;
+pub use live_device::LateLineError;
 
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -37,7 +37,7 @@ use alpheus_policy::document::parse_duration;
 use alpheus_time::Span;
 use device::{Device, DeviceArgs};
 use lines::{Line, LineFormat, Lines};
-use live::Pace;
+use live_device::Pace;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -106,7 +106,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let device = Device::open(&args.device, globals)?.in_whole(args.whole()?)?;
     let device = device.telling(args.progress.as_deref())?;
     let lines = match &args.source {
-        Some(source) => recorded::lines(&args.input, source, args.key.as_deref(), device.schema())?,
+        Some(source) => {
+            recorded_stream::lines(&args.input, source, args.key.as_deref(), device.schema())?
+        }
         None => {
             let column = args.time_column.as_deref();
             read_ahead(Lines::open(&args.input, args.input_format, column, device.schema())?)

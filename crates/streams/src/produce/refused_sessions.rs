@@ -1,7 +1,7 @@
 //! What the service says of frames that count for nothing.
 
 use alpheus_node::service::metrics::Metrics;
-use alpheus_stream_runtime::refused::RefusedFrame;
+use alpheus_stream_runtime::refused_frames::RefusedFrame;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -67,7 +67,7 @@ impl RefusedSessions {
 mod tests {
     use super::*;
     use alpheus_policy::ids::StreamId;
-    use alpheus_stream_runtime::refused::RefusalReason;
+    use alpheus_stream_runtime::refused_frames::RefusalReason;
 
     #[test]
     fn refused_frames_are_counted_and_a_session_that_heals_is_opened_again_once() {

@@ -4,11 +4,11 @@
 use super::outbox::{Outbox, OutgoingUploads};
 use super::refused_sessions::RefusedSessions;
 use crate::wire::{Receipt, Upload, UploadStatus};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};

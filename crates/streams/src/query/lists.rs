@@ -135,7 +135,7 @@ impl SeenRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::asked::NotedQuery;
+    use crate::query::noted_queries::NotedQuery;
     use crate::query::receipts::open_plan;
     use alpheus_crypto::sign::VerifyingKey;
     use alpheus_encrypted_stream::certificate::Deployment;

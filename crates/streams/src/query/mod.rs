@@ -3,18 +3,18 @@
 //! It plans over sample owners who choose as the policies file says, so that a
 //! service can find out what it may ask before it has any owner.
 
-mod asked;
-pub mod begun;
+pub mod begun_query;
 pub mod lists;
+mod noted_queries;
+pub mod opener;
 pub mod paths;
 pub mod receipts;
-mod released;
-mod remote;
-pub mod sealed;
+mod released_rows;
+mod remote_query;
 pub mod verification;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
-use crate::refused::failure;
+use crate::policy_refusal::failure;
 use crate::replay::ControllerCount;
 use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
@@ -31,12 +31,12 @@ use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
-use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_time::Timestamp;
 use chacha20::ChaCha20Rng;
 use clap::ArgGroup;
 use rand_core::SeedableRng;
-pub use remote::{StatementResult, cells_below};
+pub use remote_query::{StatementResult, cells_below};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -124,8 +124,8 @@ pub struct Args {
 /// [`Category::Refused`] if a policy forbids the query.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (path, query) = match (&args.server, &args.schema, &args.query) {
-        (Some(server), _, _) if args.released => return released::run(args, server, globals),
-        (Some(server), _, _) => return remote::run(args, server, globals),
+        (Some(server), _, _) if args.released => return released_rows::run(args, server, globals),
+        (Some(server), _, _) => return remote_query::run(args, server, globals),
         (None, Some(schema), Some(query)) => (schema, query),
         _ => return Err("give --schema and --query, or --server").blame(Category::Usage),
     };

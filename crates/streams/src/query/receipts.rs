@@ -6,10 +6,10 @@ mod pages;
 pub use pages::{QueryReceipts, ReceiptPage, all_receipts};
 
 use super::lists::{ReadAt, RowHistory};
+use super::opener::PlanAnswer;
 use super::paths::path_of;
-use super::sealed::PlanAnswer;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::messages::Announcement;
@@ -18,7 +18,7 @@ use alpheus_encrypted_stream::receipt::{
 };
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::OtherMeaningError;

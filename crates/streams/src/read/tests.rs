@@ -6,7 +6,7 @@ use alpheus_crypto::hybrid::HybridSealed;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Party, Role as IdentityRole, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::frame::Link;

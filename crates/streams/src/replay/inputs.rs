@@ -13,7 +13,7 @@ use alpheus_policy::document::parse_duration;
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{Frames, Schema};
-use alpheus_stream_runtime::embedded::Member;
+use alpheus_stream_runtime::embedded_deployment::Member;
 use alpheus_time::Span;
 use std::collections::HashSet;
 use std::fs::File;

@@ -15,7 +15,7 @@ pub(crate) use output::report_refused;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
 use alpheus_policy::query::{MaskChoice, MembershipChoice};
-use alpheus_stream_runtime::embedded::Controllers;
+use alpheus_stream_runtime::embedded_deployment::Controllers;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::str::FromStr;

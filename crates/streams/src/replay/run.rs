@@ -21,9 +21,9 @@ use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::MaskChoice;
-use alpheus_stream_runtime::embedded::{EmbeddedDeployment, Pace};
+use alpheus_stream_runtime::embedded_deployment::{EmbeddedDeployment, Pace};
 use alpheus_stream_runtime::error::RuntimeError;
-use alpheus_stream_runtime::planning;
+use alpheus_stream_runtime::query_planner;
 use alpheus_stream_runtime::storage::{reach, reached};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
@@ -156,16 +156,16 @@ fn plan(
     let refused = |error: String| Failure::new(Category::Refused, error).at(query.place.clone());
     // Running totals have bounded length, so they begin with the recording.
     let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
-    let planned = planning::plan_query(
+    let planned = query_planner::plan_query(
         &create,
         &embedded.manager.catalog,
-        planning::QueryContext::from(from).with_readers(&|name| embedded.reader_named(name)),
+        query_planner::QueryContext::from(from).with_readers(&|name| embedded.reader_named(name)),
         rng,
     )
     .map_err(|refusal| {
         let known = embedded.manager.catalog.schema(&create.from.text);
         let (schema, file) = (known.map(|known| &known.schema), args.policies.as_deref());
-        crate::refused::failure(&refusal, (&query.text, &query.place), file, schema)
+        crate::policy_refusal::failure(&refusal, (&query.text, &query.place), file, schema)
     })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);

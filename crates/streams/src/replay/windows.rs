@@ -9,7 +9,7 @@ use alpheus_policy::catalog::Catalog;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::Create;
-use alpheus_stream_runtime::planning::{QueryContext, plan_query};
+use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_stream_runtime::results::{Row, has_opened};
 use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;

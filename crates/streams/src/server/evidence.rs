@@ -12,7 +12,7 @@ use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_standards::evidence::{FORMAT, Head, PublishedRow, Statement};
-use alpheus_stream_runtime::ended::{announcement, open};
+use alpheus_stream_runtime::ended_plans::{announcement, open};
 use alpheus_stream_runtime::error::RuntimeError;
 use alpheus_stream_runtime::manager::Manager;
 use alpheus_stream_runtime::receipts::{ReceiptParts, page};

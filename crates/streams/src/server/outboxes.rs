@@ -288,7 +288,7 @@ impl HostOutbox {
 mod tests {
     use super::*;
     use alpheus_crypto::sign::SigningKey;
-    use alpheus_crypto::signed::Signed;
+    use alpheus_crypto::signed_message::Signed;
     use alpheus_encrypted_stream::messages::{Retirement, ServiceMessage};
     use alpheus_policy::ids::{ControllerId, PlanId};
 

@@ -4,7 +4,7 @@
 use crate::wire::Registration;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};

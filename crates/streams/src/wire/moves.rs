@@ -1,7 +1,7 @@
 //! What owners send to hosts to move a stream from one to another.
 
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::handover::HandedOver;

@@ -1,7 +1,7 @@
 //! Power failures of simulated machines, from seeds.
 
 use crate::world::*;
-use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::simulation::{Fault, Machine};
 use alpheus_transport::{Batch, Error, Limits, Store};
 
 /// Checks that the store holds a prefix of the batches, each complete. All records of a batch

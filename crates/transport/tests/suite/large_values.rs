@@ -1,6 +1,6 @@
 //! Values that are larger than a batch may be.
 
-use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::simulation::{Fault, Machine};
 use alpheus_transport::{Batch, Bound, Error, LargeValue, LargeValueError, Space, Store};
 
 /// What a batch may hold at most.

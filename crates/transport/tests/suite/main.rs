@@ -18,5 +18,5 @@ mod group;
 mod kafka;
 mod kills;
 mod large_values;
-mod torn;
+mod torn_journals;
 mod world;

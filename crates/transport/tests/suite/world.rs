@@ -1,7 +1,7 @@
 //! Stores, names and seeded random numbers for the tests.
 
 use alpheus_transport::local::{self, Options};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use alpheus_transport::{
     Batch, Bound, Bytes, Error, Group, Limits, NewRecord, Offset, Partition, Record, Space, Store,
     Topic,

@@ -9,20 +9,20 @@ mod corrections;
 mod merge;
 mod questions;
 mod records;
-mod saving;
+mod unsent_state;
 mod upload;
-mod weighted;
+mod weighted_sums;
 
 pub use audit::Audit;
 pub use corrections::CorrectError;
 pub use merge::Merge;
 pub use questions::{OpenBlock, Part, Plan, TotalError};
 pub use records::{APPLICATION, StateError};
-pub use saving::{SaveError, UnsentState};
+pub use unsent_state::{SaveError, UnsentState};
 pub use upload::AppendError;
 #[cfg(feature = "measure")]
-pub(crate) use weighted::horner;
-pub use weighted::{PolynomialPlan, WeightedPlan};
+pub(crate) use weighted_sums::horner;
+pub use weighted_sums::{PolynomialPlan, WeightedPlan};
 
 use crate::error::{PlanError, VerifyError};
 use crate::keys::{Keys, TableKey};
@@ -32,7 +32,7 @@ use crate::ledger::{CommitGuard, PendingStep};
 use crate::messages::{Manifest, Run};
 use crate::parameters::Set;
 use crate::planner::Question;
-use crate::saved::StateKey;
+use crate::saved_state::StateKey;
 use crate::verifier::{DecryptedSum, VerifiedSum};
 use alpheus_crypto::ledger::Change;
 use rand_core::CryptoRng;
@@ -60,7 +60,7 @@ pub struct Owner {
     /// The key that seals saved states.
     state_key: StateKey,
     /// What is saved at the server.
-    standing: saving::SavedStatus,
+    standing: unsent_state::SavedStatus,
     /// Changes to rows, corrections or blocks since this start.
     changes: u64,
     /// Stops changes while a step is uncommitted.
@@ -88,7 +88,7 @@ impl Owner {
         let mut owner = Self::empty(key, records::Meta { data_set, set, order, layout }, rng);
         owner.standing.changed = true;
         let guard = owner.guard.clone();
-        PendingStep::new(vec![owner.meta_record(), saving::changed_record()], owner, &guard)
+        PendingStep::new(vec![owner.meta_record(), unsent_state::changed_record()], owner, &guard)
     }
 
     fn empty(key: &TableKey, meta: records::Meta, rng: &mut impl CryptoRng) -> Self {
@@ -106,7 +106,7 @@ impl Owner {
             outbox: BTreeSet::new(),
             exceptions: BTreeMap::new(),
             state_key: StateKey::new(key, data_set),
-            standing: saving::SavedStatus::default(),
+            standing: unsent_state::SavedStatus::default(),
             changes: 0,
             guard: CommitGuard::default(),
         }
@@ -121,7 +121,7 @@ impl Owner {
     fn step<T>(&mut self, mut changes: Vec<Change>, released: T) -> PendingStep<T> {
         self.changes += 1;
         if !std::mem::replace(&mut self.standing.changed, true) {
-            changes.push(saving::changed_record());
+            changes.push(unsent_state::changed_record());
         }
         PendingStep::new(changes, released, &self.guard)
     }

@@ -1,7 +1,7 @@
 //! The records in an owner's ledger.
 
 use super::Owner;
-use super::saving::SavedStatus;
+use super::unsent_state::SavedStatus;
 use crate::label::{Address, DataSet, Order, Segment};
 use crate::layout::{Layout, Row};
 use crate::messages::Run;

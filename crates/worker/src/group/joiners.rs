@@ -1,6 +1,6 @@
 //! Joiners of a process: how they are taken over, and the marks from which others continue.
 
-use super::saying::append;
+use super::step_messages::append;
 use super::{Group, WorkerError};
 use crate::instruction::{InstructionRecord, Instructions};
 use crate::joiner::{self, Joiner, Mark, Positions};
@@ -325,7 +325,7 @@ mod tests {
     use alpheus_policy::schema::Frames;
     use alpheus_time::Span;
     use alpheus_transport::NewRecord;
-    use alpheus_transport::simulated::Machine;
+    use alpheus_transport::simulation::Machine;
 
     /// A process of one partition, over instructions that take several reads.
     fn group(reads: usize) -> Group {

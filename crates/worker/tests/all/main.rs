@@ -6,7 +6,7 @@ mod takeover;
 use alpheus_encrypted_stream::job::{JobMessage, Opening, SetDigest, Tally, Token, WindowSum};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::Timestamp;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use alpheus_transport::{Batch, NewRecord, Offset, Topic};
 use alpheus_worker::instruction::{Instruction, InstructionRecord};
 use alpheus_worker::joiner::{Joiner, Positions};

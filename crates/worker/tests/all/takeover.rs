@@ -11,7 +11,7 @@ use alpheus_node::service::heartbeat::Heart;
 use alpheus_policy::ids::{PlanId, SchemaId, StreamId};
 use alpheus_policy::schema::Frames;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, Ownership, Partition, Record, Store};
 use alpheus_worker::Meter;
 use alpheus_worker::group::{Group, Names, Work, WorkerError};

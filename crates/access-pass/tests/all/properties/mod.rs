@@ -5,7 +5,7 @@
 mod codes;
 mod connections;
 mod files;
-mod linking;
+mod linkage;
 mod names;
 mod requests;
 mod town;

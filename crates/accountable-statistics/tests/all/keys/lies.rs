@@ -8,7 +8,7 @@ use alpheus_accountable_statistics::keymaking::{
 };
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 /// Member `liar` of four sends these instead of each of its messages. The key is made, nobody else
 /// is blamed, and the liar at most for this fault.

@@ -9,7 +9,7 @@ use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::ledger::Ledger as _;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_core::Rng as _;

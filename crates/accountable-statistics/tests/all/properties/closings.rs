@@ -14,7 +14,7 @@ use alpheus_accountable_statistics::role_error::{
 };
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tuple::{Binding, Contribution, Prover};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use alpheus_accountable_statistics::messages::{
 use alpheus_accountable_statistics::role_error::{AggregatorError, ClosingError, StatementError};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::group::{Element, SecretScalar};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 /// A client's deposit, as the aggregator opens it.
 fn opened_by_the_aggregator(agreed: &AgreedDefinition, attempt: &Attempt) -> ClosingTuple {

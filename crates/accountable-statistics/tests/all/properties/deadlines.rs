@@ -5,13 +5,13 @@ use crate::support::{DAY, Ledger, TODAY, Town, at, generate, signing};
 use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Location;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::role_error::AgreementError;
 use alpheus_accountable_statistics::tally::{Counter, Tally, TallyDefinition};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 fn before(time: Timestamp) -> Timestamp {

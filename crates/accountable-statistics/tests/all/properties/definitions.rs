@@ -7,7 +7,7 @@ use alpheus_accountable_statistics::configuration::{
 use alpheus_accountable_statistics::definition::{
     AgreedDefinition, Definition, DefinitionError, Location, ReleaseRule, Turn,
 };
-use alpheus_accountable_statistics::endorsed::{Endorsed, EndorsementError};
+use alpheus_accountable_statistics::endorsement::{Endorsed, EndorsementError};
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::role_error::AgreementError;
@@ -15,7 +15,7 @@ use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use proptest::prelude::*;
 

@@ -15,7 +15,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 

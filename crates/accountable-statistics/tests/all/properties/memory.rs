@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::client::{Attempt, Registration, forget_before};
 use alpheus_accountable_statistics::configuration::KeyEpoch;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Location};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::role_error::AgreementError;
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tally::{Counter, Tally, TallyDefinition};
@@ -14,7 +14,7 @@ use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 fn ended(seed: u8) -> (Town, AgreedDefinition, Vec<Person>) {

@@ -6,13 +6,13 @@ use crate::support::{Person, TODAY, Town, at, signing};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{Entry, Ready, Receipt};
 use alpheus_accountable_statistics::role_error::StatementError;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 fn town(seed: u8) -> (Town, AgreedDefinition, Vec<Person>) {

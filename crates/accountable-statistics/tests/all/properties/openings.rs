@@ -4,7 +4,7 @@ use crate::properties::helpers::people;
 use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, ReleaseRule};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::error::PartialError;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::Release;
@@ -18,7 +18,7 @@ use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prov
 use alpheus_crypto::group::Element;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::onetime::OneTimePublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 fn filled(
     seed: u8,

@@ -6,13 +6,13 @@ use crate::properties::uploads::{Fault, deposit};
 use crate::support::{AGGREGATOR, Person, Town, at, sealing, signing};
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::disclosed::DisclosedUpload;
+use alpheus_accountable_statistics::disclosure::DisclosedUpload;
 use alpheus_accountable_statistics::messages::{Closing, Entry, Release, ReleasedSlot};
 use alpheus_accountable_statistics::role_error::ClosingError;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::collections::BTreeMap;
 
 /// An aggregator that follows no rule: a closing over these counted slots.

@@ -10,7 +10,7 @@ use alpheus_accountable_statistics::aggregator::ShownUploads;
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, ClosingSchedule};
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{
     Closing, ConflictingEntry, Deposit, Entry, Grant, NoResultError, Outcome, PublishedResult,
     Receipt, Release, SealedUpload, SlotRequest,
@@ -20,7 +20,7 @@ use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tuple::Prover;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::onetime::OneTimePublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Span;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};

@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::definition::Turn;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{
     ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, SealedUpload,
 };
@@ -16,7 +16,7 @@ use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::onetime::OneTimePublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 fn town(seed: u8) -> (Town, AgreedDefinition, Vec<Person>) {
     let mut town = Town::new(4, 2, seed).unwrap();

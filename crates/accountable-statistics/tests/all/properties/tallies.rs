@@ -6,7 +6,7 @@ use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::definition::Location;
 use alpheus_accountable_statistics::tally::{CountError, Counter, Tally, TallyDefinition};
 use alpheus_crypto::ledger::FailingLedger;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::collections::BTreeMap;
 
 fn tally(town: &Town, place: &str) -> Tally {

@@ -6,7 +6,7 @@ use crate::properties::helpers::{Free, people};
 use crate::support::{AGGREGATOR, Person, TODAY, Town, at, sealing, signing};
 use alpheus_accountable_statistics::aggregator::ShownUploads;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::disclosed::DisclosedUpload;
+use alpheus_accountable_statistics::disclosure::DisclosedUpload;
 use alpheus_accountable_statistics::messages::{
     Closing, Entry, PublishedResult, SealedUpload, Upload, content_digest, presentation_digest,
     upload_digest,
@@ -20,7 +20,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

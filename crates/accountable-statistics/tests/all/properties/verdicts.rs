@@ -11,7 +11,7 @@ use alpheus_accountable_statistics::messages::{
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_accountable_statistics::verdict::{Verdict, verdict};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::collections::BTreeMap;
 
 /// An aggregate that has ended with a result, and one entry in it.

@@ -4,13 +4,13 @@ use super::json::{array, cases, from_hex, small};
 use super::uploads::signature;
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
-use alpheus_accountable_statistics::endorsed::{Endorsed, SignatureListError};
+use alpheus_accountable_statistics::endorsement::{Endorsed, SignatureListError};
 use alpheus_accountable_statistics::messages::{Entry, Receipt, decode};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

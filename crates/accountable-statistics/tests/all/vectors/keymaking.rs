@@ -8,7 +8,7 @@ use alpheus_accountable_statistics::threshold::Committee;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A second database that lies: the honest one, with its ledger in hand, serving its requests from
 //! this process. It believes its lies, and goes on from them.
 
-use crate::common::serving;
+use crate::common::route_server;
 use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::database::{Database, Output};
@@ -15,7 +15,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -107,7 +107,7 @@ impl Liar {
                 state.answer(&asked, &body, Timestamp(now.load(Ordering::SeqCst)))
             },
         );
-        let (serving, at) = serving::serve(&files, routes);
+        let (serving, at) = route_server::serve(&files, routes);
         Self { shared, stopped: Arc::default(), at, _serving: serving }
     }
 

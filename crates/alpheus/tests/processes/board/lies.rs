@@ -14,7 +14,7 @@ use alpheus_board_service::client::{BoardError, Client, PostedWrite};
 use alpheus_board_service::entry::Entry;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Span;
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::future::Future;

@@ -1,12 +1,12 @@
 //! Equal servers by hand, over real sockets: each says what a test has it say.
 
 use crate::board::ring::{NOW, configuration, key, pinned, server};
-use crate::common::serving;
+use crate::common::route_server;
 use alpheus_anonymous_board::configuration::{Configuration, Party};
 use alpheus_anonymous_board::messages::{Receipt, Statement, Submission};
 use alpheus_board_service::card::{Card, Content, VerifiedCard};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::network::answer::{ApiError, decode, encode};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -191,5 +191,5 @@ fn serve(
         }
         script.lock().unwrap().answer(via, board, &asked, &body)
     });
-    serving::serve(&files, routes)
+    route_server::serve(&files, routes)
 }

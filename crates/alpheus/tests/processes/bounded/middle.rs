@@ -2,14 +2,14 @@
 //! lies. It changes what the honest program says, and signs that.
 
 use crate::common::deployment::Site;
-use crate::common::relaying::{Relay, relay};
+use crate::common::relay::{Relay, relay};
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_node::files::read_key_file;
 use alpheus_node::service::shutdown::Trigger;

@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-mod declared;
+mod declared_bounds;
 mod device;
 mod guide;
 mod lies;

@@ -6,14 +6,14 @@
 
 pub(crate) mod clock;
 pub(crate) mod deployment;
-pub(crate) mod embedded;
+pub(crate) mod embedded_replay;
 pub(crate) mod in_memory;
 mod meters;
 pub(crate) mod played_job;
-pub(crate) mod published;
+pub(crate) mod published_rows;
 pub(crate) mod recording;
-pub(crate) mod relaying;
-pub(crate) mod serving;
+pub(crate) mod relay;
+pub(crate) mod route_server;
 pub(crate) mod socks;
 pub(crate) mod terminal;
 pub(crate) mod tls;

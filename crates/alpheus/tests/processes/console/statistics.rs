@@ -5,12 +5,12 @@ use crate::common;
 use crate::common::Process;
 use alpheus_accountable_statistics::{
     configuration::SmootherId,
-    endorsed::Endorsed,
+    endorsement::Endorsed,
     messages::{NoResultError, Outcome, PublishedResult},
     publication::Publication,
     tuple::ThresholdKey,
 };
-use alpheus_crypto::{group::Element, hash::Digest, signed::Signed};
+use alpheus_crypto::{group::Element, hash::Digest, signed_message::Signed};
 use alpheus_node::clock::Clock;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -19,7 +19,7 @@ use alpheus_node::settings::TlsFiles;
 use alpheus_stats_service::{
     card, keys,
     plan::Plan,
-    published::{ResultsPage, ShownResult},
+    results_reader::{ResultsPage, ShownResult},
 };
 use alpheus_time::Timestamp;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn deployment(folder: &Path) -> (Trigger, RowsPage) {
     let rows = Arc::clone(&shown);
     let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
     let routes = axum::Router::new().route("/v1/rows", rows);
-    let (serving, aggregator) = common::serving::serve(&tls, routes);
+    let (serving, aggregator) = common::route_server::serve(&tls, routes);
     let nobody = "https://localhost:9";
     run(&format!(
         "alpheus stats init roads --threshold 1 --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"

@@ -1,7 +1,7 @@
 //! The processes of a card, as the doctor finds them at its addresses.
 
 use crate::common::deployment::Site;
-use crate::common::serving::serve;
+use crate::common::route_server::serve;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;

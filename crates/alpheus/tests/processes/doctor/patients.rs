@@ -9,7 +9,7 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{OpeningSecrets, Start, TickProducer};
 use alpheus_node::BUILD;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_policy::layout::Layout;

@@ -2,7 +2,7 @@
 
 use super::walk::{Case, Ground};
 use crate::common::deployment::{QUERY, RunningSite, Site, free};
-use crate::common::serving::serve;
+use crate::common::route_server::serve;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use axum::Router;

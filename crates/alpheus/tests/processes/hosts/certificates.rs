@@ -4,7 +4,7 @@
 use crate::common::alpheus;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::controller::IdentitySecrets;
-use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::peer::ExpectedPeer;

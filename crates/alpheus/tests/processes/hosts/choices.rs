@@ -7,7 +7,7 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_streams::controller::guard::GuardError;
 use alpheus_streams::server::registry::IntroductionError;
 use alpheus_streams::wire::Registration;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 
 /// Policies of a stranger's own making: one would have everybody else left out,
 /// the other lets no plan come about.

@@ -8,7 +8,7 @@ use alpheus_stream_runtime::controller_host::ToController;
 use alpheus_stream_runtime::results::{OK, Row};
 use alpheus_stream_runtime::service::ServiceOutput;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \

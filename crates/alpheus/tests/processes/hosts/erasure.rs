@@ -1,7 +1,7 @@
 //! A stream whose key is destroyed: no data, no token, no way back.
 
 use super::world::{Hall, House, Person, Town, at};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_encrypted_stream::ledger::LogEvent;
 use alpheus_encrypted_stream::withdrawal::{Erasure, Withdrawal};

@@ -5,7 +5,7 @@
 
 mod certificates;
 mod choices;
-mod ended;
+mod ended_plans;
 mod endings;
 mod engines;
 mod epochs;

@@ -2,7 +2,7 @@
 
 use super::epochs::{QUERY, Street, all};
 use super::world::{Person, Town, at};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_encrypted_stream::error::MoveError;
 use alpheus_streams::controller::guard::GuardError;

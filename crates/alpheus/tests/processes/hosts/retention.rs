@@ -1,7 +1,7 @@
 //! The service deletes what it has summed, and old results; hosts delete old lines of owners'
 //! logs. Nobody deletes anything else.
 
-use super::ended::two_plans;
+use super::ended_plans::two_plans;
 use super::world::{Hall, House, Person, Town, at};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_stream_runtime::results::{KeptResults, Row};

@@ -2,7 +2,7 @@
 
 use super::world::{House, Person, Town, at};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Party, Role, Subject};
 use alpheus_encrypted_stream::error::AnnotationError;
 use alpheus_streams::server::registry::IntroductionError;

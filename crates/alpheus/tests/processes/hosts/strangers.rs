@@ -2,14 +2,14 @@
 //! changes nothing of what an owner has said.
 
 use super::world::{Hall, House, Person, QUERY, Town, at};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Placement;
 use alpheus_encrypted_stream::certificate::{Party, Role, Subject};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_streams::controller::guard::GuardError;
 use alpheus_streams::server::registry::IntroductionError;
 use alpheus_streams::wire::{Handover, Registration};
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 
 /// A host with Alice's stream, and a service that knows of both.
 fn settled() -> (Town, Hall, House, Person) {

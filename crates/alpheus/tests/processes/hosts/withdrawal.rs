@@ -3,7 +3,7 @@
 use super::world::{Hall, House, Town, at};
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
-use alpheus_streams::controller::outgoing::OutgoingBatch;
+use alpheus_streams::controller::outbox::OutgoingBatch;
 
 /// Whether what goes would open anything.
 fn has_token(batch: &OutgoingBatch) -> bool {

@@ -4,7 +4,7 @@
 use crate::common::{KEY_FILE, in_memory};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{
     Certificate, Deployment, Party, Recipient, Role, Subject, fingerprint,
@@ -16,7 +16,7 @@ use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::network::revocation_list::{tls_digest, tls_key_digest};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_node::slots::SlotFile;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
@@ -28,7 +28,7 @@ use alpheus_stream_runtime::engine_kind::EngineKind;
 use alpheus_stream_runtime::fences::ControllerFences;
 use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_stream_runtime::manager::{Manager, QueryError};
-use alpheus_stream_runtime::planning::QueryContext;
+use alpheus_stream_runtime::query_planner::QueryContext;
 use alpheus_stream_runtime::service::{Service, ServiceOutput};
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_streams::controller::guard::{Guard, GuardError, Parts, Spaces, begin_identity};
@@ -39,7 +39,7 @@ use alpheus_streams::server::registry::Registry;
 use alpheus_streams::wire::{Choice, Handover, Notice, Upload, WithdrawalRequest};
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Store;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! and with an OpenID Connect provider, which runs as a process of its own.
 
 use crate::common::{Process, free_address, write_secret};
-use crate::pass::issuing::fetch;
+use crate::pass::issuance::fetch;
 use crate::pass::town::{Town, key, pass};
 use alpheus_test_support::skip::{has_program, skip};
 use std::fs;

@@ -4,7 +4,7 @@
 //!
 //! - [`files`]: commands over files,
 //! - [`authority`]: the certificate authority, and owners' requests to it,
-//! - [`operating`]: what is wrong, backups, and what is restored,
+//! - [`operations`]: what is wrong, backups, and what is restored,
 //! - [`streams`]: one deployment of encrypted streams, and those who call it,
 //! - [`tables`]: one table on a server, and its owner,
 //! - [`elsewhere`]: what does not run here, and why.
@@ -14,7 +14,7 @@
 mod authority;
 mod elsewhere;
 mod files;
-mod operating;
+mod operations;
 mod streams;
 mod tables;
 
@@ -167,7 +167,7 @@ fn examples_of_streams_run_beside_one_deployment() {
 
 #[test]
 fn examples_of_operating_run() {
-    Group::new(&["7400", "7401"]).run(operating::STEPS);
+    Group::new(&["7400", "7401"]).run(operations::STEPS);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn examples_of_tables_run_beside_one_server() {
 
 /// The examples that the groups above run.
 fn run_here() -> BTreeSet<&'static str> {
-    let groups = [files::STEPS, authority::STEPS, streams::STEPS, operating::STEPS, tables::STEPS];
+    let groups = [files::STEPS, authority::STEPS, streams::STEPS, operations::STEPS, tables::STEPS];
     let steps = groups.into_iter().flatten().filter_map(Step::example);
     steps.map(|beginning| example(beginning).0).collect()
 }

@@ -4,13 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod absent;
+mod absent_aggregator;
 mod backups;
 mod beginnings;
-mod believing;
 mod clients;
 mod counts;
 mod crashes;
 mod guide;
-mod hidden;
+mod hidden_counts;
 mod real;
 mod replay;

@@ -6,7 +6,7 @@ use crate::table::world::{SCHEMA, World, cars, total};
 use alpheus_table_service::save::send_waiting;
 use alpheus_table_service::state::TableState;
 use alpheus_table_service::wire::{FETCH_STATE, STATES};
-use alpheus_verifiable_table::saved::StateName;
+use alpheus_verifiable_table::saved_state::StateName;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request as HttpRequest;
 use axum::http::header;

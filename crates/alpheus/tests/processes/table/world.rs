@@ -1,6 +1,6 @@
 //! A PKI, a server, an owner's folder, and rows whose sums are known.
 
-use crate::common::{PATIENCE, Process, alpheus, serving};
+use crate::common::{PATIENCE, Process, alpheus, route_server};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
@@ -100,7 +100,7 @@ impl World {
     ) -> (Trigger, String) {
         let identity = IdentityFolder::open(&self.path("pki/service"), Role::Server).unwrap();
         let tables = Tables::open(&self.path("tables")).unwrap();
-        serving::serve(&identity.tls(), layered(router(Api::new(tables, u64::MAX))))
+        route_server::serve(&identity.tls(), layered(router(Api::new(tables, u64::MAX))))
     }
 
     /// Starts a command that stores more blocks than so many, and kills it after those. Its server

@@ -3,10 +3,10 @@
 use super::{DIFFERS, SIGNED, asked, said};
 use crate::common::alpheus;
 use crate::common::deployment::{RunningSite, until};
-use crate::common::serving::between;
+use crate::common::route_server::between;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_stream_runtime::receipts::ReceiptPart;
 use axum::http::Uri;

@@ -2,9 +2,9 @@
 
 use super::SIGNED;
 use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until_or};
-use crate::common::relaying::{Relay, relay};
+use crate::common::relay::{Relay, relay};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ExclusionError, WindowRefusalError};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Segments, ServiceMessage, Summons};

@@ -3,8 +3,8 @@
 use super::{SIGNED, asked, said};
 use crate::common::alpheus;
 use crate::common::deployment::RunningSite;
-use crate::common::serving::between;
-use alpheus_node::network::blocking::BlockingClient;
+use crate::common::route_server::between;
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;

@@ -13,7 +13,7 @@ use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::writer::{Content, Fate};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use std::cell::Cell;
 
 #[test]

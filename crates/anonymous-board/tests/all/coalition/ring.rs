@@ -14,7 +14,7 @@ use alpheus_anonymous_board::writer::{Content, PendingWrite, View};
 use alpheus_crypto::ledger::{StateOrigin, Step};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::{Span, Timestamp};
 use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
 use std::cell::RefCell;

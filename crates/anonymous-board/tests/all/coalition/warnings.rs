@@ -4,7 +4,7 @@ use crate::coalition::ring::{NOW, Ring, party, restated, server};
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Statement};
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::writer::Content;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 /// All are bound, and all shares but one are sent: the owner of that one may have read the table.
 fn bound(liar: usize) -> Ring {

@@ -12,7 +12,7 @@ use alpheus_anonymous_board::messages::{
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStatus};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 /// A lie about its digest rejects one write of five. The writer complains in time, and the epoch is
 /// burnt with the liar blamed.

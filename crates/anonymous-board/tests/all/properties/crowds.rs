@@ -13,7 +13,7 @@ use alpheus_anonymous_board::messages::{
 use alpheus_anonymous_board::reader::read;
 use alpheus_anonymous_board::transcript::{Crowd, Transcript};
 use alpheus_anonymous_board::writer::{Content, PendingWrite, WriteStatus};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 const HONEST: Party = Party::Database(Side::First);
 /// A member who works with the liar.

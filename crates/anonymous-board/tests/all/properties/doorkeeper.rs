@@ -10,7 +10,7 @@ use alpheus_anonymous_board::writer::{Content, View};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 const BOARD: [u8; 32] = [7; 32];
 const NAME: WriteName = WriteName(Digest([5; 32]));

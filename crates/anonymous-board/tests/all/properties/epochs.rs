@@ -15,7 +15,7 @@ use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, Fate, View, WriteStatus};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Span;
 use std::cell::Cell;
 

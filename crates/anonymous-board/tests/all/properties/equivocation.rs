@@ -16,7 +16,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 const HONEST: Party = Party::Database(Side::First);
 

@@ -15,7 +15,7 @@ use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStat
 use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 const HONEST: Party = Party::Database(Side::First);
 /// Enough for both coins to come up.

@@ -12,7 +12,7 @@ use alpheus_anonymous_board::transcript::{Effect, Transcript};
 use alpheus_anonymous_board::writer::{Content, Fate};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::ledger::{DamagedLedgerError, StateOrigin};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_time::Timestamp;
 
 fn auditor(town: &Town, origin: StateOrigin, now: Timestamp) -> Result<Auditor, RestoreError> {

@@ -12,7 +12,7 @@ use alpheus_anonymous_board::writer::Content;
 use alpheus_crypto::hybrid::seal;
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 fn stage(seed: u8) -> Town {
     let mut town = Town::new(9, 40, seed);

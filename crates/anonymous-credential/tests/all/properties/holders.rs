@@ -15,7 +15,7 @@ use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_crypto::ledger::FailingLedger;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, SignedMessageError};
+use alpheus_crypto::signed_message::{Signed, SignedMessageError};
 
 #[test]
 fn a_presentation_is_burnt_first_and_resent_byte_for_byte() {

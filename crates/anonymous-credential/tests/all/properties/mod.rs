@@ -7,7 +7,7 @@ mod batches;
 mod codes;
 mod guards;
 mod holders;
-mod issuing;
+mod issuance;
 mod joint;
 mod logins;
 mod random_histories;

@@ -21,7 +21,7 @@ use alpheus_crypto::group::{Element, PublicScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_test_support::vectors::ScriptedRng;
 use alpheus_time::{Span, Timestamp};
 use json::{array, bad, bytes, cases, from_hex, number, small, text};

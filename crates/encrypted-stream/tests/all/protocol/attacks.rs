@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Proof;
-use alpheus_crypto::signed::{Signed, SignedMessageError};
+use alpheus_crypto::signed_message::{Signed, SignedMessageError};
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::error::{RestoreError, WindowRefusalError};
 use alpheus_encrypted_stream::inbox::Inbox;

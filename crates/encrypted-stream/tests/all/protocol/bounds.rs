@@ -1,6 +1,6 @@
 //! Bounds of a plan and of a membership that the service may not choose itself.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::ledger::{Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::mask::params;

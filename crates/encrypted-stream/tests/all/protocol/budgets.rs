@@ -1,7 +1,7 @@
 //! What noise costs owners: charged once, refused when spent, refunded only if nothing was
 //! sent, and never lost with an old ledger.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{

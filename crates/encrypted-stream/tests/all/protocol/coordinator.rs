@@ -7,7 +7,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Signed, SignedMessageError};
+use alpheus_crypto::signed_message::{Signed, SignedMessageError};
 use alpheus_encrypted_stream::error::{
     ExclusionError, MessageError, ReleaseError, WindowRefusalError,
 };

@@ -1,6 +1,6 @@
 //! A fixed plan that ended long ago is forgotten, and nothing that it released is released again.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::controller::HostRecords;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::ledger::{Record, Scope, StampedRecord};

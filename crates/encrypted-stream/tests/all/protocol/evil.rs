@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, Tree, leaf};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::error::WindowRefusalError;

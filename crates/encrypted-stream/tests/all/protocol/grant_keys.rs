@@ -3,7 +3,7 @@
 use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Party, consumer_id};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::error::{CertificateError, GrantError};

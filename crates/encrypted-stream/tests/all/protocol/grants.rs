@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::error::{GrantError, RawReadError};

@@ -1,7 +1,7 @@
 //! The life of running totals: dropped early, restarted, with lost shares, with owners who
 //! join late.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};

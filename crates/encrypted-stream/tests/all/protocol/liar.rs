@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Tree;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed_message::{Signed, Verified};
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{

@@ -2,7 +2,7 @@
 //! pretend that it was.
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage, WindowRefusal};
 use alpheus_policy::plan::Fraction;

@@ -15,7 +15,7 @@ use crate::protocol::grants::{
     DAY, FIRST, days, fetch, frames_at, many, opened_beside, reader, say,
 };
 use crate::protocol::world::{Setup, WINDOW, after, master, stream_id, window};
-use crate::summoned::segments;
+use crate::summoned_borders::segments;
 
 /// The window that begins with the first session and extends over midnight.
 const TICKS: u64 = 19;

@@ -1,6 +1,6 @@
 //! Streams that move away from plans that name their streams, and what their owners were charged.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{ControllerChange, Placement};
 use alpheus_encrypted_stream::controller::HeldStream;
 use alpheus_encrypted_stream::error::ExclusionError;

@@ -2,7 +2,7 @@
 //! that lies about the graph or cuts it.
 
 use alpheus_crypto::merkle::Tree;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{Ledger, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts, ROSTERS};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alpheus_encrypted_stream::bounded::checker_of;
+use alpheus_encrypted_stream::bounded_terms::checker_of;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};

@@ -1,7 +1,7 @@
 //! Ledgers restored from older copies: what they have lost counts as released, whichever
 //! plan, opening set or later copy is tried.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::error::{AnnotationError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, StampedRecord};

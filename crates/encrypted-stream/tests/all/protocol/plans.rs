@@ -4,7 +4,7 @@ use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::controller::IdentitySecrets;

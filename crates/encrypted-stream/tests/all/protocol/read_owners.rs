@@ -1,7 +1,7 @@
 //! A consumer that may read an owner's raw data can subtract it from a sum. So that owner does
 //! not count towards the minimum population of results for this consumer.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ReleaseError;
@@ -13,7 +13,7 @@ use rand_core::SeedableRng;
 use crate::protocol::grants::{DAY, FIRST};
 use crate::protocol::identities::{owner, owner_key};
 use crate::protocol::net::Net;
-use crate::protocol::sealed;
+use crate::protocol::sealed_results;
 use crate::protocol::world::{EPOCH, Setup, key, stream_id};
 
 /// Three owners with a controller each.
@@ -23,7 +23,7 @@ fn crowd(minimum: u32) -> Setup {
 
 /// The owner of stream 0 lets the plan's consumer read some days, or no more of them.
 fn grant(net: &mut Net, days: Option<Days>, later: u64) {
-    grant_to(net, &sealed::certificate(), days, Timestamp(EPOCH + later));
+    grant_to(net, &sealed_results::certificate(), days, Timestamp(EPOCH + later));
 }
 
 fn grant_to(net: &mut Net, to: &Signed<Certificate>, days: Option<Days>, now: Timestamp) {
@@ -40,7 +40,7 @@ fn fetch(net: &mut Net, now: Timestamp) {
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     let handed = net.controllers[0].hand_out(
         &stream_id(0),
-        (&sealed::id(), &sealed::hybrid()),
+        (&sealed_results::id(), &sealed_results::hybrid()),
         now,
         &mut rng,
     );
@@ -82,7 +82,7 @@ fn an_owner_with_a_raw_grant_does_not_count_for_its_reader() {
 fn a_new_certificate_does_not_make_the_owner_count_again() {
     let mut net = Net::new(crowd(3));
     let now = Timestamp(EPOCH + 1);
-    grant_to(&mut net, &sealed::earlier_certificate(), days(FIRST, FIRST + 1), now);
+    grant_to(&mut net, &sealed_results::earlier_certificate(), days(FIRST, FIRST + 1), now);
     net.close(0);
     let counted = ReleaseError::PopulationTooSmall { counted: 2, needed: 3 };
     assert_eq!(population(&net), Err(counted));
@@ -95,7 +95,12 @@ fn a_later_grant_does_not_make_the_owner_count_again_for_days_that_were_read() {
         let mut net = Net::new(crowd(3));
         let on = |day: u64| Timestamp((FIRST + day) * DAY);
         for (day, later) in [(0, 2), (20, 22)] {
-            grant_to(&mut net, &sealed::certificate(), days(FIRST + day, FIRST + day), on(later));
+            grant_to(
+                &mut net,
+                &sealed_results::certificate(),
+                days(FIRST + day, FIRST + day),
+                on(later),
+            );
             fetch(&mut net, on(later));
         }
         if is_restarted {
@@ -114,7 +119,7 @@ fn it_is_in_the_sum_all_the_same_and_counts_again_once_access_has_ended() {
     net.close(0);
     assert_eq!(population(&net), Ok(2));
     let sum = last(&net).result.as_ref().unwrap().sealed.clone().unwrap();
-    let reader = sealed::reader(&net.world);
+    let reader = sealed_results::reader(&net.world);
     assert_eq!(reader.open(&sum), Ok(net.world.truth(0..3, 0)));
     // No key has been handed out.
     grant(&mut net, None, 2);

@@ -12,7 +12,7 @@ use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
 use crate::protocol::schemas::schema;
 use crate::protocol::world::{Setup, WINDOW, after, master, policy, stream_id, window};
-use crate::summoned::segments_mut;
+use crate::summoned_borders::segments_mut;
 
 fn two_streams() -> Evil {
     Evil::new(Setup { streams_each: 2, ..Setup::new(2) })

@@ -2,7 +2,7 @@
 //! about silent streams, and seeded runs with faults of every kind.
 
 use alpheus_crypto::mac::Tag;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ExclusionError, MessageError};
 use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::messages::{

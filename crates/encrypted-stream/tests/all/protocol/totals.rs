@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};

@@ -1,6 +1,6 @@
 //! Owners withdraw consent and have keys destroyed.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::error::{AnnotationError, ExclusionError};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord, Step};

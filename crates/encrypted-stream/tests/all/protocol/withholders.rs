@@ -1,6 +1,6 @@
 //! Controllers that give tokens and refuse their openings.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::coordinator::{Outcome, WindowResult, Withholders};
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::mask::set::RosterSet;

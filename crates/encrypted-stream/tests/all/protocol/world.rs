@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
@@ -39,7 +39,7 @@ use crate::devices;
 use crate::protocol::identities::{SUBJECT, authority, certified, deployment, keys_of, owner_key};
 use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::schemas::schema_of;
-use crate::protocol::sealed;
+use crate::protocol::sealed_results;
 
 /// Length of windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
@@ -432,7 +432,7 @@ pub fn announce(
     deployment: &Deployment,
 ) -> Arc<AnnouncedPlan> {
     let certificates = seats.iter().map(|(_, certificate)| certificate.clone()).collect();
-    let consumer = plan.sealed_to.map(|_| sealed::certificate());
+    let consumer = plan.sealed_to.map(|_| sealed_results::certificate());
     let announcement = Announcement { plan: plan.clone(), certificates, consumer };
     Arc::new(AnnouncedPlan::open(&Signed::new(&announcement, service), deployment).unwrap())
 }
@@ -447,7 +447,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         nonce: [setup.seed; 16],
         name: "sums".into(),
         consumer: "tests".into(),
-        sealed_to: setup.sealed.then(sealed::id),
+        sealed_to: setup.sealed.then(sealed_results::id),
         schema: schema.id(),
         group: vec![],
         window: WINDOW,

@@ -11,5 +11,5 @@
 mod authentic;
 mod device;
 mod equal;
-mod kept;
+mod retention;
 mod sessions;

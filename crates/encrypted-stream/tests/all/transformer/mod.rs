@@ -14,7 +14,7 @@ pub(crate) mod feed;
 mod memory;
 mod order;
 
-use crate::summoned::segments;
+use crate::summoned_borders::segments;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::frame::{Frame, FrameError, Link};
 use alpheus_encrypted_stream::transformer::{

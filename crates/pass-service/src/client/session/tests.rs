@@ -18,7 +18,7 @@ use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_anonymous_credential::sessions::SessionStatus;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::error::{Problem, RequestError};
 use alpheus_node::service::http::Peer;

@@ -10,7 +10,7 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::{Epoch, Schedule};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_node::entropy;
 use alpheus_node::ledger::ShardIndex;
 use alpheus_time::Span;

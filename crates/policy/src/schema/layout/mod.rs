@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 mod bounds;
 mod build;
-mod places;
+mod cell_locations;
 
 pub(crate) use bounds::max_in_event;
 pub use build::LayoutError;
-pub use places::CellLocation;
+pub use cell_locations::CellLocation;
 
 /// Maximum number of words of a vector. The cipher counts blocks of two words in 12 bits.
 pub const MAX_WORDS: usize = 8192;

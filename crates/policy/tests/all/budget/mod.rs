@@ -10,7 +10,7 @@
 )]
 
 mod accounts;
-mod explained;
+mod guarantee;
 mod noise;
 mod sensitivity;
 mod vectors;

@@ -6,17 +6,17 @@
     reason = "tests fail by panicking"
 )]
 
-mod accepted;
+mod accepted_queries;
 mod accurate;
-mod bounded;
+mod bounded_queries;
 mod examples;
 mod fixture;
 mod noise;
 mod populations;
-mod refused;
+mod refusals;
 mod releases;
-mod suggested;
 mod suggested_noise;
 mod suggested_world;
+mod suggestions;
 mod totals;
-mod verified;
+mod verified_queries;

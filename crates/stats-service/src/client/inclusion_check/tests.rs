@@ -8,10 +8,10 @@ use crate::client_ledger::ClientLedger;
 use crate::contributor_state::tests::{contributor_in, granted};
 use crate::contributor_state::{ContributorState, SharedState};
 use crate::parties::DefinitionsPage;
-use crate::testing::TestDeployment;
+use crate::test_deployment::TestDeployment;
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::definition::Definition;
-use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::endorsement::Endorsed;
 use alpheus_accountable_statistics::messages::{
     NoResultError, Outcome, PublishedResult, Ready, Receipt,
 };
@@ -21,7 +21,7 @@ use alpheus_node::network::base::Base;
 use alpheus_node::service::http::Server;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_time::Timestamp;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use serde::Serialize;
@@ -133,7 +133,11 @@ impl World {
         world
     }
 
-    fn endorsed<T: alpheus_crypto::signed::Message>(&self, of: &T, many: u16) -> Endorsed<T> {
+    fn endorsed<T: alpheus_crypto::signed_message::Message>(
+        &self,
+        of: &T,
+        many: u16,
+    ) -> Endorsed<T> {
         let mut endorsed = Endorsed::default();
         let add = |id: u16| endorsed.add(SmootherId(id), self.place.signed_by(id.into(), of));
         (0..many).for_each(add);

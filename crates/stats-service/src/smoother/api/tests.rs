@@ -4,7 +4,7 @@ use super::*;
 use crate::keys;
 use crate::links;
 use crate::membership::{HEADER, stated};
-use crate::testing::TestDeployment;
+use crate::test_deployment::TestDeployment;
 use alpheus_node::engine::channel;
 use alpheus_node::network::base::Base;
 use alpheus_node::network::role::Name;

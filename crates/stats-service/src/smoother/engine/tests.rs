@@ -2,14 +2,14 @@
 //! ones.
 
 use super::*;
-use crate::testing::TestDeployment;
+use crate::test_deployment::TestDeployment;
 use alpheus_accountable_statistics::configuration::KeyEpoch;
 use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Timeouts};
 use alpheus_accountable_statistics::messages::Receipt;
 use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_node::clock::ClockWriter;
 use alpheus_node::ledger::OpenedLedger;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 use tokio::sync::oneshot;
 
 const PATIENCE: Timeouts =

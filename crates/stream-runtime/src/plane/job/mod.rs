@@ -23,7 +23,7 @@ pub(crate) use sums::open_sums;
 
 use super::{Plane, UnsupportedPlanError};
 use crate::counters::Counters;
-use crate::refused::RefusedFrames;
+use crate::refused_frames::RefusedFrames;
 use crate::service_error::ServiceError;
 use crate::storage::{Topics, bury};
 use alpheus_crypto::hash::Digest;

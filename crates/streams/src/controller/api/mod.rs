@@ -30,7 +30,7 @@ use alpheus_node::clock;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::{Door, without};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::budget::BudgetStanding;

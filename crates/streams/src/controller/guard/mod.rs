@@ -14,11 +14,11 @@ pub use owners::OwnersLog;
 
 use crate::controller::keystore::{KeyStore, KeyStoreError, StreamKey};
 use crate::controller::notices::Notices;
-use crate::controller::outgoing::{ControllerOutbox, OutgoingBatch};
+use crate::controller::outbox::{ControllerOutbox, OutgoingBatch};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::{
@@ -30,7 +30,7 @@ use alpheus_encrypted_stream::mask::generation::KeySource;
 use alpheus_node::entropy;
 use alpheus_node::ledger::scan_all;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;

@@ -3,7 +3,7 @@
 use super::{Guard, GuardError};
 use crate::controller::keystore::{KeyStoreError, StreamKey};
 use crate::wire::{Arrival, ArrivingKey, Departure, MoveReply, MoveRequest, Notice, Registration};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, CertifiedOwner};
 use alpheus_encrypted_stream::controller::{Controller, Luggage};

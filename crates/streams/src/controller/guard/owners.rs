@@ -4,7 +4,7 @@ use super::{Guard, GuardError, GuardedStream};
 use crate::controller::keystore::StreamKey;
 use crate::wire::{Choice, Handover, Notice, Registration, WithdrawalRequest};
 use alpheus_crypto::hybrid::HybridSealed;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, CertifiedOwner};
 use alpheus_encrypted_stream::controller::Controller;

@@ -3,21 +3,21 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`meaning`] | in words what rows of a plan say, where no statement is known |
+//! | [`plan_description`] | in words what rows of a plan say, where no statement is known |
 //! | [`rows`](Verifier) | the checks of a row |
-//! | [`withheld`](Gap) | windows of which the service shows nothing |
+//! | [`gaps`](Gap) | windows of which the service shows nothing |
 
-mod meaning;
+mod gaps;
+mod plan_description;
 mod rows;
-mod withheld;
 
-pub use crate::query::asked::NotedQuery;
+pub use crate::query::noted_queries::NotedQuery;
+pub use gaps::Gap;
 pub use rows::Verifier;
-pub use withheld::Gap;
 
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::WindowReceipt;
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::schema::Schema;
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,18 @@
 //! The checks of a row.
 
-use super::meaning::meaning;
-use super::withheld::{Gap, Run, gaps};
+use super::gaps::{Gap, Run, gaps};
+use super::plan_description::meaning;
 use super::{Evidence, Trust};
-use crate::query::asked::NotedQuery;
 use crate::query::lists::{ReadAt, RowHistory};
+use crate::query::noted_queries::NotedQuery;
+use crate::query::opener::is_asked_for;
 use crate::query::receipts::{
     PlanOfRows, ReadContext, RefusedRowError, check_all, check_without_result, has_result,
     is_in_group, listed_plan, open_plan, stated, window_of,
 };
-use crate::query::sealed::is_asked_for;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::receipt::{ReceiptError, WindowReceipt};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::schema::Schema;
 use serde_json::{Map, Value};

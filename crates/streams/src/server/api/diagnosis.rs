@@ -1,7 +1,7 @@
 //! What is wrong, and what heals it, as the service sees it.
 
 use super::status::{HostStatus, Status, Within};
-use super::{Api, running, status};
+use super::{Api, running_queries, status};
 use crate::wire::QueryView;
 use alpheus_doctor::facts::{Answer, CountFacts, Endpoint, QueryFacts, Reach, ServiceFacts};
 use alpheus_doctor::{Facts, Finding, diagnose};
@@ -65,7 +65,7 @@ pub(super) async fn diagnosis(
     let Query(within) = within;
     let status = status::read(&api, within, Role::Operator).await?;
     let Json(hosts) = status::hosts(State(api.clone())).await?;
-    let queries = running::views(&api).await?;
+    let queries = running_queries::views(&api).await?;
     let service = ServiceFacts {
         endpoint: Endpoint { address: "this service".into(), reach },
         schema: None,

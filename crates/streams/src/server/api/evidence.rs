@@ -1,6 +1,6 @@
 //! `GET /v1/evidence`: what the service states to a consumer for an impact assessment.
 
-use super::{Api, running};
+use super::{Api, running_queries};
 use crate::server::engine::Engine;
 use crate::server::evidence::{EvidenceAnswer, EvidenceError};
 use crate::wire::QueryView;
@@ -75,7 +75,7 @@ pub(super) async fn evidence(
         Err(busy) => return Ok(later(busy)),
     };
     // What they cost is in the lines of their plans.
-    let queries = running::views(&api).await?.into_iter().map(QueryView::without_charges);
+    let queries = running_queries::views(&api).await?.into_iter().map(QueryView::without_charges);
     let queries = queries.map(serde_json::to_value);
     let queries = queries.filter_map(Result::ok).collect();
     let begin = move |engine: &mut Engine| engine.evidence(&consumer, span, queries);

@@ -28,9 +28,9 @@ mod engine_caller;
 mod evidence;
 mod frames;
 mod problem;
-mod public;
+mod public_requests;
 mod queries;
-pub mod running;
+pub mod running_queries;
 pub mod status;
 
 pub use engine_caller::EngineCaller;
@@ -41,10 +41,10 @@ use super::lost_state::LostState;
 use super::outboxes::Outboxes;
 use super::signs::Signs;
 use alpheus_node::network::door::{Door, without};
-use alpheus_node::network::revoked::RevokedCertificates;
+use alpheus_node::network::revoked_certificates::RevokedCertificates;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::health::Health;
-use alpheus_stream_runtime::refused::RefusedFrames;
+use alpheus_stream_runtime::refused_frames::RefusedFrames;
 use alpheus_stream_runtime::storage::Topics;
 use alpheus_time::Span;
 use alpheus_transport::Store;
@@ -109,19 +109,19 @@ pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
         .route("/v1/controllers", host(post(controllers::introduce)))
         .route("/v1/mail", host(post(controllers::mail)))
         .route("/v1/streams", host(post(controllers::register)))
-        .route("/v1/schema", anybody(get(public::schema)))
+        .route("/v1/schema", anybody(get(public_requests::schema)))
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/receipts", consumer(get(queries::receipts)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
         .route("/v1/evidence", consumer(get(evidence::evidence)))
         .route("/v1/frames", consumer(post(frames::frames)))
-        .route("/v1/queries", watcher(get(running::list)))
+        .route("/v1/queries", watcher(get(running_queries::list)))
         .route("/v1/status", watcher(get(status::status)))
         .route("/v1/hosts", operator(get(status::hosts)))
         .route("/v1/diagnosis", operator(get(diagnosis::diagnosis)))
-        .route("/openapi.json", anybody(get(public::openapi)))
-        .fallback(public::unknown)
+        .route("/openapi.json", anybody(get(public_requests::openapi)))
+        .fallback(public_requests::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(api);
     without(routes, Some(revoked))

@@ -1,7 +1,7 @@
 //! Which uploads are taken, and what an answer says of this state.
 
 use super::*;
-use alpheus_transport::simulated::Machine;
+use alpheus_transport::simulation::Machine;
 
 const STREAM: StreamId = StreamId([3; 16]);
 const OUTBOX: [u8; 16] = [7; 16];

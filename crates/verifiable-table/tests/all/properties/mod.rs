@@ -6,7 +6,7 @@
 mod durable;
 mod exact;
 mod merge;
-mod saved;
+mod saved_state;
 
 use crate::support;
 use alpheus_verifiable_table::ledger::PendingStep;

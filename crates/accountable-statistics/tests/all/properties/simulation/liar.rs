@@ -8,7 +8,7 @@ use alpheus_accountable_statistics::messages::{
 };
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 impl World {
     fn lies(&mut self, id: SmootherId, percent: u32) -> bool {

@@ -9,7 +9,7 @@ use alpheus_accountable_statistics::messages::Grant;
 use alpheus_accountable_statistics::role_error::{ContributionError, SlotError};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::onetime::OneTimePublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 
 impl World {
     /// One minute of a person.

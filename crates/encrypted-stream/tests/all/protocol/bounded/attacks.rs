@@ -3,7 +3,7 @@
 use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::check::FaultError;
 use alpheus_crypto::group::PublicScalar;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::coordinator::MemberFaultError;
 use alpheus_encrypted_stream::error::{MessageError, ReleaseError};
 use alpheus_encrypted_stream::messages::{BoundedOpening, Contribution, ControllerMessage, Token};

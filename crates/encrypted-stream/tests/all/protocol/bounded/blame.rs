@@ -5,7 +5,7 @@ use std::rc::Rc;
 use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::coordinator::{MemberFaultError, UnstatedEdgesError};
 use alpheus_encrypted_stream::error::{MessageError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{ControllerMessage, EdgeStatement, ServiceMessage};

@@ -1,11 +1,11 @@
 //! Honest windows: rows are the truth, owners out of bounds cost nobody else anything, and what stays.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, PlanShapeError};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, ServiceMessage};
-use alpheus_policy::bounded::NotBoundableError;
+use alpheus_policy::bounded_terms::NotBoundableError;
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::Span;
 
@@ -13,7 +13,7 @@ use super::{
     EVENTS, Reading, five, last, named, net, net_of, opened, plan_of, truth, values, world,
 };
 use crate::protocol::noise::four;
-use crate::protocol::sealed;
+use crate::protocol::sealed_results;
 use crate::protocol::world::{Setup, World, after};
 
 #[test]
@@ -163,7 +163,7 @@ fn other_forms_are_refused() {
     let world = world(Setup::new(3), values);
     let open = |world: &World, plan: Plan| {
         let certificates = world.seats.iter().map(|(_, signed)| signed.clone()).collect();
-        let consumer = plan.sealed_to.map(|_| sealed::certificate());
+        let consumer = plan.sealed_to.map(|_| sealed_results::certificate());
         let announcement = Announcement { plan, certificates, consumer };
         let signed = Signed::new(&announcement, &world.service);
         AnnouncedPlan::open(&signed, &world.deployment).map(drop)
@@ -171,7 +171,7 @@ fn other_forms_are_refused() {
     let form = |reason| Err(PlanRefusalError::Malformed(PlanShapeError::BoundedForm(reason)));
     let plan = plan_of(&world);
     assert_eq!(open(&world, plan.clone()), Ok(()));
-    let sealed_to = Some(sealed::id());
+    let sealed_to = Some(sealed_results::id());
     let sealed = Plan { sealed_to, ..plan.clone() };
     assert_eq!(open(&world, sealed), form(NotBoundableError::Sealed));
     let masks = MaskStrategy::Neighbours { picks: 2, cut_off: 0 };

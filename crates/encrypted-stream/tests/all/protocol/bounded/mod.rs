@@ -17,8 +17,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use alpheus_bounded_influence::check::Checker;
-use alpheus_crypto::signed::{Message, Signed};
-use alpheus_encrypted_stream::bounded::checker_of;
+use alpheus_crypto::signed_message::{Message, Signed};
+use alpheus_encrypted_stream::bounded_terms::checker_of;
 use alpheus_encrypted_stream::coordinator::{
     MemberFaultError, Outcome, ServiceRecord, UnstatedEdgesError, WindowResult,
 };

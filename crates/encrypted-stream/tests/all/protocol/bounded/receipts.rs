@@ -3,7 +3,7 @@
 
 use alpheus_bounded_influence::check::{FaultError, FaultyError, RowError};
 use alpheus_crypto::group::PublicScalar;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::receipt::{
     BoundedReceipt, BoundsError, Receipt, ReceiptError, ReceiptFormatError, SharePart,

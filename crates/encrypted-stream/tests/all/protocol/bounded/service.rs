@@ -1,6 +1,6 @@
 //! What a lying service can try with members of a bounded plan: none of them signs what it should not.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{

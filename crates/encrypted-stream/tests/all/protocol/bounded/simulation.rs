@@ -3,7 +3,7 @@
 //! what the liar was ordered to do. So it knows who must be named in each window, and why, and which edges must be
 //! struck: nobody else and no others ever are.
 
-mod expected;
+mod expectations;
 mod member;
 mod orders;
 mod service;

@@ -2,20 +2,20 @@
 
 mod absent;
 mod attacks;
-mod dealt;
+mod dealt_lists;
 mod families;
 mod honest;
 mod lists;
-mod missed;
+mod missed_ends;
 mod moves;
 mod refusals;
 mod restarts;
-mod verified;
+mod verified_plans;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords};

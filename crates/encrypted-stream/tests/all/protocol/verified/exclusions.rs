@@ -1,6 +1,6 @@
 //! What a receipt shows of streams that controllers left out.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::messages::{Membership, Presence, ServiceMessage};
 use alpheus_encrypted_stream::receipt::{

@@ -1,6 +1,6 @@
 //! Honest windows of verified plans, and what stays of them.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::error::{
     ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError,

@@ -2,7 +2,7 @@
 //! back: none of them costs others a window (`docs/protocol.md`, *Keys of a generation*).
 
 use alpheus_crypto::agree::AgreementPublic;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ExclusionError, MessageError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, MaskKey, Presence, ServiceMessage, Summons,

@@ -9,9 +9,9 @@ mod noise;
 mod receipts;
 mod simulation;
 mod thief;
-mod written;
+mod written_keys;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::{ExclusionError, WindowRefusalError};
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, OpeningSet, Segments, ServiceMessage, SummonedStream,

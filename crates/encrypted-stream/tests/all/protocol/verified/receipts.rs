@@ -1,6 +1,6 @@
 //! Receipts that do not hold, each refused for its reason.
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, Membership, Opening, OpeningSet, ServiceMessage, Token,
@@ -12,7 +12,7 @@ use alpheus_policy::plan::{Plan, PopulationBounds};
 
 use super::{gather, long, long_of, receipt, whole};
 use crate::protocol::evil::Evil;
-use crate::protocol::sealed;
+use crate::protocol::sealed_results;
 use crate::protocol::world::{Setup, after, window};
 
 /// An honest window of four controllers.
@@ -263,7 +263,7 @@ fn a_sealed_row_is_checked_as_it_is_sealed() {
     let (draft, accepted) = gather(&mut evil, |_, streams| streams);
     let receipt = receipt(&mut evil, &draft, &[0, 1, 2]);
     let row = receipt.verify(&evil.world.announced, whole()).unwrap();
-    let reader = sealed::reader(&evil.world);
+    let reader = sealed_results::reader(&evil.world);
     assert_eq!(reader.open(&row.sealed()).unwrap(), super::truth(&evil, &accepted));
     assert_ne!(row.words(), super::truth(&evil, &accepted));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};

@@ -4,7 +4,7 @@ use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Storage, WindowMembers};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use alpheus_bounded_influence::check::FaultError;
 use alpheus_bounded_influence::messages::Edge;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::messages::{
     BoundedOpening, Contribution, ControllerMessage, EdgeStatement,
 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alpheus_bounded_influence::blame::LieError;
 use alpheus_bounded_influence::check::FaultError;
 use alpheus_crypto::group::Element;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::messages::{Contribution, EdgeStatement};
 
 use super::Dice;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use alpheus_bounded_influence::check::Checker;
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed_message::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{EdgeRequest, EdgeStatement, ServiceMessage, Strike};
 use alpheus_encrypted_stream::receipt::BoundedReceipt;
