@@ -13,7 +13,7 @@ const UNCOUNTED: &str = "no released property has a value in each row, so rows c
 const NO_QUERY: &str =
     "its property's name is a word of the query language, so no query can ask for it";
 const TOGETHER: &str =
-    "its property is released under another option than most, and a query is under one";
+    "its property is released under a different option from most, and a query uses only one";
 const UNBOUNDED: &str = "its limits could not be used as bounds";
 
 /// The query that answers the rules of a table, if any can be answered.

@@ -355,7 +355,7 @@ class Stream:
         """Ends the session at the end of its tick, and waits until the service has everything.
 
         Ctrl-C ends the wait, at once. The device then ends by itself at the end of its tick, if the
-        process lives that long, and what is left is sent by the next start. Call it again to go on waiting.
+        process lives that long, and what is left is sent by the next start. Call it again to continue waiting.
         """
         if self._sent is None:
             events, refused = self._native.close()

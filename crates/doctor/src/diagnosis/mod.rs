@@ -75,7 +75,7 @@ fn is_any_full(facts: &Facts) -> bool {
 fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec<Finding>) {
     let IdentityFacts { folder, role, name, valid_seconds, other_keys } = identity;
     for file in other_keys {
-        let cause = format!("{folder}/{file} is not the key of the certificate beside it");
+        let cause = format!("{folder}/{file} is not the key of the certificate next to it");
         let heal = format!(
             "put back the file that was made with the certificate, or make another identity: \
              alpheus ca issue pki --role {role} --name {name}"
@@ -123,7 +123,7 @@ fn own_card(card: &CardFacts, found: &mut Vec<Finding>) {
     }
     if card.is_expected == Some(false) {
         return say(format!(
-            "{} has another fingerprint than the one that was expected",
+            "{} does not have the fingerprint that was expected",
             card.file
         ));
     }

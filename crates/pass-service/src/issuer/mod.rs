@@ -117,7 +117,7 @@ pub struct Args {
 pub(crate) enum StateError {
     #[error("there is no state in this folder, and it was not declared new")]
     Absent,
-    #[error("there is a state in this folder, though it was declared new")]
+    #[error("this folder already holds a state, though it was declared new")]
     NotNew,
     #[error("the state is older than its fence, or its fence is missing")]
     Restored,
