@@ -105,7 +105,7 @@ fn a_query_that_cannot_be_parsed_is_bad_input() {
     assert_eq!(code, Some(4), "{err}");
 }
 
-/// The output says how the error that a query asks for can be had, and the price for a person.
+/// The output says how the error that a query asks for can be reached, and the price for a person.
 #[test]
 fn an_error_is_solved_for_and_its_price_is_said() {
     let file = |name: &str| example("household/with-noise").join(name);

@@ -51,12 +51,12 @@ pub enum MoveError {
     /// What was handed over is not the earlier controller's, or not for this placement.
     #[error("what was handed over is not signed by the previous controller, or is for another move")]
     NotHandedOver,
-    /// The choice is older than the one in force at the controller before.
+    /// The choice is older than the one in force at the previous controller.
     #[error("version {version} of the choice is older than version {current}, which was in force")]
     OldChoice {
         /// Of the choice.
         version: u32,
-        /// In force at the controller before.
+        /// In force at the previous controller.
         current: u32,
     },
     /// A certificate is not valid.

@@ -129,7 +129,7 @@ pub enum ReceiptError {
     /// In a bounded plan: the proofs do not hold, or the commitments do not open to a row.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// The row says something else than what the members have signed.
+    /// The row says something other than what the members have signed.
     #[error("the row differs from what the controllers have signed")]
     OtherRow,
 }

@@ -63,7 +63,7 @@ pub enum TokenError {
     Invalid,
 }
 
-/// Why the provider's documents cannot be had.
+/// Why the provider's documents could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The address of a document.

@@ -75,7 +75,7 @@ impl Reader {
         self.misspelt(if within_items { items } else { end }, CLAUSES)
     }
 
-    /// Something else than one of these words, of which it may be meant to be one.
+    /// Something other than one of these words, of which it may be meant to be one.
     fn misspelt(&self, expected: &'static str, words: &[&str]) -> QueryError {
         let meant = match self.peek() {
             Token::Word(word) if word.quote_style.is_none() => {

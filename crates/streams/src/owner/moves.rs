@@ -145,7 +145,7 @@ pub(super) fn run(args: &Move) -> Result<(), Failure> {
     }
 }
 
-/// The controller before hands over what the next one needs.
+/// The previous controller hands over what the next one needs.
 fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> Result<(), Failure> {
     let path = format!("/v1/streams/{}", args.stream);
     let view: StreamView = from.client.get_json(&path, Duration::ZERO)?;
@@ -179,7 +179,7 @@ fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> R
     Ok(())
 }
 
-/// Has the controller before give the stream away.
+/// Has the previous controller give the stream away.
 fn leave(args: &Move, from: &Host, to: &Host, view: &StreamView) -> Result<Departure, Failure> {
     let schema: Schema = from.owner.client.get_json("/v1/schema", Duration::ZERO)?;
     let (step, producer) = (shared(&schema, view)?, device(args, from, view)?);
@@ -273,7 +273,7 @@ fn next(time: Timestamp, step: Span) -> Timestamp {
     if floor < time { floor.plus(step) } else { floor }
 }
 
-/// The controller before is gone: what the next one needs comes from the owner.
+/// The previous controller is gone: what the next one needs comes from the owner.
 fn move_lost(args: &Move, to: &Host, folder: &IdentityFolder) -> Result<(), Failure> {
     let needed = "--lost needs --device, --producer, --schema and --policies";
     let (device, producer) =

@@ -169,7 +169,7 @@ impl PlanOfRows<'_> {
         Ok(receipt.verify(self.announced, checker.as_deref(), window)?)
     }
 
-    /// Whether a receipt holds, so that its window has opened, and the row says something else than what is
+    /// Whether a receipt holds, so that its window has opened, and the row says something other than what is
     /// read of the signed numbers. They may have no result, and then the row says why.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl PlanOfRows<'_> {
 /// Checks a row against a receipt of its plan, and returns in words what that shows.
 ///
 /// # Errors
-/// [`RefusedRowError`] if the row says anything else than what the controllers have signed.
+/// [`RefusedRowError`] if the row says anything other than what the controllers have signed.
 pub fn check(
     row: &Map<String, Value>,
     query: &str,
