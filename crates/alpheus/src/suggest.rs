@@ -79,7 +79,7 @@ pub struct Args {
 }
 
 /// What is said before a change of what the query asks for.
-const NEAREST: &str = "No limit on events, bounds, window, population or ε that was tried gives that error. The nearest that was found follows.";
+const NEAREST: &str = "No limit on events, bounds, window, population or ε that was tried achieves that error. The nearest one that was found follows.";
 
 /// Sample owners, unless their number is given.
 const USUAL_OWNERS: u32 = 100;

@@ -138,7 +138,7 @@ fn print(found: &[Finding], format: Format, out: &mut impl Write) -> io::Result<
         writeln!(out, "nothing is wrong, as far as this identity may see")?;
     }
     for Finding { fault, cause, heal } in found {
-        writeln!(out, "{fault}: {}\n  cause: {cause}\n  heal:  {heal}", fault.what())?;
+        writeln!(out, "{fault}: {}\n  cause: {cause}\n  fix:   {heal}", fault.what())?;
     }
     Ok(())
 }

@@ -134,7 +134,7 @@ fn an_error_is_solved_for_and_its_price_is_said() {
     // Nothing but a larger error helps.
     let (code, text, err) = ask(&query.replace("error = 5 %", "error = 0.01 %"), &[]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(text.contains("The nearest that was found follows."), "{text}");
+    assert!(text.contains("The nearest one that was found follows."), "{text}");
     assert!(
         text.contains("the error of the query becomes ") && text.contains(" a day and ε = "),
         "{text}"
