@@ -342,7 +342,7 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     first.kill();
     let third_at = free_address();
     // This one is never missed.
-    let third = worker_at(&running.place, &made(), third_at, 60);
+    let _third = worker_at(&running.place, &made(), third_at, 60);
     let seen = more_than(&running, seen, &expected);
     // The group settles, and then both have some.
     until("even shares", || (owned(third_at) == PARTITIONS).then_some(()));
