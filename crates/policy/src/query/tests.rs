@@ -173,7 +173,7 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     (
         "CREATE STREAM \u{455} AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X WITH (integrity = 'verified')",
         (1, 15, 1),
-        "no two names look the same",
+        "no two names may look the same",
     ),
 ];
 

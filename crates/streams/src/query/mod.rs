@@ -93,8 +93,8 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
-    /// Print the rows of all running queries of this folder's consumer, with the meaning of their columns and
-    /// the cost of a window, as one JSON object per line, for programs
+    /// For programs: print the rows of all running queries of this folder's consumer, one JSON object per
+    /// line, with the meaning of their columns and the cost of a window
     #[arg(long, requires = "server", conflicts_with_all = ["query", "results"])]
     pub released: bool,
     /// Refuse all rows that the service does not report as verified or bounded. Without this flag, such rows
