@@ -223,7 +223,9 @@ fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failu
         if names.iter().any(|name| revoked.certificates.contains(name)) {
             let failure = Err("the certificate or its key is revoked, and is not extended");
             return failure.blame(Category::Check).map_err(|failure| {
-                failure.at(file.display().to_string()).with_help("`alpheus ca issue` creates another one")
+                failure
+                    .at(file.display().to_string())
+                    .with_help("`alpheus ca issue` creates another one")
             });
         }
         pki::renew(&authority, &file, days)?;

@@ -16,7 +16,8 @@ const MAX_TEXT: u64 = 65_535;
 /// The most bytes of a character.
 const CHARACTER: u64 = 4;
 
-const NO_TYPE: &str = "its type is not stated, so it does not become an attribute; state one and import again";
+const NO_TYPE: &str =
+    "its type is not stated, so it does not become an attribute; state one and import again";
 const MANY: &str = "it is in a list, but an event has one value of an attribute";
 const OBJECT: &str = "an object; its parts stand for themselves";
 const MOMENT: &str = "a moment other than the event's own; no statistic here is of dates";

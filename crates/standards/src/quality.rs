@@ -99,7 +99,9 @@ impl Query<'_> {
     fn carried(&self, demand: &Demand) -> &'static str {
         match demand {
             Demand::Rows => "`COUNT` in the quality query: rows in each window",
-            Demand::Present(_) => "`COUNT` in the quality query: values as well as rows in each window",
+            Demand::Present(_) => {
+                "`COUNT` in the quality query: values as well as rows in each window"
+            }
             Demand::Mean(_) => "`AVG` in the quality query",
             Demand::Sum(_) => "`SUM` in the quality query: the values of each window",
             _ => "the bounds of the attribute: a value outside is refused where it is written",

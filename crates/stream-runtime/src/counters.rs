@@ -95,7 +95,10 @@ impl Counters {
     ) -> Option<Row> {
         if outcome.is_of_lost_state() {
             let start = outcome.window.start.0 / 1000;
-            tracing::info!(window = start, "the window began in a state that was lost: it has no row");
+            tracing::info!(
+                window = start,
+                "the window began in a state that was lost: it has no row"
+            );
             self.of_lost_state += 1;
             return None;
         }

@@ -14,7 +14,9 @@ pub struct VerifyError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The length is wrong.
-    #[error("a block of this table has {expected} bytes, but this one has {actual}: send all of it")]
+    #[error(
+        "a block of this table has {expected} bytes, but this one has {actual}: send all of it"
+    )]
     Length {
         /// The length of a block of this table.
         expected: usize,
@@ -22,7 +24,9 @@ pub enum BlockError {
         actual: usize,
     },
     /// The format is unknown.
-    #[error("the block has format {0}, but this program reads format 2: use the same version on both sides")]
+    #[error(
+        "the block has format {0}, but this program reads format 2: use the same version on both sides"
+    )]
     Format(u8),
     /// The block belongs to another table.
     #[error("the block belongs to another table: send it there")]
@@ -121,7 +125,9 @@ pub enum PlanError {
     )]
     NotRegistered,
     /// The rows do not exist.
-    #[error("rows {from} to {to} are not all in the table, which has {rows} rows: choose a range within the table")]
+    #[error(
+        "rows {from} to {to} are not all in the table, which has {rows} rows: choose a range within the table"
+    )]
     Rows {
         /// The first row.
         from: u64,

@@ -112,7 +112,7 @@ impl Asker<'_> {
         Ok(Attempt { outcome, crowd })
     }
 
-    fn can_be_had(&self, percent: u8, terms: NoiseTerms, crowd: Option<u32>) -> bool {
+    fn is_possible(&self, percent: u8, terms: NoiseTerms, crowd: Option<u32>) -> bool {
         let tried = self.attempt((&format!("{percent} %"), terms), crowd);
         tried.is_ok_and(|tried| tried.outcome.is_ok())
     }
@@ -123,12 +123,12 @@ impl Asker<'_> {
         let mut best: Option<(u8, NoiseTerms)> = None;
         for terms in all {
             let most = best.map_or(99, |(percent, _)| percent.saturating_sub(1));
-            if most == 0 || !self.can_be_had(most, *terms, None) {
+            if most == 0 || !self.is_possible(most, *terms, None) {
                 continue;
             }
             let percents: Vec<u8> = (1..most).collect();
             let least =
-                percents.partition_point(|percent| !self.can_be_had(*percent, *terms, None));
+                percents.partition_point(|percent| !self.is_possible(*percent, *terms, None));
             best = Some((percents.get(least).copied().unwrap_or(most), *terms));
         }
         best

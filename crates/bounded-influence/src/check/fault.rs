@@ -4,7 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum FaultError {
     /// The number of scalars or commitments is not that of the plan.
-    #[error("the number of scalars or commitments in its message differs from the plan's number of cells")]
+    #[error(
+        "the number of scalars or commitments in its message differs from the plan's number of cells"
+    )]
     Cells,
     /// More or fewer owners than the membership counts.
     #[error("it commits to a different number of owners from the membership's count")]
@@ -34,7 +36,9 @@ pub struct FaultyError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoundError {
     /// The window is one of other terms.
-    #[error("the window's terms differ from this checker's; check it with a checker of its own terms")]
+    #[error(
+        "the window's terms differ from this checker's; check it with a checker of its own terms"
+    )]
     Terms,
     /// Not one message of each member, of one window.
     #[error("the messages are not one from each member, for one window, in roster order")]

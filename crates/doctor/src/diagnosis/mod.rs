@@ -105,7 +105,10 @@ fn schema(own: Option<&SchemaFacts>, served: Option<&SchemaFacts>, found: &mut V
     let named = |schema: &SchemaFacts| format!("{} version {}", schema.name, schema.version);
     let cause = match named(own) == named(served) {
         true => {
-            format!("the schema here is {}, but the service's schema of that name differs", named(own))
+            format!(
+                "the schema here is {}, but the service's schema of that name differs",
+                named(own)
+            )
         }
         false => {
             format!("the schema here is {}, but the service serves {}", named(own), named(served))
@@ -122,10 +125,7 @@ fn own_card(card: &CardFacts, found: &mut Vec<Finding>) {
         return say(format!("{}: {fault}", card.file));
     }
     if card.is_expected == Some(false) {
-        return say(format!(
-            "{} does not have the fingerprint that was expected",
-            card.file
-        ));
+        return say(format!("{} does not have the fingerprint that was expected", card.file));
     }
     let other = |reach: &Reach| matches!(reach, Reach::OtherAuthority | Reach::OtherPeer { .. });
     if let Some(end) = card.endpoints.iter().find(|end| other(&end.reach)) {

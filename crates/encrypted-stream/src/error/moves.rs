@@ -49,7 +49,9 @@ pub enum MoveError {
     #[error("consent for the stream was withdrawn; there is nothing to move")]
     Withdrawn,
     /// What was handed over is not the earlier controller's, or not for this placement.
-    #[error("what was handed over is not signed by the previous controller, or is for another move")]
+    #[error(
+        "what was handed over is not signed by the previous controller, or is for another move"
+    )]
     NotHandedOver,
     /// The choice is older than the one in force at the previous controller.
     #[error("version {version} of the choice is older than version {current}, which was in force")]

@@ -106,7 +106,9 @@ pub enum ReceiptError {
         part: SharePart,
     },
     /// A share has another number of words than the plan's outputs.
-    #[error("the length of the {part} of controller {controller} differs from that of the plan's outputs")]
+    #[error(
+        "the length of the {part} of controller {controller} differs from that of the plan's outputs"
+    )]
     Length {
         /// Its position.
         controller: u32,

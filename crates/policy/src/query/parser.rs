@@ -417,7 +417,9 @@ fn from(
     let min = reader.whole("a whole number, the minimum number of owners in a window", RANGE)?;
     reader.written(format!("BETWEEN {min} AND {}", min.max(1000)));
     if !reader.word("AND") {
-        return Err(reader.expected("AND and a whole number, the maximum number of owners in a window"));
+        return Err(
+            reader.expected("AND and a whole number, the maximum number of owners in a window")
+        );
     }
     let max = reader.whole("a whole number, the maximum number of owners in a window", RANGE)?;
     match min >= 1 && min <= max {

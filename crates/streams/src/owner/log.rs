@@ -148,8 +148,7 @@ fn proven(counted: impl std::fmt::Display, all: bool) -> String {
 }
 
 /// What a verified query shows in addition.
-const VERIFIED: &str =
-    "; its rows are signed by the controllers, so yours sees your streams' sums";
+const VERIFIED: &str = "; its rows are signed by the controllers, so yours sees your streams' sums";
 
 fn changed(version: u32) -> String {
     format!("you changed your policy; version {version} is in force")

@@ -265,7 +265,11 @@ impl HostOutbox {
     fn say_dropped(&mut self, host: &str) {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped > 0 {
-            tracing::warn!(host, dropped, "this host is back, but has missed messages that were dropped");
+            tracing::warn!(
+                host,
+                dropped,
+                "this host is back, but has missed messages that were dropped"
+            );
         }
     }
 
