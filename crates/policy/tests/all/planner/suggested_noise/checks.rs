@@ -249,11 +249,11 @@ fn compare(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn suggestions_for_noise_are_the_smallest_of_all_changes() {
-    compare(0..60);
+    compare(0..30);
 }
 
 #[test]
 #[ignore = "the same over many more worlds; run by `make drills`"]
 fn suggestions_for_noise_are_the_smallest_of_all_changes_in_many_worlds() {
-    compare(60..2000);
+    compare(30..2000);
 }
