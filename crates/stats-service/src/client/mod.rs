@@ -191,7 +191,7 @@ mod tests {
         assert!(check(&all).is_ok());
         let complaints = [
             (InclusionError::LeftOut, "receipts of a quorum"),
-            (InclusionError::OtherSet, "another set"),
+            (InclusionError::OtherSet, "a different set"),
             (InclusionError::NotShown, "does not publish"),
             (InclusionError::Disputed, "has signed a result"),
             (InclusionError::NoVerdict, "too few smoothers"),
