@@ -95,7 +95,7 @@ def once(text):
         return dict(all_pairs)
 
     def number(text):
-        need(isfinite(float(text)), f"{text} is no number of JSON")
+        need(isfinite(float(text)), f"{text} is not a number of JSON")
         return float(text)
     return json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=number)
 
@@ -249,7 +249,7 @@ class Pack:
         known |= {"windows"} if noise and is_running(noise) else set()
         within = {*(row.get("noise") or ()), *(row.get("mostly_noise") or ())}
         more = sorted(row.keys() - known | within - names)
-        need(not more, f"{more} is no column")
+        need(not more, f"{more} is not a column")
         integrity = None if plan["integrity"] == "plain" else plan["integrity"]
         same("integrity", row.get("integrity"), integrity)
         need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")

@@ -187,7 +187,7 @@ def checked(body, certificates, authority):
     signers = [signed_by(authority, one, "certificate/v2") for one in certificates]
     same("roster", plan["roster"], signers)
     certificates = [whole(one["bytes"], "CERTIFICATE") for one in certificates]
-    need(all(one["role"] == 1 for one in certificates), "a member is no controller")
+    need(all(one["role"] == 1 for one in certificates), "a member is not a controller")
     keys, n = [one["key"] for one in certificates], len(signers)
     need(len(set(keys)) == n, "a controller is in the roster twice")
     need(signers == sorted(signers), "the roster is not in order")
@@ -220,7 +220,7 @@ def check_receipt(data, plan, service, row):
     """The sums of a row's window and how many owners are in them, as its members signed them."""
     receipt, n, each = with_list(data), plan["controllers"], plan["window_us"]
     version = 3 if plan["epochs"] else 2
-    need(receipt["version"] == version and plan["integrity"] == "verified", "it is no receipt of a verified plan")
+    need(receipt["version"] == version and plan["integrity"] == "verified", "it is not a receipt of a verified plan")
     start = -(-row["window_start"] * 1000 // each) * each
     # Rounded up, so times before a window's would lead to it too.
     same("window_start", row["window_start"], start // 1000)

@@ -14,7 +14,7 @@ VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
 # What is said of each refusal in the vectors.
 REASONS = {
-    "NotVerified": "no receipt of a verified plan", "Membership": "signature of membership",
+    "NotVerified": "not a receipt of a verified plan", "Membership": "signature of membership",
     "OtherPlan": "plan of membership", "OtherWindow": "window of membership",
     "Roster": "does not fit the plan", "OwnersInvented": "more owners than the plan",
     "OpeningSet": "signature of opening-set", "NotASubset": "not within the membership",
@@ -22,8 +22,8 @@ REASONS = {
     "Signature": "the signature of (token|presence)", "Length": "another length",
     "OtherShare": "window of presence|token of window-opening|root of the membership|a stream is another's|leaves nothing"
                   "|excluded is 0, and signed are",
-    "OtherSet": "membership of opening-set", "Shares": "the number of shares", "OtherList": "no receipt of a verified",
-    "CheckWord": "do not add up", "Malformed": "bytes are", "Version": "it is no receipt"}
+    "OtherSet": "membership of opening-set", "Shares": "the number of shares", "OtherList": "not a receipt of a verified",
+    "CheckWord": "do not add up", "Malformed": "bytes are", "Version": "it is not a receipt"}
 
 # The same of lists.
 LISTS = {
@@ -93,7 +93,7 @@ class Vectors(unittest.TestCase):
 
     def test_a_receipt_with_a_list_is_of_no_announced_plan(self):
         case, plain = known("receipts/v3/receipts.json")[0], known("receipts/v2/receipts.json")[0]
-        with self.assertRaisesRegex(WrongError, "it is no receipt"):
+        with self.assertRaisesRegex(WrongError, "it is not a receipt"):
             opened({**plain, "receipt": case["receipt"]})
         with self.assertRaisesRegex(WrongError, "the receipt has no list"):
             opened({**case, "receipt": plain["receipt"]})
@@ -196,7 +196,7 @@ class Vectors(unittest.TestCase):
             announce(certificates, case["authority"])
         with self.assertRaisesRegex(WrongError, "^roster is"):
             announce(certificates[:3])
-        with self.assertRaisesRegex(WrongError, "a member is no controller"):
+        with self.assertRaisesRegex(WrongError, "a member is not a controller"):
             announce([*certificates[:3], {**certificates[3], "role": 2}])
         # One controller could sign as several.
         for twice in ([certificates[0]] * 4, [*certificates[:3], certificates[2]]):

@@ -126,7 +126,7 @@ fn assert_rejected(prepared: &PreparedFunction, data_set: &DataSet, answer: &[u8
     assert!(prepared.verify(data_set, answer).is_err(), "{why}");
 }
 
-/// The server computes something else than the request.
+/// The server computes something other than the request.
 #[test]
 fn other_functions_blocks_and_data_sets_are_rejected() {
     let World { first: (data_set, blocks), second: (other, others), verifier } = world();

@@ -325,7 +325,7 @@ impl Handle {
     /// Closes the session at a tick, or at the end of its own. Frames that wait stay.
     ///
     /// # Errors
-    /// [`Code::LineRefused`], and the session goes on; [`Code::HandleClosed`] if it is closed.
+    /// [`Code::LineRefused`], and the session continues; [`Code::HandleClosed`] if it is closed.
     pub fn close(&self, at: Option<Timestamp>) -> Result<(), Refusal> {
         let mut inner = self.lock()?;
         let Inner { running, rng, outbox, .. } = &mut *inner;

@@ -145,7 +145,7 @@ impl Column {
         };
         match column.mask() {
             Some(mask) if mask.len() != column.len() => {
-                Err(errors::event(None, "WrongLength", "a mask has another length than its column"))
+                Err(errors::event(None, "WrongLength", "a mask's length differs from its column's"))
             }
             _ => Ok(column),
         }

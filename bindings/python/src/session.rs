@@ -89,7 +89,7 @@ impl<R: CryptoRng> OpenSession<R> {
         self.session.sleep_until(now, &mut self.rng, sink).map_err(|error| errors::refused(&error))
     }
 
-    /// Closes the session at a tick, and gives the last frames. A session that does not close is gone.
+    /// Closes the session at a tick, and returns the last frames. A session that does not close is gone.
     ///
     /// # Errors
     /// The session's reason.

@@ -25,7 +25,7 @@ pub enum GatewayError {
     #[error("the session's first epoch has not begun; wait until it begins")]
     NotYet,
     /// It was not re-upped for the running epoch.
-    #[error("the session was not carried on to the running epoch; log in")]
+    #[error("the session was not renewed for the current epoch; log in")]
     Lapsed,
     /// The tag was not made with the session's key, or is for another request.
     #[error("the request is not authenticated by its session's key")]
@@ -37,13 +37,13 @@ pub enum GatewayError {
     #[error("too many requests of this session run at the same time; retry later")]
     TooMany,
     /// This gateway's clock went back.
-    #[error("this gateway's clock went back; it serves nothing until the clock is corrected")]
+    #[error("this gateway's clock was set back; it serves nothing until the clock is corrected")]
     ClockStepped,
     /// The challenge is not this gateway's, expired, or was already answered.
     #[error("the challenge is not this gateway's latest for the session; request another")]
     Challenge,
     /// The session's holder did not sign it.
-    #[error("the signature is not by the session's holder")]
+    #[error("the session's holder did not make the signature")]
     Signature,
     /// The client's agreement key has low order.
     #[error("the client's agreement key is invalid: {0}")]
@@ -88,7 +88,7 @@ pub enum ClientError {
     /// It acknowledged a session other than the one sent, or an epoch that the session was never
     /// presented for.
     #[error(
-        "the gateway acknowledged another session or epoch than was sent; it may be trying to link sessions, so do not continue"
+        "the gateway acknowledged a different session or epoch from the one sent; it may be trying to link sessions, so do not continue"
     )]
     OtherSession,
     /// Rejected by the holder's rules.
@@ -116,7 +116,7 @@ pub enum FileError {
     Version(u8),
     /// The key file or passphrase is another one, or the file is damaged.
     #[error(
-        "the pass file does not open: the key file is another one, or the pass file is damaged"
+        "the pass file does not open: the key file is the wrong one, or the pass file is damaged"
     )]
     Locked,
     /// Its key derivation parameters are out of range.

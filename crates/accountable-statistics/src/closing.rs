@@ -38,7 +38,7 @@ pub struct CountedSet {
 /// The leaves are not those of the agreed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the aggregator shows another set than the one that a quorum of smoothers has agreed to; report it to the operators of the smoothers"
+    "the aggregator shows a different set from the one that a quorum of smoothers has agreed to; report it to the operators of the smoothers"
 )]
 pub struct OtherSetError;
 

@@ -26,7 +26,7 @@ pub struct Location(String);
 /// A path that names no location or has another spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a location is a path of 1 to 128 bytes: lower-case letters, digits, `-`, `_`, `.`, in parts divided by `/`, none empty or of dots alone"
+    "a location is a path of 1 to 128 bytes: lower-case letters, digits, `-`, `_`, `.`, in parts separated by `/`; no part may be empty or consist of dots alone"
 )]
 pub struct LocationError;
 
@@ -101,7 +101,7 @@ impl Message for Definition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// Another deployment's.
-    #[error("the definition is another deployment's")]
+    #[error("the definition belongs to another deployment")]
     Deployment,
     /// Not signed by a quorum.
     #[error(transparent)]

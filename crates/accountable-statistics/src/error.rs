@@ -68,10 +68,10 @@ pub enum ProvingError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SumError {
     /// Checked for another key or interval.
-    #[error("the tuple was checked for another key or interval than the sum's")]
+    #[error("the tuple was checked for a different key or interval from the sum's")]
     Terms,
     /// Bound to another aggregate.
-    #[error("the tuple is bound to another aggregate than the sum's")]
+    #[error("the tuple is bound to a different aggregate from the sum's")]
     Aggregate,
     /// Stored bytes that are not a sum of these terms.
     #[error("the stored sum is damaged; add up the tuples again")]
@@ -105,7 +105,7 @@ pub enum DealerError {
     #[error("the member has not announced this seed's key in this ceremony; begin a new attempt")]
     NotAnnounced,
     /// Pledges are missing.
-    #[error("a dealing is revealed only when one's own pledge and enough others are in")]
+    #[error("a dealing is revealed only when one's own pledge and enough others have arrived")]
     Pledges,
     /// The stored dealing was not made from this seed.
     #[error("the stored dealing was not made from this seed; begin a new attempt")]
@@ -134,7 +134,7 @@ pub enum DealingError {
 pub enum SettlementError {
     /// As many members as the threshold, or more.
     #[error(
-        "as many members as the threshold are left out of the key; repair them and begin a new attempt"
+        "the number of members left out of the key has reached the threshold; repair them and begin a new attempt"
     )]
     TooManyLeftOut(Vec<u16>),
     /// A dealing belongs to another ceremony.

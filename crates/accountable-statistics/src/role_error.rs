@@ -80,7 +80,7 @@ pub enum SlotError {
     #[error("this key let a slot lapse here; ask the next keeper with the same key")]
     Lapsed,
     /// The grant is not signed by the slot's keeper of this turn, or the keeper gives slots twice.
-    #[error("the grant is not by a good keeper of the slot at this turn")]
+    #[error("the grant is not from a good keeper of the slot at this turn")]
     NotGranted,
     /// The slot has a receipt for another deposit.
     #[error("the slot holds another deposit")]
@@ -103,7 +103,7 @@ pub enum ReleaseError {
     #[error("this smoother does not know the aggregate")]
     Unknown,
     /// Before the release time.
-    #[error("the definition's release time has not come yet")]
+    #[error("the definition's release time has not been reached yet")]
     Early,
     /// Too many slots are empty, or this smoother lacks sealed uploads. The error does not say
     /// which or how many.
@@ -129,7 +129,7 @@ pub enum ClosingError {
     #[error("the closing is not signed by the aggregator")]
     Signature,
     /// This smoother has agreed to another set of the aggregate.
-    #[error("this smoother has agreed to another set of this aggregate, and agrees to one only")]
+    #[error("this smoother has agreed to another set of this aggregate, and may agree to only one")]
     Latched,
     /// This smoother lacks the certificate of an entry in the closing.
     #[error(
@@ -160,7 +160,7 @@ pub enum ClosingError {
     #[error("the tuple is rejected: {0}")]
     Refused(#[from] TupleError),
     /// What is disclosed of an upload proves nothing.
-    #[error("what is disclosed of an upload proves nothing: {0}")]
+    #[error("what is disclosed about an upload proves nothing: {0}")]
     Disclosed(#[from] DisclosureError),
 }
 
@@ -171,7 +171,7 @@ pub enum DisclosureError {
     #[error("the sealed upload is not the one in the slot's entry; send that one")]
     Sealed,
     /// What should open the upload is not proven to, or is of another upload.
-    #[error("what opens the upload is not proven to be right")]
+    #[error("the value that opens the upload is not proven to be right")]
     Disclosure,
     /// The presentation is not refuted.
     #[error("the proof that the presentation belongs to no credential does not hold")]
@@ -225,13 +225,13 @@ pub enum ContributionError {
     #[error(transparent)]
     Tuple(#[from] ProvingError),
     /// The grant is not by that keeper, or not for this upload.
-    #[error("the grant is not by the keeper that was asked, or not for this upload")]
+    #[error("the grant is not from the keeper that was asked, or not for this upload")]
     Grant,
     /// The generator is broken: an element is the identity, which has a probability of 2^-252.
     #[error("no key or signature could be made; check the random number generator")]
     Generator,
     /// The receipt is not by that smoother, or not for this deposit.
-    #[error("the receipt is not by that smoother, or not for this deposit")]
+    #[error("the receipt is not from that smoother, or not for this deposit")]
     Receipt,
     /// What a smoother shows does not conflict with the deposit.
     #[error("the smoother refuses the deposit but shows no conflicting entry; it is faulty")]
@@ -274,7 +274,7 @@ pub enum AggregatorError {
     #[error("the sealed upload of some slot has not arrived yet; ask another smoother")]
     Lacking,
     /// The release does not have this aggregate's form.
-    #[error("the release is not of this aggregate, or its slots are not in order")]
+    #[error("the release does not belong to this aggregate, or its slots are not in order")]
     Malformed,
     /// The aggregate has ended.
     #[error("the aggregate has ended")]

@@ -53,7 +53,7 @@ pub enum TallyError {
     Signature(SignedMessageError),
     /// Of another deployment, or its times are not in order.
     #[error(
-        "the count's definition is another deployment's, or start, end and close are not in order"
+        "the count's definition belongs to another deployment, or its start, end and close are not in order"
     )]
     Content,
 }

@@ -26,10 +26,10 @@ Examples:
   alpheus backup --slots run/first/slots --key-file backup.key --to first-slots.backup
 
 It works while the process runs: the store is copied as it is at one moment. Run it as the user of
-the process. A backup has the fence, to say how far ledgers had come, and no slots, so that what was
-erased stays erased. Keep one backup of a controller's slots apart, taken after that of its state,
-and replace it after each erasure. State in a Kafka cluster is copied by the cluster's means. Owners
-have `alpheus owner backup`.";
+the process. A backup contains the fence, which records how far the ledgers had come, but no slots,
+so that erased data stays erased. Keep one backup of a controller's slots apart, taken after that of
+its state, and replace it after each erasure. Copy state in a Kafka cluster with the cluster's own
+tools. Owners use `alpheus owner backup`.";
 
 const VERIFY: &str = "\
 Examples:
@@ -60,10 +60,10 @@ struct TakeArgs {
     /// The state folder of the process
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence, if it is neither in the state folder nor beside it
+    /// The fence, if it is neither in the state folder nor next to it
     #[arg(long, value_name = "FILE", requires = "state")]
     fence: Option<PathBuf>,
-    /// A slot file, alone: it brings back what was erased since
+    /// Back up a slot file alone; restoring it brings back what was erased since
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identity", "state"])]
     slots: Option<PathBuf>,
     /// The file with the key or passphrase that opens the backup; keep it apart from the backup
@@ -119,7 +119,7 @@ fn take(taken: &TakeArgs) -> Result<(), Failure> {
     let (counted, role) = written.inspect_err(|_| drop(std::fs::remove_file(&taken.to)))?;
     println!("{counted}");
     for line in role.as_deref().map_or(&[][..], lacking) {
-        println!("not in it, unless it lies in a folder that was named: {line}");
+        println!("not in it, unless it is in a folder that was named: {line}");
     }
     Ok(())
 }
@@ -137,19 +137,19 @@ pub(crate) fn lacking(role: &str) -> &'static [&'static str] {
             "the device's file (`--device`). Without it the stream ends: `alpheus owner backup` keeps it",
         ],
         "board" => &[
-            "the signing key (`board.key`). Without it nobody else takes the server for this one, so a restore \
-             is of no use: keep a copy apart from the backup",
+            "the signing key (`board.key`). Without it nobody else recognises the server, so a \
+             restore is of no use: keep a copy apart from the backup",
             "the card and the list of members (`board.card`, `board.members`)",
         ],
         "issuer" | "verifier" => &[
             "the deployment's folder with the issuer's key (`pass.deployment`). Without it no pass is issued \
              or accepted, so a restore is of no use: keep a copy apart from the backup",
-            "accounts, where they are a file (`pass.accounts`)",
+            "accounts, if they are a file (`pass.accounts`)",
         ],
         "registrar" | "smoother" | "aggregator" => &[
-            "the keys (`stats.keys`). Without them the party is another one, so a restore is of no use: keep a \
+            "the keys (`stats.keys`). Without them the party is a different one, so a restore is of no use: keep a \
              copy apart from the backup",
-            "the card, and accounts where they are a file (`stats.card`, `stats.accounts`)",
+            "the card, and accounts if they are a file (`stats.card`, `stats.accounts`)",
         ],
         _ => &["the settings"],
     }

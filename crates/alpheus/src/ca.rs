@@ -99,11 +99,11 @@ enum Command {
         /// The name: a controller's is its host's name, or `host/name`
         #[arg(long)]
         name: String,
-        /// The party's certificate until now: it stays the same party, with other keys
+        /// The party's previous certificate: it stays the same party, with other keys
         #[arg(long, value_name = "FILE")]
         renew: Option<PathBuf>,
     },
-    /// Extend TLS certificates; keys, names and hosts stay
+    /// Extend TLS certificates; keys, names and hosts stay the same
     ///
     /// Processes read the file again within seconds, without a restart.
     #[command(after_help = RENEW)]
@@ -117,9 +117,9 @@ enum Command {
         #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: u32,
     },
-    /// Replace the authority of TLS certificates by another one, and with `--finish` forget the old one
+    /// Replace the authority of TLS certificates with another one; with `--finish`, drop the old one
     ///
-    /// In between both count, so no process restarts and no connection is refused. Processes read their
+    /// In between both are accepted, so no process restarts and no connection is refused. Processes read their
     /// `ca.pem` again within seconds. The authority of protocol certificates stays.
     #[command(after_help = ROLLOVER)]
     Rollover {
@@ -128,14 +128,14 @@ enum Command {
         /// Identity folders, whose `ca.pem` is replaced
         #[arg(required = true, value_name = "IDENTITY")]
         identities: Vec<PathBuf>,
-        /// Every certificate is renewed: the old authority counts no more
+        /// Every certificate has been renewed: stop accepting the old authority
         #[arg(long)]
         finish: bool,
     },
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
-    /// Copy the file to the identity folders of all processes. They read it again within seconds. With
-    /// a TLS certificate its key is revoked, and so all certificates that it ever had.
+    /// Copy the file to the identity folders of all processes. They read it again within seconds. Revoking a
+    /// TLS certificate revokes its key, and so all certificates that the key ever had.
     #[command(after_help = REVOKE)]
     Revoke {
         /// The authority's folder
@@ -202,7 +202,7 @@ fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), 
     if finish {
         pki::finish_rollover(&authority, identities)?;
     } else if !pki::begin_rollover(&authority)? {
-        note!("the authority is being replaced already: its file of authorities is copied again");
+        note!("the authority is already being replaced: its file of authorities is copied again");
     }
     for identity in identities {
         println!("{}", pki::trust(&authority, identity)?.display());
@@ -223,7 +223,9 @@ fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failu
         if names.iter().any(|name| revoked.certificates.contains(name)) {
             let failure = Err("the certificate or its key is revoked, and is not extended");
             return failure.blame(Category::Check).map_err(|failure| {
-                failure.at(file.display().to_string()).with_help("`alpheus ca issue` makes another")
+                failure
+                    .at(file.display().to_string())
+                    .with_help("`alpheus ca issue` creates another one")
             });
         }
         pki::renew(&authority, &file, days)?;

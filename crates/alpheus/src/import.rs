@@ -18,7 +18,7 @@ Examples:
 
 It reads the Open Data Contract Standard 3.x, the Data Contract Specification, dbt properties, Avro
 and JSON schemas, and subjects of a Confluent schema registry. It writes schema.yaml, policies.yaml
-and import.json, and for each further table schema-TABLE.yaml and policies-TABLE.yaml. import.json
+and import.json, and, for each further table, schema-TABLE.yaml and policies-TABLE.yaml. import.json
 lists each part of the contract as carried or not carried, and why.";
 
 /// Arguments of `alpheus import`.

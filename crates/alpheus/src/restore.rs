@@ -21,9 +21,9 @@ Examples:
   alpheus restore --from first.backup --slots-from first-slots.backup --key-file backup.key \\
       --identity pki/first --state run/first
 
-The folders must not exist. The process that was backed up must never run again: two processes with one identity block each
-other, and the stream of a copied device is excluded. The command prints what the restored state
-means.";
+The folders must not exist. The process that was backed up must never run again: two processes with
+one identity block each other, and the stream of a copied device is excluded. The command prints
+what the restored state means.";
 
 /// Arguments of `alpheus restore`.
 #[derive(Debug, clap::Args)]
@@ -38,10 +38,10 @@ pub struct Args {
     /// The file with the key or passphrase that opens it
     #[arg(long, value_name = "FILE")]
     key_file: PathBuf,
-    /// The identity folder to make
+    /// The identity folder to create
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
-    /// The state folder to make
+    /// The state folder to create
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 }
@@ -268,8 +268,9 @@ impl RestoreTarget {
 fn meaning(role: &str, has_slots: bool) -> Vec<&'static str> {
     match role {
         "server" => vec![
-            "Windows: those since the backup have no row here, and none is opened that controllers have \
-             settled. What devices sent since is lost; they open new sessions by themselves.",
+            "Windows: those since the backup have no row here, and none that controllers have \
+             settled is opened. Data that devices have sent since then is lost; devices open new \
+             sessions by themselves.",
             "Owners: nobody has to act. Hosts report registrations, choices and withdrawals again.",
             "Queries that were asked since the backup must be asked again.",
         ],
@@ -291,8 +292,8 @@ fn meaning(role: &str, has_slots: bool) -> Vec<&'static str> {
             lines
         }
         "producer" => vec![
-            "The device opens a new session, and sends under a new name what waited at the backup. Run no \
-             second copy of it: its stream would be left out until its owner confirms.",
+            "The device opens a new session, and sends the data that was waiting at the backup \
+             under a new name. Do not run a second copy of it: its stream would be left out until its owner confirms.",
         ],
         "board" => vec![
             "The epochs that had begun are burnt: the state serves old tables, and new epochs begin.",
@@ -305,8 +306,9 @@ fn meaning(role: &str, has_slots: bool) -> Vec<&'static str> {
              fence is not in use: docs/pass.md says when --restored-state is needed.",
         ],
         "registrar" | "smoother" | "aggregator" => vec![
-            "What came since the backup is not known here. A smoother whose fence is gone sits out once others \
-             show that its state is old: docs/statistics.md, on backups.",
+            "Anything that arrived since the backup is not known here. A smoother whose fence is \
+             gone sits out once others show that its state is old: see docs/statistics.md, on \
+             backups.",
         ],
         _ => vec!["What was written since the backup is lost."],
     }

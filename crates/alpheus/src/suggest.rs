@@ -34,14 +34,15 @@ Examples:
   alpheus suggest --schema schema.yaml --policies policies.yaml --query stats.sql --format json
   alpheus suggest --schema schema.yaml --policies policies.yaml --owners 300 --query stats.sql
 
-DIR has schema.yaml, policies.yaml, query.sql, source.yaml and the recording; flags name other
+DIR contains schema.yaml, policies.yaml, query.sql, source.yaml and the recording; flags name other
 files. With a recording, the plan is for its owners. Without one, it is for as many invented owners
 as --owners says. The output ends with what was assumed.
 
 A change consists of additional choices of owners, clauses of the query, and its settings. No
-smaller change is enough, and no choice allows more than necessary. For `error` and `WITHIN`, up to
-three limits on events, bounds of the schema, windows, populations and ε that keep the error come
-first, also where one larger error would be enough. The output says what results with noise cost a person per day and per year. The exit code is 0 if the
+smaller change is enough, and no choice allows more than necessary. For `error` and `WITHIN`, the
+changes that come first keep the error: up to three of limits on events, bounds of the schema,
+windows, populations and ε. They come first even where a single larger error would be enough. The
+output says what results with noise cost a person per day and per year. The exit code is 0 if the
 query is allowed as it is or with the change, and 3 if no change was found.";
 
 /// Arguments of `alpheus suggest`.
@@ -60,7 +61,7 @@ pub struct Args {
     /// A SELECT or CREATE STREAM statement: a file, or the text itself
     #[arg(long, value_name = "FILE|SQL", required_unless_present = "dir")]
     pub query: Option<String>,
-    /// A recording whose owners to plan for; by default the only CSV, JSON or Parquet file in DIR
+    /// The recording whose owners the plan is for; by default the only CSV, JSON or Parquet file in DIR
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// How the columns of the recording become events
@@ -78,7 +79,7 @@ pub struct Args {
 }
 
 /// What is said before a change of what the query asks for.
-const NEAREST: &str = "No limit on events, bounds, window, population or ε that was tried gives that error. The nearest that was found follows.";
+const NEAREST: &str = "No limit on events, bounds, window, population or ε that was tried achieves that error. The nearest one that was found follows.";
 
 /// Sample owners, unless their number is given.
 const USUAL_OWNERS: u32 = 100;

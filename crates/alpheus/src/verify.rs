@@ -39,11 +39,11 @@ Examples:
 
 Rows of a query with `integrity = 'verified'` are signed by the controllers of their windows. A row
 that holds is what these controllers have signed; any of them could have changed it. With 'bounded'
-they have also proven that each owner is in bounds, and the proofs are checked. The identity
-folder says whom to trust: it has the authority's and the service's keys. If it also has a note of
-your statement (`verified.known`), each row must be one of that statement. Else the meaning of the
-rows is printed, for you to compare. If a row does not hold, a window has a receipt and no row, or
-no row has a result, the exit code is not 0. Windows with neither are named.";
+they have also proven that each owner is in bounds, and the proofs are checked. The identity folder
+says whom to trust: it has the authority's and the service's keys. If it also has a note of your
+statement (`verified.known`), each row must belong to that statement. Otherwise the meaning of the
+rows is printed for you to compare. The exit code is not 0 if a row does not hold, if a window has a
+receipt but no row, or if no row has a result. Windows with neither are named.";
 
 /// Arguments of `alpheus verify`.
 #[derive(Debug, clap::Args)]
@@ -290,7 +290,7 @@ impl fmt::Display for ClosedWindows {
 fn outcome(refused: usize, missing: u64, (held, query): (usize, &str)) -> Result<(), Failure> {
     let failure = |error| {
         Err(Failure::new(Category::Check, error).with_id(ErrorId::CheckFailed).with_help(
-            "the service has published something else than what the controllers signed, or nothing",
+            "the service has published something other than what the controllers signed, or nothing",
         ))
     };
     match (refused, missing, held) {

@@ -33,7 +33,7 @@ pub enum SubmissionError {
     #[error("another write has spent this quota; each quota allows one write per epoch")]
     Spent,
     /// The same key arrived in another envelope.
-    #[error("the write's key arrived before in another envelope; make a new write")]
+    #[error("the write's key has already arrived in another envelope; make a new write")]
     Replayed,
     /// The envelope is invalid.
     #[error(transparent)]

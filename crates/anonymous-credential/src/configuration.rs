@@ -66,7 +66,7 @@ pub struct ConfigurationMatch(pub(crate) Digest);
 /// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the other side uses another configuration than the one pinned here; do not log in, compare fingerprints with other holders"
+    "the other side uses a different configuration from the one pinned here; do not log in: compare fingerprints with other holders first"
 )]
 pub struct OtherConfigurationError;
 

@@ -15,7 +15,7 @@ pub enum ConfigurationError {
     /// Epochs or periods have no length, logins are open for longer than an epoch, or codes
     /// reach too far.
     #[error(
-        "the schedule is invalid: lengths must be above zero, pre-login at most border pre-login, that at most an epoch, and codes at most 16 epochs ahead"
+        "the schedule is invalid: lengths must be above zero, pre-login must not exceed border pre-login, border pre-login must not exceed an epoch, and codes may reach at most 16 epochs ahead"
     )]
     Schedule,
 }
@@ -56,7 +56,7 @@ pub enum IssuerError {
     Malformed(#[from] MessageError),
     /// The period is neither the running nor the next one.
     #[error(
-        "the request is for a period that is neither the running nor the next one; check the clocks"
+        "the request is for a period that is neither the current nor the next one; check the clocks"
     )]
     Period,
     /// The account already has a credential of this kind for the period, from another request.
@@ -94,7 +94,7 @@ pub enum VerifierError {
     Epoch,
     /// This party's clock went back. It serves nothing until the clock is right again.
     #[error(
-        "this server's clock went back; correct it, or, if it was ahead before, start from a restored ledger"
+        "this server's clock was set back; correct it, or, if it was ahead before, start from a restored ledger"
     )]
     ClockStepped,
     /// This shard may have forgotten tags of the epoch.
@@ -124,7 +124,7 @@ pub enum VerifierError {
     #[error("re-ups need a credential with a limit of one")]
     LimitForbids,
     /// The session's holder did not sign it.
-    #[error("the signature is not by the session's holder")]
+    #[error("the session's holder did not make the signature")]
     Signature,
     /// The configuration has no login codes.
     #[error("this deployment has no login codes: `ahead` is 0 in its schedule")]
@@ -167,7 +167,7 @@ pub enum HolderError {
     Code,
     /// The clock went back behind an epoch with a presentation.
     #[error(
-        "this device's clock went back behind an epoch in which it presented its credential; correct the clock"
+        "this device's clock was set back to before an epoch in which it presented its credential; correct the clock"
     )]
     ClockStepped,
     /// Nothing was presented in the epoch.

@@ -90,12 +90,12 @@ pub enum BoardError {
     NoServer(Party),
     /// A server has begun an epoch with two sets of keys, or another server claims so.
     #[error(
-        "the {0} began the epoch with other keys toward the {1}, or the {1} claims so falsely; nothing was written; inform the operators of both"
+        "the {0} began the epoch with different keys for the {1}, or the {1} falsely claims that it did; nothing was written; inform the operators of both"
     )]
     TwoBegins(Party, Party),
     /// The crowd may be smaller than the writer wants.
     #[error(
-        "the last table held {found} writes, and --crowd asks for {wanted}; nothing was sent; wait until more members write, or ask for less"
+        "the last table held {found} writes, but --crowd asks for {wanted}; nothing was sent; wait until more members write, or ask for less"
     )]
     SmallCrowd {
         /// What the writer asks for.

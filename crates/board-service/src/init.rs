@@ -124,7 +124,7 @@ pub(crate) enum ServersError {
     #[error("give --server and --server-key as often as --servers says")]
     Count,
     /// No servers.
-    #[error("a board needs --first, --second and --auditor, or --servers; give one of them")]
+    #[error("a board needs either --servers, or all of --first, --second and --auditor")]
     Nobody,
 }
 

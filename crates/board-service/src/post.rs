@@ -146,7 +146,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     if let Some(crowd) = &said.crowd {
         let CrowdReport { writes, listed, came } = crowd;
-        note!("in a crowd of at most {writes} writes ({listed} were listed, {came} came)");
+        note!("in a crowd of at most {writes} writes ({listed} were listed, {came} arrived)");
     }
     check(fate)
 }

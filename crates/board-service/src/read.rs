@@ -106,7 +106,7 @@ fn warn(reading: &Reading) {
     }
     if let Some(by) = reading.thinned {
         note!(
-            "warning: less than half of what came to the {by}, by its own count, is in this table; somebody may have chosen the crowd"
+            "warning: this table has less than half of what the {by} received by its own count; somebody may have chosen the crowd"
         );
     }
 }
@@ -141,7 +141,7 @@ fn print(reading: &Reading, format: Format) -> Result<(), Failure> {
         }
         Format::Table => {
             note!(
-                "epoch {}: a crowd of at most {} writes, covers included ({} were listed, {} came); {} messages",
+                "epoch {}: a crowd of at most {} writes, covers included ({} were listed, {} arrived); {} messages",
                 shown.epoch,
                 shown.writes,
                 shown.listed,

@@ -28,10 +28,9 @@ pub struct RoleArgs {
     /// The folder for its state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and
-    /// out of backups; it must be outside of the state folder. Beside a server's is a file with the
-    /// same name and `.slots`, without which an epoch's secrets cannot be read; it is overwritten in
-    /// place
+    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out of
+    /// backups; it must be outside the state folder. Next to a server's fence is a file with the same name
+    /// and the ending `.slots`. Without it an epoch's secrets cannot be read. It is overwritten in place
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The address it listens on

@@ -44,7 +44,9 @@ pub struct Noise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// Not one value for each cell.
-    #[error("an owner, or the noise, has another number of values than the plan has cells")]
+    #[error(
+        "an owner, or the noise, has a number of values that differs from the plan's number of cells"
+    )]
     Cells,
     /// Owners or noise were checked under other terms.
     #[error("the values were checked under other terms; check them under those of this plan")]

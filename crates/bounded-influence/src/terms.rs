@@ -58,7 +58,7 @@ pub enum TermsError {
     /// A relation names a cell that does not exist, one twice, or a count that may be negative or cannot
     /// be 0, or is no count in another relation.
     #[error(
-        "relation {0} needs different cells, and a count whose least is 0 and that is no sum of another relation"
+        "relation {0} needs different cells, and a count whose minimum is 0 and that is not a sum of another relation"
     )]
     Relation(usize),
     /// The values of one owner do not fit 64 bits.

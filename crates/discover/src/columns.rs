@@ -115,7 +115,7 @@ impl SortedColumns {
             let (name, word) = (&column.name, worded(&column.name));
             // Beside a time, one without a name is another.
             if !name.starts_with("column ") {
-                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
+                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
             }
             self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
@@ -129,7 +129,7 @@ impl SortedColumns {
             self.left_out.push(left("it holds offsets from UTC"));
         } else if column.is_number() && is_position(column) {
             let (name, word) = (&column.name, worded(&column.name));
-            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Say `--measure {word}` if it is to be."));
+            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."));
             self.left_out.push(left(POSITION));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
@@ -225,7 +225,7 @@ impl SortedColumns {
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
                 self.questions.push(format!(
-                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {word}` if they are measurements, `--owner {word}` if they name the owner of a reading, or `--leave-out {word}` if neither.",
+                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Use `--measure {word}` if they are measurements, `--owner {word}` if they name the owner of a reading, or `--leave-out {word}` if neither.",
                     column.distinct()
                 ));
             } else {
@@ -287,7 +287,7 @@ impl SortedColumns {
             profile.columns.iter().enumerate().filter(|(_, own)| left(own)).collect();
         let Some((_, first)) = all.first() else { return };
         let (name, word) = (&first.name, worded(&first.name));
-        self.questions.push(format!("The file has nothing to measure but positions, such as `{name}`, and neither their sum nor the mean of a crowd's says anything. Say `--measure {word}` if that is wanted, or add a column to measure."));
+        self.questions.push(format!("The file has nothing to measure but positions, such as `{name}`, and neither their sum nor the mean of a crowd's says anything. Use `--measure {word}` if that is wanted, or add a column to measure."));
         self.left_out.retain(|(_, why)| why != POSITION);
         for (at, column) in all {
             self.attribute(at, column, Values::Number);
@@ -386,7 +386,7 @@ fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
 fn look_like_codes(name: &str) -> String {
     let word = worded(name);
     format!(
-        "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+        "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
     )
 }
 
@@ -404,7 +404,7 @@ fn not_measured(column: &Column) -> Option<String> {
     if column.numbers * 10 >= column.filled && column.filled > 0 {
         let (numbers, texts) = (column.numbers, column.filled - column.numbers);
         return Some(format!(
-            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {word}` to leave them out, or `--leave-out {word}` if it holds no measurements."
+            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, use `--measure {word}` to leave them out, or `--leave-out {word}` if it holds no measurements."
         ));
     }
     let is_like = |text: &&String| {
@@ -425,7 +425,7 @@ fn may_be_missing(column: &str, open: &Open) -> String {
     let count: u64 = open.cells.values().sum();
     let text = open.cells.keys().next().unwrap_or(&open.text);
     format!(
-        "`{column}` has the number {text} in {}. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number.",
+        "`{column}` has the number {text} in {}. It may stand for a missing value; it is {guess}. Use `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number.",
         counted(count, "cell")
     )
 }

@@ -115,7 +115,7 @@ fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints)
     let open = (early || unnamed) && is_clock && span >= MIN_DAYS;
     (open && hints.time.is_empty()).then(|| {
         format!(
-            "All times in `{}` are before {before}, so they may be durations, such as those of runs, rather than times of day. Say `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
+            "All times in `{}` are before {before}, so they may be durations, such as those of runs, rather than times of day. Use `--time {day}` if they are durations, or `--time {day} --time {own}` if not.",
             clock.name
         )
     })
@@ -140,7 +140,7 @@ pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Opti
     let owner = worded(owner.unwrap_or("none"));
     (others && hints.owner.is_none()).then(|| {
         format!(
-            "Each owner has {rows} rows at nearly every time. They may belong to several owners or be of several kinds, or no column may give the time of day in a form that can be read. Name the column that tells owners apart with `--owner COLUMN`, or the time with `--time`; say `--owner {owner}` if all rows may be added up."
+            "Each owner has {rows} rows at nearly every time. They may belong to several owners or be of several kinds, or no column may give the time of day in a form that can be read. Name the column that tells owners apart with `--owner COLUMN`, or the time with `--time`; use `--owner {owner}` if all rows may be added up."
         )
     })
 }
@@ -160,7 +160,7 @@ pub(crate) fn rounds(
     let (own, (first, last)) = all.find_map(|(own, total)| Some((own, total.rounds.ends()?)))?;
     let (name, word) = (&own.column, worded(&own.column));
     Some(format!(
-        "The numbers of `{name}` go from {first} to {last} again and again, so they seem to name something rather than to measure. Say `--owner {word}` if they name the owner of a row, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
+        "The numbers of `{name}` go from {first} to {last} again and again, so they seem to name something rather than to measure. Use `--owner {word}` if they name the owner of a row, `--leave-out {word}` if not, or `--measure {word}` if they are measurements."
     ))
 }
 
@@ -170,7 +170,7 @@ fn spellings(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String
     let (owner, owners, others) = (owner?, tally.owners, tally.spellings);
     (alike * 10 >= owners && hints.owner.is_none()).then(|| {
         format!(
-            "`{owner}` has {owners} names, but only {others} if capital letters, spaces and leading zeros do not matter. If there are {others} owners, write each name in one way, since a crowd would count them twice; else say `--owner {}`.",
+            "`{owner}` has {owners} names, but only {others} if capital letters, spaces and leading zeros do not matter. If there are {others} owners, write each name in one way, since a crowd would count them twice; else use `--owner {}`.",
             worded(owner)
         )
     })
@@ -182,7 +182,7 @@ fn seasons(column: &Column, hints: &Hints) -> Option<String> {
     (all && hints.time_format.is_none()).then(|| {
         let (name, word) = (&column.name, worded(&column.name));
         format!(
-            "All values of `{name}` are like 2001/02, a year followed by the next one, so they may be seasons or business years rather than months. Add a column with the day on which each begins. If they are months, say `--time {word} --time-format %Y-%m`, with the separator that the file has."
+            "All values of `{name}` are like 2001/02, a year followed by the next one, so they may be seasons or business years rather than months. Add a column with the day on which each begins. If they are months, use `--time {word} --time-format %Y-%m`, with the separator that the file has."
         )
     })
 }
@@ -215,7 +215,7 @@ fn far_days(tally: &Tally, hints: &Hints) -> Option<String> {
     };
     let (rows, lie) = (counted(found.rows, "row"), verb(found.rows, "lies", "lie"));
     Some(format!(
-        "{rows} {lie} far from all others in time: {}, all others {}. Perhaps a clock was not set, or a year was mistyped. Correct or remove these rows, or say `--keep-far-days` if their times are right.",
+        "{rows} {lie} far from all others in time: {}, all others {}. Perhaps a clock was not set, or a year was mistyped. Correct or remove these rows, or use `--keep-far-days` if their times are right.",
         text(found.far),
         text(found.others)
     ))
@@ -253,7 +253,7 @@ fn mixed_units(column: &Column) -> Option<String> {
     let each: Vec<String> = each.chain(bare).collect();
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "The numbers of `{name}` have different units: {}. A sum would mix these. Convert them, or say `--measure {word}` if they may be added up.",
+        "The numbers of `{name}` have different units: {}. A sum would mix these. Convert them, or use `--measure {word}` if they may be added up.",
         each.join(", ")
     ))
 }

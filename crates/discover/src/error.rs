@@ -70,7 +70,7 @@ pub enum DiscoverError {
     },
     /// An owner's column that measures.
     #[error(
-        "the column {name:?} holds numbers with decimals, which measure rather than name, so it cannot be the owner; name another column with `--owner`, or say `--owner none` if all rows belong to one owner"
+        "the column {name:?} holds numbers with decimals, which measure rather than name, so it cannot be the owner; name another column with `--owner`, or use `--owner none` if all rows belong to one owner"
     )]
     OwnerMeasures {
         /// The column.
@@ -98,7 +98,7 @@ pub enum DiscoverError {
     },
     /// A decimal mark with which numbers no longer read.
     #[error(
-        "with `{mark}` before the decimals, not all numbers of {columns} can be read any more, though they can without `--decimal`; leave it out, or correct the file"
+        "with `{mark}` as the decimal separator, some numbers of {columns} cannot be read, though they can without `--decimal`; leave it out, or correct the file"
     )]
     DecimalLoses {
         /// The mark.

@@ -208,7 +208,7 @@ fn several_units(value: &str, kind: &Column) -> String {
     units.truncate(SHOWN);
     let (name, word) = (&kind.name, worded(value));
     format!(
-        "`{name}` has several units beside `{value}`: {}{more}. A sum would mix these. Convert the numbers to one unit, or say `--measure {word}` if they may be added up.",
+        "`{name}` has several units beside `{value}`: {}{more}. A sum would mix these. Convert the numbers to one unit, or use `--measure {word}` if they may be added up.",
         units.join(", ")
     )
 }
@@ -235,7 +235,7 @@ fn names_signs(column: &Column) -> bool {
 fn unsigned(value: &str, signs: &Column) -> String {
     let (name, word) = (&signs.name, worded(value));
     format!(
-        "`{name}` seems to say which numbers of `{value}` are added and which are subtracted, so a sum without signs has no meaning. Give the numbers their signs, or say `--measure {word}` if they may be added up as they are."
+        "`{name}` seems to say which numbers of `{value}` are added and which are subtracted, so a sum without signs has no meaning. Give the numbers their signs, or use `--measure {word}` if they may be added up as they are."
     )
 }
 
@@ -243,7 +243,7 @@ fn unsigned(value: &str, signs: &Column) -> String {
 fn beside(value: &str, kind: &Column) -> String {
     let (name, leave) = (&kind.name, worded(&kind.name));
     format!(
-        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Say `--owner {leave}` if it names the owner of a row. Else keep only one of them in the file, or say `--leave-out {leave}` if they may be added up.",
+        "An owner has several rows at one time, which `{name}` tells apart ({} different values), such as kinds of readings, or a forecast beside a measurement. A sum of `{value}` over them may mix them or count twice. Use `--owner {leave}` if it names the owner of a row. Else keep only one of them in the file, or use `--leave-out {leave}` if they may be added up.",
         kind.distinct()
     )
 }
@@ -251,7 +251,7 @@ fn beside(value: &str, kind: &Column) -> String {
 fn mixed(value: &str, kind: &Column) -> String {
     let (name, word) = (&kind.name, worded(value));
     format!(
-        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum would mix them. Keep only one kind in the file, or say `--measure {word}` if they may be added up.",
+        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum would mix them. Keep only one kind in the file, or use `--measure {word}` if they may be added up.",
         kind.distinct()
     )
 }
@@ -265,6 +265,6 @@ fn totals(column: &Column) -> Option<String> {
     let text = column.texts.keys().find(|text| is_total(text)).or(only).filter(|_| others)?;
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "`{name}` has `{text}` beside other values, so its rows may be sums of the others, and all would count twice. Remove these rows from the file. If they are not sums, say `--owner {word}` or `--leave-out {word}`, whichever applies."
+        "`{name}` has `{text}` beside other values, so its rows may be sums of the others, and all would count twice. Remove these rows from the file. If they are not sums, use `--owner {word}` or `--leave-out {word}`, whichever applies."
     ))
 }

@@ -17,7 +17,7 @@ pub(crate) fn left_out(column: &Column) -> Option<String> {
     (clock || (texts && column.times() == 0)).then(|| {
         let (name, word) = (&column.name, worded(&column.name));
         format!(
-            "`{name}` seems to hold lengths of time, such as 00:12:30 for twelve and a half minutes, or times of day, so it is not measured. If lengths are wanted, write them as numbers of seconds or minutes; say `--leave-out {word}` if not."
+            "`{name}` seems to hold lengths of time, such as 00:12:30 for twelve and a half minutes, or times of day, so it is not measured. If lengths are wanted, write them as numbers of seconds or minutes; use `--leave-out {word}` if not."
         )
     })
 }

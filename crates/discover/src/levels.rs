@@ -187,7 +187,7 @@ fn question(name: &str, [(few, low), (many, high)]: Groups) -> String {
     };
     let word = worded(name);
     format!(
-        "The means of `{name}` are near {} for {few} of its owners and near {} for the other {many}, with none between, so they may be in different units, such as mmol/L and mg/dL, or °C and °F. A sum would mix these. Convert them, or say `--measure {word}` if all are in one unit.",
+        "The means of `{name}` are near {} for {few} of its owners and near {} for the other {many}, with none between, so they may be in different units, such as mmol/L and mg/dL, or °C and °F. A sum would mix these. Convert them, or use `--measure {word}` if all are in one unit.",
         number(low),
         number(high)
     )

@@ -219,7 +219,7 @@ fn mixed() -> String {
 }
 
 fn beside() -> String {
-    "Some columns have a decimal comma, and in another each number has a `.` before exactly three digits, as in 9.137: thousands, or decimals that another program wrote. They are read as thousands. Say `--decimal ,` if that is right, or `--decimal both` if they are decimals.".to_owned()
+    "Some columns have a decimal comma, and in another each number has a `.` before exactly three digits, as in 9.137: thousands, or decimals that another program wrote. They are read as thousands. Use `--decimal ,` if that is right, or `--decimal both` if they are decimals.".to_owned()
 }
 
 /// The text within what stands around a number; notes what that was.

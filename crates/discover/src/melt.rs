@@ -70,7 +70,7 @@ pub(crate) fn of(
 /// Says that columns are taken as one owner each.
 fn taken_as_owners(columns: usize, (first, last): &(String, String)) -> String {
     format!(
-        "The {columns} columns `{first}` to `{last}` are alike and have names like those of people or places. Each is taken as one owner, and source.yaml has them as `wide:`. Say `--wide NAME` to name what they measure, or `--owner none` if they are measurements of one owner. Results would then show that owner's single readings."
+        "The {columns} columns `{first}` to `{last}` are alike and have names like those of people or places. Each is taken as one owner, and source.yaml has them as `wide:`. Use `--wide NAME` to name what they measure, or `--owner none` if they are measurements of one owner. Results would then show that owner's single readings."
     )
 }
 

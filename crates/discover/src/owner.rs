@@ -145,7 +145,7 @@ fn by_rows(
     }
     if series.repeats * 2 > series.rows {
         let asked = format!(
-            "{} of {} rows {} the time of an earlier row, and no column says which owner each belongs to. Say `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
+            "{} of {} rows {} the time of an earlier row, and no column says which owner each belongs to. Use `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
             series.repeats,
             series.rows,
             verb(series.repeats, "has", "have")
@@ -211,7 +211,7 @@ fn in_some_rows(
     }
     let word = worded(name);
     let asked = format!(
-        "`{name}` seems to name the owner of a row, but only in {filled} of {rows} rows. If a name also applies to the rows below it, write it in each of them; or say `--owner {word}` to refuse the others, or `--owner none` if all rows belong to one owner."
+        "`{name}` seems to name the owner of a row, but only in {filled} of {rows} rows. If a name also applies to the rows below it, write it in each of them; or use `--owner {word}` to refuse the others, or `--owner none` if all rows belong to one owner."
     );
     Some((Some(at).filter(|_| most), asked))
 }
@@ -233,7 +233,7 @@ fn is_plain_words(column: &Column) -> bool {
 fn ask_of_names(column: &Column) -> String {
     let (name, word, names) = (&column.name, worded(&column.name), column.distinct());
     format!(
-        "`{name}` has {names} names that repeat, such as those of devices or people. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+        "`{name}` has {names} names that repeat, such as those of devices or people. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
     )
 }
 
@@ -443,7 +443,7 @@ impl Series {
             false => format!(" It may be one of {}.", names.join(", ")),
         };
         format!(
-            "{} of {} rows {} the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner.",
+            "{} of {} rows {} the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or use `--owner none` if all rows belong to one owner.",
             self.repeats,
             self.rows,
             verb(self.repeats, "has", "have")
@@ -462,7 +462,7 @@ impl Series {
         let (name, backs) = (&profile.columns[at].name, self.backs);
         let word = worded(name);
         let asked = format!(
-            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a separate series. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a separate series. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         );
         Some((at, asked))
     }

@@ -241,7 +241,7 @@ pub(crate) fn counted(
     let (_, column) = all.find(|(at, _)| !has_rare_ends(rows, *at))?;
     let (name, word) = (&column.name, worded(&column.name));
     Some(format!(
-        "The numbers of `{name}` may count people or name them. Say `--measure {word}` if they count, or `--owner {word}` if each names the owner of a row."
+        "The numbers of `{name}` may count people or name them. Use `--measure {word}` if they count, or `--owner {word}` if each names the owner of a row."
     ))
 }
 
@@ -263,7 +263,7 @@ pub(crate) fn within_area(
         (&column.name, worded(&column.name), &own.name, worded(&own.name));
     (column.distinct() > own.distinct()).then(|| {
         format!(
-            "`{area}` is taken as the owner, but `{name}` has more values that repeat, such as those of people or devices. Say `--owner {word}` if it names the owner of a row, `--owner {other}` if `{area}` does, or `--owner none` if all rows belong to one owner."
+            "`{area}` is taken as the owner, but `{name}` has more values that repeat, such as those of people or devices. Use `--owner {word}` if it names the owner of a row, `--owner {other}` if `{area}` does, or `--owner none` if all rows belong to one owner."
         )
     })
 }
@@ -358,6 +358,6 @@ fn question(column: &Column) -> String {
         false => String::new(),
     };
     format!(
-        "`{name}` has {values} different values that repeat, such as those of people or devices, and nothing else says whose a row is. Say `--owner {word}` if it names the owner of a row{measures}, or `--owner none` if all rows belong to one owner. Taken as one owner's, the answer would show single readings."
+        "`{name}` has {values} different values that repeat, such as those of people or devices, and nothing else says whose a row is. Use `--owner {word}` if it names the owner of a row{measures}, or `--owner none` if all rows belong to one owner. Taken as one owner's, the answer would show single readings."
     )
 }

@@ -31,7 +31,7 @@ pub(crate) fn ends(
     };
     let word = worded(own);
     Some(format!(
-        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so perhaps neither names its owner. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
+        "`{own}` and `{name}` seem to be the two ends of what each row describes, such as a trip or a call, so perhaps neither names its owner. Name the owner with `--owner COLUMN`; use `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn numbered_within(
     let word = worded(group_name);
     (more(group) && more(member)).then(|| {
         format!(
-            "`{name}` begins again in each `{group_name}`, so {} persons are named only by both together, and an owner is one column. Join them in one column of the file, such as 17-2, and name that with `--owner COLUMN`; or say `--owner {word}` if `{group_name}` is the owner, with all who belong to it.",
+            "`{name}` begins again in each `{group_name}`, so {} persons are named only by both together, and an owner is one column. Join them in one column of the file, such as 17-2, and name that with `--owner COLUMN`; or use `--owner {word}` if `{group_name}` is the owner, with all who belong to it.",
             pairs.len()
         )
     })

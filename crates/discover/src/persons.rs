@@ -103,7 +103,7 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     if let Some(column) = columns().find(|column| names_each_row(column)) {
         let (name, word) = (&column.name, worded(&column.name));
         return Some(format!(
-            "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+            "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         ));
     }
     let names = |column: &&Column| {
@@ -116,13 +116,13 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
         [one] => {
             let (name, word) = (&one.name, worded(&one.name));
             return Some(format!(
-                "`{name}` may name people, so rows seem to be about several. Say `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+                "`{name}` may name people, so rows seem to be about several. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
             ));
         }
         [one, other, ..] => {
             let (name, word) = (&one.name, worded(&one.name));
             return Some(format!(
-                "`{name}` and `{}` may name people together, and an owner is one column. Join them in one column of the file and name that with `--owner COLUMN`; or say `--owner {word}` if `{name}` alone names the owner, or `--owner none` if all rows belong to one owner.",
+                "`{name}` and `{}` may name people together, and an owner is one column. Join them in one column of the file and name that with `--owner COLUMN`; or use `--owner {word}` if `{name}` alone names the owner, or `--owner none` if all rows belong to one owner.",
                 other.name
             ));
         }
@@ -130,7 +130,7 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     let trait_of = columns().find(|column| is(&column.name, TRAITS) && column.distinct() > 1)?;
     let name = &trait_of.name;
     Some(format!(
-        "`{name}` differs from row to row, so rows seem to be about several people, but no column names them, and results would show individuals. Add such a column and name it with `--owner COLUMN`; or say `--owner none` if all rows belong to one owner."
+        "`{name}` differs from row to row, so rows seem to be about several people, but no column names them, and results would show individuals. Add such a column and name it with `--owner COLUMN`; or use `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn with_ports(profile: &Profile) -> Option<String> {
     };
     let name = &profile.columns.iter().find(fits)?.name;
     Some(format!(
-        "`{name}` has network addresses with ports, and an address may be the owner of a row while a port is not. Write the address in a column of its own and name that with `--owner COLUMN`, or say `--owner none` if all rows belong to one owner."
+        "`{name}` has network addresses with ports, and an address may be the owner of a row while a port is not. Write the address in a column of its own and name that with `--owner COLUMN`, or use `--owner none` if all rows belong to one owner."
     ))
 }
 

@@ -102,7 +102,7 @@ fn cases(profile: &Profile, best: usize) -> Option<String> {
     })?;
     let (name, word) = (&case.name, worded(own));
     Some(format!(
-        "Each row has a different `{name}`, so a row may be about somebody other than `{own}`. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
+        "Each row has a different `{name}`, so a row may be about somebody other than `{own}`. Name the owner with `--owner COLUMN`; use `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
     ))
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn of(
     }
     let own = &profile.columns[best].name;
     let says = format!(
-        "`{own}` is taken as the owner; {} could be meant too. Name the owner with `--owner COLUMN`; say `--owner {}` if that is right, or `--owner none` if all rows belong to one owner.",
+        "`{own}` is taken as the owner; {} could be meant too. Name the owner with `--owner COLUMN`; use `--owner {}` if that is right, or `--owner none` if all rows belong to one owner.",
         names.join(", "),
         worded(own)
     );
@@ -179,7 +179,7 @@ fn of_events(profile: &Profile, best: usize) -> Option<String> {
     let (name, word) = (&profile.columns[best].name, worded(&profile.columns[best].name));
     (is_vague(name) && has(name, EVENTS)).then(|| {
         format!(
-            "`{name}` numbers what somebody does or buys, and no column says who does, so results may show individuals. Name the owner with `--owner COLUMN`; say `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
+            "`{name}` numbers what somebody does or buys, and no column says who does, so results may show individuals. Name the owner with `--owner COLUMN`; use `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
         )
     })
 }
@@ -209,7 +209,7 @@ fn other_person(
     let (name, other) = (&own.name, &profile.columns[other].name);
     let (word, other_word) = (worded(name), worded(other));
     Some(format!(
-        "`{name}` and `{other}` both seem to name people, and a row has one owner. Say `--owner {word}` if it is about the first, `--owner {other_word}` if it is about the second, or `--owner none` if all rows belong to one owner."
+        "`{name}` and `{other}` both seem to name people, and a row has one owner. Use `--owner {word}` if it is about the first, `--owner {other_word}` if it is about the second, or `--owner none` if all rows belong to one owner."
     ))
 }
 

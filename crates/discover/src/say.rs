@@ -182,7 +182,7 @@ impl Understanding {
                 let (values, rows) =
                     (counted(count, "value"), verb(count, "its row", "their rows"));
                 let listed = listed(attribute.outliers.texts.iter().map(|(text, _)| text));
-                matters.push(format!("`{column}` has {values} far from all others: {listed}. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Say `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
+                matters.push(format!("`{column}` has {values} far from all others: {listed}. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Use `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
             }
             let said = format!("`{column}` has the number ");
             let known = self.notes.iter().any(|own| own.starts_with(&said));
@@ -214,9 +214,9 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
     let texts: u64 = attribute.texts.values().sum();
     let digits = match attribute.numeric_texts {
         0 => String::new(),
-        1 => ", though 1 has digits. Write it as a number, or say `--outliers leave-out` if it may be left out".to_owned(),
+        1 => ", though 1 has digits. Write it as a number, or use `--outliers leave-out` if it may be left out".to_owned(),
         some => format!(
-            ", though {some} have digits. Write those as numbers, or say `--outliers leave-out` if they may be left out"
+            ", though {some} have digits. Write those as numbers, or use `--outliers leave-out` if they may be left out"
         ),
     };
     let different = counted(attribute.texts.len() as u64, "different text");
@@ -270,7 +270,7 @@ fn left_out(attribute: &Attribute) -> Vec<String> {
     let column = &attribute.column;
     let says = |(text, count): (&String, &u64)| {
         let may_be = attribute.marks.contains(text);
-        let more = if may_be { " Say `--outliers keep` if it is a number." } else { "" };
+        let more = if may_be { " Use `--outliers keep` if it is a number." } else { "" };
         format!(
             "`{column}` has {text} in {}, which is treated as a missing value and left out.{more}",
             counted(*count, "cell")
@@ -297,6 +297,6 @@ fn course(column: &str, course: Course) -> Option<String> {
     };
     let word = worded(column);
     Some(format!(
-        "`{column}` {how}. A sum or a mean of {of} has no meaning, so the query does not ask for it. Add a column with the difference from the previous reading, and measure that; or say `--measure {word}` if its numbers may be added up."
+        "`{column}` {how}. A sum or a mean of {of} has no meaning, so the query does not ask for it. Add a column with the difference from the previous reading, and measure that; or use `--measure {word}` if its numbers may be added up."
     ))
 }

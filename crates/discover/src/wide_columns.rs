@@ -37,7 +37,7 @@ pub(crate) fn look(
     if let Some((first, last)) = moments(attributes) {
         let word = worded(first);
         return (!said(first)).then(|| Look::Open(format!(
-            "The columns `{first}` to `{last}` seem to be times within one row, such as the hours of a day; each is taken as a separate measurement. If they are times, describe them as `wide` in source.yaml; else say `--measure {word}`."
+            "The columns `{first}` to `{last}` seem to be times within one row, such as the hours of a day; each is taken as a separate measurement. If they are times, describe them as `wide` in source.yaml; otherwise use `--measure {word}`."
         )));
     }
     let first = attributes.first()?;
@@ -60,7 +60,7 @@ pub(crate) fn look(
     (is_open && most).then(|| {
         let (name, word) = (&first.column, worded(&first.column));
         Look::Open(format!(
-            "`{name}` and {} other columns have the same name with different numbers. Each may belong to a different person or device, and results would show each of them alone. Say `--wide NAME`, with a name for what they measure, if each belongs to one owner; say `--measure {word}` if they are measurements of one.",
+            "`{name}` and {} other columns have the same name with different numbers. Each may belong to a different person or device, and results would show each of them alone. Use `--wide NAME`, with a name for what they measure, if each belongs to one owner; use `--measure {word}` if they are measurements of one.",
             count - 1
         ))
     })
@@ -90,7 +90,7 @@ fn sums_beside(columns: &[&Column], hints: &Hints) -> Option<Look> {
     let first = sums.first().filter(|_| sums.len() < columns.len())?;
     let word = worded(first);
     let asked = format!(
-        "`{first}` may be the sum of the columns beside it; it is left out, since all would count twice. Say `--leave-out {word}` if that is right, or `--measure {word}` if it belongs to one owner too."
+        "`{first}` may be the sum of the columns beside it; it is left out, since all would count twice. Use `--leave-out {word}` if that is right, or `--measure {word}` if it belongs to one owner too."
     );
     Some(Look::AlikeButTotals(sums, asked))
 }
@@ -121,7 +121,7 @@ fn of_owners(columns: &[&Column]) -> Option<Look> {
     let sums: Vec<String> = sums.map(|(column, _)| column.name.clone()).collect();
     let Some(first) = sums.first() else { return Some(Look::Alike) };
     let asked = format!(
-        "`{first}` may be the sum of the columns beside it, each of which seems to be one owner's; it is left out, since all would count twice. Say `--leave-out {}` if that is right, or `--owner none` if all columns are measurements of one owner.",
+        "`{first}` may be the sum of the columns beside it, each of which seems to be one owner's; it is left out, since all would count twice. Use `--leave-out {}` if that is right, or `--owner none` if all columns are measurements of one owner.",
         worded(first)
     );
     Some(Look::AlikeButTotals(sums, asked))

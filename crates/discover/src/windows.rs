@@ -29,7 +29,7 @@ pub(crate) const WINDOWS: [Window; 12] = [
 pub(crate) const USUAL: usize = 9;
 pub(crate) const DAY: i64 = 86_400;
 pub(crate) const SECOND: i64 = 1_000_000;
-/// Windows of a query at most, if a longer window is to be had.
+/// Windows of a query at most, if a longer window is available.
 const MAX_WINDOWS: i64 = 100;
 /// Intervals at which devices take readings, in seconds.
 const INTERVALS: [i64; 18] = [

@@ -32,18 +32,18 @@ macro_rules! faults {
 }
 
 faults! {
-    WrongKey "wrong-key" "A private key is not that of its certificate, or the certificate is of another authority.";
+    WrongKey "wrong-key" "A private key is not that of its certificate, or the certificate is from another authority.";
     SchemaVersion "schema-version" "A schema is not the one that the service serves.";
     Clock "clock" "A clock is wrong.";
-    LostLedger "lost-ledger" "A controller goes on from a ledger that may not be its latest.";
-    DeadController "dead-controller" "A host of controllers does not run.";
-    ExpiredCertificate "expired-certificate" "A TLS certificate is over.";
-    Partition "partition" "A host of controllers runs and does not reach the service.";
-    FullDisk "full-disk" "A disk has no room.";
+    LostLedger "lost-ledger" "A controller continues from a ledger that may not be its latest.";
+    DeadController "dead-controller" "A host of controllers is not running.";
+    ExpiredCertificate "expired-certificate" "A TLS certificate has expired.";
+    Partition "partition" "A host of controllers runs but does not reach the service.";
+    FullDisk "full-disk" "A disk is full.";
     WrongRole "wrong-role" "A certificate is for another role.";
-    WrongPort "wrong-port" "Nothing of ours listens at an address.";
+    WrongPort "wrong-port" "No process of Alpheus listens at an address.";
     WrongName "wrong-name" "A host's name leads nowhere, or its certificate is for another name.";
-    StaleBackup "stale-backup" "The service goes on from an older state than others have seen.";
+    StaleBackup "stale-backup" "The service continues from an older state than others have seen.";
     UnknownSession "unknown-session" "A device sends frames of a session that the service does not know.";
     ForgedFrames "forged-frames" "Frames were not made by the device of their stream.";
     BrittlePlan "brittle-plan" "One absent owner ends the windows of a query.";

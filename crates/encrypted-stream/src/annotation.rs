@@ -70,11 +70,11 @@ pub struct Placement {
 /// it, the next one none that begins before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerChange {
-    /// The controller before.
+    /// The previous controller.
     pub from: ControllerId,
     /// The border.
     pub at: Timestamp,
-    /// The controller before is lost for good, so nothing is handed over.
+    /// The previous controller is lost for good, so nothing is handed over.
     pub lost: bool,
 }
 

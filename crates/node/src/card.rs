@@ -45,7 +45,7 @@ pub struct Card<T> {
 pub enum CardError {
     /// Another version of the format.
     #[error(
-        "the card has version {found}, and this build reads version {expected}; ask its operator for a current card"
+        "the card has version {found}, but this build reads version {expected}; ask its operator for a current card"
     )]
     Version {
         /// The card's.

@@ -63,7 +63,7 @@ pub enum FenceError {
     },
     /// Another process goes by it.
     #[error(
-        "another process goes by the fence file {}, perhaps on another machine: a copy of this one, which must not run beside it. Stop one of them", path.display()
+        "another process uses the fence file {}, perhaps on another machine: it is a copy of this process, and both must not run at the same time. Stop one of them", path.display()
     )]
     Held {
         /// The file.
@@ -71,7 +71,7 @@ pub enum FenceError {
     },
     /// Written by another version of the program.
     #[error(
-        "the fence file {} has format {found}, and this version reads format 3: use the version that wrote it; without the file every window that has begun counts as released", path.display()
+        "the fence file {} has format {found}, but this version reads format 3: use the version that wrote it; without the file every window that has begun counts as released", path.display()
     )]
     Format {
         /// The file.
@@ -125,7 +125,7 @@ fn is_writable(file: &Path) -> std::io::Result<()> {
 }
 
 fn in_the_folder(inside: PathBuf, error: &std::io::Error) -> PathBuf {
-    tracing::warn!(%error, fence = %inside.display(), "the fence is in the state folder, where a copy of the folder brings it back; name a folder below a writable one as the state");
+    tracing::warn!(%error, fence = %inside.display(), "the fence is in the state folder, so a copy of the folder brings it back; choose a state folder inside a writable folder");
     inside
 }
 

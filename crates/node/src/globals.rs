@@ -143,7 +143,7 @@ impl Globals {
 }
 
 fn wrong_clock(error: WrongClockError) -> Failure {
-    let help = "set it (`timedatectl set-ntp true`), or renew the certificate if that is over, and start again";
+    let help = "set it (`timedatectl set-ntp true`), or renew the certificate if it has expired, and start again";
     Failure::new(Category::Io, error).with_help(help)
 }
 

@@ -52,7 +52,7 @@ pub struct FencedLedger {
 /// The state has the format of another build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the state has format {found}, and this build reads format {reads}: let the build that wrote it finish its work, or use an empty state"
+    "the state has format {found}, but this build reads format {reads}: let the build that wrote it finish its work, or use an empty state"
 )]
 pub struct FormatError {
     /// The state's format; 0 if none is stored, as by the first builds.

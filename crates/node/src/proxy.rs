@@ -34,7 +34,7 @@ pub enum ProxyError {
     Form,
     /// Names would be looked up here.
     #[error(
-        "with `socks5://` this machine would look up names, and show what it connects to; say `socks5h://`"
+        "with `socks5://` this machine would look up names, and so reveal what it connects to; use `socks5h://`"
     )]
     LocalNames,
 }

@@ -38,7 +38,7 @@ pub enum SlotError {
     },
     /// Written by another version of the program.
     #[error(
-        "the slot file {} has format {found}, and this version reads format 1: use the version that wrote it, or restore the slot file and the state folder from the same backup", path.display()
+        "the slot file {} has format {found}, but this version reads format 1: use the version that wrote it, or restore the slot file and the state folder from the same backup", path.display()
     )]
     Format {
         /// The file.

@@ -32,7 +32,7 @@ pub struct WrongClockError {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum ReasonError {
-    #[error("which is before this program was made")]
+    #[error("which is before this program was built")]
     Early,
     #[error("and the certificate in {} is not valid before {at}", file.display())]
     Before { file: PathBuf, at: String },
@@ -106,7 +106,7 @@ mod tests {
         };
         let [zero, second] = [0, 1].map(Duration::from_secs);
         assert!(said(second, zero).starts_with("the machine's clock shows 1970-01-01T00:00:01"));
-        assert!(said(second, zero).ends_with("before this program was made"));
+        assert!(said(second, zero).ends_with("before this program was built"));
         assert!(said(start - second, zero).contains("is not valid before"));
         assert_eq!(said(start, zero) + &said(end, zero), "");
         assert!(said(end + second, zero).contains("ended at"));

@@ -13,7 +13,7 @@ const FILE: &str = "belongs-to";
 /// The state is another process's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} is the state of {whose}, and this is {own}: name another folder, or remove the file `{FILE}` in it if the process got another name", folder.display()
+    "{} is the state of {whose}, but this is {own}: name another folder, or remove the file `{FILE}` in it if the process was renamed", folder.display()
 )]
 pub struct OtherStateError {
     folder: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) fn check(state: &Path, identity: Option<&Path>) -> Result<(), OtherSt
         Err(error) => Err(error),
     };
     if let Err(error) = noted {
-        tracing::warn!(%error, "it could not be noted whose the state folder is");
+        tracing::warn!(%error, "the owner of the state folder could not be recorded");
     }
     Ok(())
 }

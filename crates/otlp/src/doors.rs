@@ -91,7 +91,7 @@ impl Door {
             served.map_err(std::io::Error::other)
         };
         if let Err(error) = served.await {
-            tracing::error!(%error, "OTLP over gRPC is not served any more");
+            tracing::error!(%error, "OTLP over gRPC is no longer served");
         }
     }
 }

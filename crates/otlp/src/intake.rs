@@ -57,7 +57,7 @@ pub enum IntakeError {
     #[error("the capture cannot be written")]
     File(#[source] std::io::Error),
     /// A capture has enough.
-    #[error("the capture has 64 MiB; end it and import it")]
+    #[error("the capture has reached 64 MiB; stop it and import it")]
     Long,
 }
 

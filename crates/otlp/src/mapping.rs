@@ -129,7 +129,9 @@ pub enum MappingError {
         metric: String,
     },
     /// Buckets that are out of order, or too many.
-    #[error("the bounds of `{metric}` must ascend, and there may be at most 1000 buckets")]
+    #[error(
+        "the bounds of `{metric}` must be in ascending order, and there may be at most 1000 buckets"
+    )]
     Bounds {
         /// The metric.
         metric: String,

@@ -41,11 +41,11 @@ pub enum PointError {
     #[error("its time is more than an hour ahead of this machine's clock")]
     Future,
     /// Nobody can tell whether it came before.
-    #[error("it has no time, which distinguishes a new point from one that comes again")]
+    #[error("it has no time, so a new point cannot be distinguished from a repeated one")]
     NoTime,
     /// So late that nobody knows whether it was counted.
     #[error(
-        "it is older than the points that are remembered of its series, so it may have been counted already; if several programs send as one, give each a `service.instance.id`"
+        "it is older than the points that are remembered for its series, so it may have been counted already; if several programs send as one, give each a `service.instance.id`"
     )]
     TooOld,
     /// Out of the schema's bounds.

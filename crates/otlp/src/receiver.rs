@@ -41,7 +41,7 @@ const LATER: &str = "1";
 /// A receiver's address that others could reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} can be reached from other machines, and what a program sends is not encrypted yet; run the receiver beside the program, on a loopback address"
+    "{0} can be reached from other machines, but what a program sends is not encrypted yet; run the receiver on the program's machine, on a loopback address"
 )]
 pub struct NotLoopbackError(pub SocketAddr);
 

@@ -75,7 +75,7 @@ pub enum PassCardError {
     #[error(transparent)]
     File(#[from] CardError),
     /// The content names another operator's key.
-    #[error("the card names another operator than the one that signed it; copy the card again")]
+    #[error("the card names a different operator from the one that signed it; copy the card again")]
     Operator,
     /// The configuration.
     #[error(transparent)]

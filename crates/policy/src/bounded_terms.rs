@@ -109,7 +109,7 @@ pub enum NotBoundableError {
     },
     /// The sum over all owners, each at its bounds, does not fit the words of a row.
     #[error(
-        "{owners} owners, each with the bounds of who has most streams, exceed what the words of a row hold; set fewer `events`, narrow the attribute's bounds, or ask for fewer streams of one owner"
+        "{owners} owners, each with the bounds of the owner with the most streams, exceed what the words of a row hold; set fewer `events`, narrow the attribute's bounds, or ask for fewer streams of one owner"
     )]
     Capacity {
         /// Owners in the plan.

@@ -19,7 +19,7 @@ pub(crate) enum ProgramError {
          no name of a schema such as `released`"
     )]
     RoleName(String),
-    #[error("the operating system gives no random numbers")]
+    #[error("the operating system returned no random numbers")]
     Random,
     #[error(
         "{0}: line {1} is not a row; save rows with `alpheus query --results NAME --format json`"

@@ -112,7 +112,7 @@ impl Scratch {
             [schema, table] => (schema.clone(), table),
             [database, schema, table] if database == DATABASE => (schema.clone(), table),
             _ => {
-                let what = format!("there is no other database than `{DATABASE}`");
+                let what = format!("the only database is `{DATABASE}`");
                 return Err(StatementError::new("3D000", what));
             }
         };
@@ -128,7 +128,7 @@ impl Scratch {
             _ => StatementError::new(FORBIDDEN, format!("`{schema}` is not a schema of `{role}`")),
         };
         Err(refusal.with_hint(format!(
-            "make views and tables in the schema `{role}`, which is yours, or in one whose name begins with `{role}_`"
+            "create views and tables in the schema `{role}`, which is yours, or in one whose name begins with `{role}_`"
         )))
     }
 
@@ -251,7 +251,7 @@ impl Scratch {
     /// Refuses what reads `name`, also through other views.
     fn check_reads(&self, name: &Name, reads: &[Name], depth: usize) -> Result<(), StatementError> {
         if depth > DEEPEST {
-            let what = format!("more than {DEEPEST} views would stand on each other");
+            let what = format!("more than {DEEPEST} views would depend on each other");
             return Err(StatementError::new("54001", what).with_hint("make one of them a table"));
         }
         for read in reads {

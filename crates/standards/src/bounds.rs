@@ -51,10 +51,11 @@ pub struct Use {
     pub problem: Option<&'static str>,
 }
 
-const NO_KIND: &str = "its type is not stated, so it is no attribute; state one and import again";
+const NO_KIND: &str =
+    "its type is not stated, so it does not become an attribute; state one and import again";
 const NO_NUMBER: &str = "the limit is not a number that an attribute of 64 bits can hold";
 const NONE_LEFT: &str =
-    "no value is allowed: a lower limit is above an upper one, so it is no attribute";
+    "no value is allowed: a lower limit is above an upper one, so it does not become an attribute";
 const WIDER: &str = "wider than its type or another limit, which is used";
 
 /// The bounds of a number, and what became of each limit that the contract states.

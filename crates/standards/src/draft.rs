@@ -16,8 +16,9 @@ const MAX_TEXT: u64 = 65_535;
 /// The most bytes of a character.
 const CHARACTER: u64 = 4;
 
-const NO_TYPE: &str = "its type is not stated, so it is no attribute; state one and import again";
-const MANY: &str = "it stands in a list, and an event has one value of an attribute";
+const NO_TYPE: &str =
+    "its type is not stated, so it does not become an attribute; state one and import again";
+const MANY: &str = "it is in a list, but an event has one value of an attribute";
 const OBJECT: &str = "an object; its parts stand for themselves";
 const MOMENT: &str = "a moment other than the event's own; no statistic here is of dates";
 const FULL: &str = "a schema has at most 1000 attributes";
@@ -317,7 +318,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
         Level::Internal => "released for crowds, to the house alone",
         Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
         Level::Restricted if label.unknown => {
-            "not released; this word is not known here and is taken for the strictest"
+            "not released; this word is not known here and counts as the strictest"
         }
         Level::Restricted => "not released",
     };

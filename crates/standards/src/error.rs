@@ -23,12 +23,12 @@ pub enum ImportError {
     },
     /// None of the standards that are read.
     #[error(
-        "not a contract of a known standard; known are the Open Data Contract Standard 3.x (`kind: DataContract`), the Data Contract Specification (`dataContractSpecification:`), dbt properties (a list of `models:` or `sources:`), Avro and JSON schemas, and Confluent metadata and rules"
+        "not a contract of a known standard; the known standards are the Open Data Contract Standard 3.x (`kind: DataContract`), the Data Contract Specification (`dataContractSpecification:`), dbt properties (a list of `models:` or `sources:`), Avro and JSON schemas, and Confluent metadata and rules"
     )]
     UnknownStandard,
     /// A version of a standard that differs too much.
     #[error(
-        "{standard} {version} is not read; convert the contract to {instead} first, for example with `datacontract export`"
+        "{standard} {version} is not supported; convert the contract to {instead} first, for example with `datacontract export`"
     )]
     Version {
         /// The standard.

@@ -30,11 +30,11 @@ pub enum Kind {
     Other(&'static str),
 }
 
-const LIST: &str = "an event has one value of an attribute, and this is a list";
+const LIST: &str = "an event has one value of an attribute, but this is a list";
 const OBJECT: &str =
     "an object without listed parts; an attribute is a single number, truth value or text";
 const DURATION: &str =
-    "a time of day or a span of time as text is no number; a column of seconds would be";
+    "a time of day or a span of time as text is not a number; a column of seconds would be";
 const BYTES: &str = "bytes are neither a number nor text";
 const UNKNOWN: &str = "its type is not known here";
 

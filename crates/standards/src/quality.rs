@@ -13,7 +13,7 @@ const UNCOUNTED: &str = "no released property has a value in each row, so rows c
 const NO_QUERY: &str =
     "its property's name is a word of the query language, so no query can ask for it";
 const TOGETHER: &str =
-    "its property is released under another option than most, and a query is under one";
+    "its property is released under a different option from most, and a query uses only one";
 const UNBOUNDED: &str = "its limits could not be used as bounds";
 
 /// The query that answers the rules of a table, if any can be answered.
@@ -99,7 +99,9 @@ impl Query<'_> {
     fn carried(&self, demand: &Demand) -> &'static str {
         match demand {
             Demand::Rows => "`COUNT` in the quality query: rows in each window",
-            Demand::Present(_) => "`COUNT` in the quality query: values beside rows in each window",
+            Demand::Present(_) => {
+                "`COUNT` in the quality query: values as well as rows in each window"
+            }
             Demand::Mean(_) => "`AVG` in the quality query",
             Demand::Sum(_) => "`SUM` in the quality query: the values of each window",
             _ => "the bounds of the attribute: a value outside is refused where it is written",

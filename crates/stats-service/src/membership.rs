@@ -94,7 +94,7 @@ impl Members {
 }
 
 fn no_member() -> ApiError {
-    let why = "the certificate's name is no member's of this deployment; use the card, keys and identity of one party, and the card that this smoother has";
+    let why = "the certificate's name does not belong to a member of this deployment; use the card, keys and identity of one party, and the card that this smoother has";
     ApiError::new(StatusCode::FORBIDDEN, "no-member", why)
 }
 

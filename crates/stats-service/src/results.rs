@@ -21,8 +21,8 @@ Examples:
   alpheus stats results speed.yaml --card roads/card.json --format csv > results.csv
 
 Without a plan, values are in steps, because a definition does not contain the unit. A result is
-shown as smoothers have signed it. The command fails if the aggregator shows another one. A count,
-and the words `as the aggregator says`, are the aggregator's own statement.";
+shown as smoothers have signed it. The command fails if the aggregator shows another one. A count is
+the aggregator's own statement, and so is anything followed by `as the aggregator says`.";
 
 /// Arguments of `alpheus stats results`.
 #[derive(Debug, clap::Args)]

@@ -34,8 +34,8 @@ pub struct RoleArgs {
     /// The folder for its state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it out of backups. By default
-    /// beside the state folder, named like it and ending in `.fence`; a smoother's is in a folder of
+    /// The fence: the file that reveals an older copy of the state. Keep it out of backups. By default it is
+    /// next to the state folder, with the same name and the ending `.fence`; a smoother's is in a folder of
     /// that name. Another disk is better
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,

@@ -95,7 +95,10 @@ impl Counters {
     ) -> Option<Row> {
         if outcome.is_of_lost_state() {
             let start = outcome.window.start.0 / 1000;
-            tracing::info!(window = start, "window was begun in a state that was lost: no row");
+            tracing::info!(
+                window = start,
+                "the window began in a state that was lost: it has no row"
+            );
             self.of_lost_state += 1;
             return None;
         }
@@ -118,7 +121,7 @@ impl Counters {
             self.faults += 1;
         }
         for (controller, why) in &outcome.silent {
-            tracing::warn!(window = start, %controller, %why, "a bounded row failed, and a controller is left out for some windows, which proves nothing of it");
+            tracing::warn!(window = start, %controller, %why, "a bounded row failed, and a controller is left out for some windows, which proves nothing about it");
             self.unstated += 1;
         }
         let is_named = |id: &ControllerId| outcome.faults.iter().any(|(named, _)| named == id);
@@ -240,14 +243,14 @@ fn known<R: Ord + Clone>(
 fn bounded(encoder: &mut DescriptorEncoder<'_>, counters: &Counters) -> Result<(), fmt::Error> {
     let help = "Members of bounded windows that were named: what they signed did not hold";
     total(encoder, "stream_bounded_faults", help, counters.faults)?;
-    let help = "Members of failed bounded windows that did not state their edges, or whose edges cannot be kept, which proves nothing of them";
+    let help = "Members of failed bounded windows that did not state their edges, or whose edges cannot be kept, which proves nothing about them";
     total(encoder, "stream_bounded_silent", help, counters.unstated)?;
     let ProofCounts { waiting, refused, broken } = counters.proofs;
     let help = "Proofs of bounded windows that wait or are being checked";
     gauge(encoder, "stream_proofs_waiting", help, waiting as f64)?;
     let help = "Checks of proofs for which there was no room: each loses a window";
     total(encoder, "stream_proof_checks_refused", help, refused)?;
-    let help = "Checks of proofs that broke off, which is a bug: each loses a window";
+    let help = "Checks of proofs that crashed, which is a bug: each loses a window";
     total(encoder, "stream_proof_checks_broken", help, broken)
 }
 

@@ -60,7 +60,7 @@ pub const QUERIES_PER_CONSUMER: u32 = 100;
 /// A consumer has as many running queries as one may have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{running} queries of yours are running, and one consumer may have {most} at a time; stop one, for example with `DROP STREAM {}`, or ask the operator for a larger `queries-per-consumer`",
+    "you have {running} running queries, and one consumer may have {most} at a time; stop one, for example with `DROP STREAM {}`, or ask the operator for a larger `queries-per-consumer`",
     Word::new(.one)
 )]
 pub struct TooManyQueriesError {

@@ -51,7 +51,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum DeploymentError {
     /// The file has an unknown version.
-    #[error("the deployment file has version {0}, and this build reads version 1")]
+    #[error("the deployment file has version {0}, but this build reads version 1")]
     Version(u32),
     /// A field is not the hexadecimal form of what it should hold.
     #[error("`{0}` is not a valid value in hexadecimal digits")]

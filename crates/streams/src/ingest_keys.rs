@@ -81,7 +81,8 @@ pub fn server_check(folder: &IdentityFolder, schema: &Schema) -> Result<Ingest, 
 }
 
 fn no_ingest() -> Failure {
-    let what = "deployment.json names no ingest key, which a schema needs that does not say `frames: events`";
+    let what =
+        "deployment.json names no ingest key, but a schema without `frames: events` needs one";
     Failure::new(Category::Input, what)
         .with_help("create the deployment with `alpheus ca init` of this version")
 }

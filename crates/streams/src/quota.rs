@@ -23,7 +23,7 @@ const RECORD: u64 = 64;
 
 /// A stream has sent as much as it may in a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a stream may send {} MB in a day, and this one has sent as much", .most >> 20)]
+#[error("a stream may send {} MB in a day, and this one has already sent that much", .most >> 20)]
 pub struct QuotaError {
     /// Bytes that it may send in a day.
     most: u64,

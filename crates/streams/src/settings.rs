@@ -121,7 +121,7 @@ pub struct WindowSettings {
     pub sums_timeout_seconds: Option<u32>,
     /// How long the service waits, after it was away, for those who were there before.
     pub recovery_timeout_seconds: Option<u32>,
-    /// How long ciphertext is kept after it was summed.
+    /// How long ciphertext is kept after it has been summed.
     pub retention_hours: Option<u32>,
     /// How long results are kept.
     pub results_days: Option<u32>,
@@ -179,7 +179,7 @@ impl WindowSettings {
         days(self.receipts_days.unwrap_or(RECEIPT_DAYS))
     }
 
-    /// How long ciphertext is kept after it was summed.
+    /// How long ciphertext is kept after it has been summed.
     #[must_use]
     pub fn retention(&self) -> Span {
         Span::seconds(u64::from(self.retention_hours.unwrap_or(RETENTION_HOURS)) * 3600)

@@ -51,13 +51,13 @@ pub enum BlockError {
     #[error("there is no block {} of this segment and epoch here; it was never sent, or has been deleted", .0.index)]
     NoBlock(Address),
     /// The address has other bytes.
-    #[error("block {} of this segment and epoch is stored with other bytes", .0.index)]
+    #[error("block {} of this segment and epoch is stored with different bytes", .0.index)]
     OtherBlock(Address),
     /// There is no such saved state.
     #[error("there is no saved state {0} of this table here")]
     NoState(StateName),
     /// The saved state has other bytes.
-    #[error("the saved state {0} is stored with other bytes")]
+    #[error("the saved state {0} is stored with different bytes")]
     OtherState(StateName),
     /// The table has blocks or saved states.
     #[error("the table has {0} blocks and saved states here; delete them first")]

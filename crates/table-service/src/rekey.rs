@@ -67,7 +67,7 @@ pub(crate) enum RekeyError {
     )]
     OtherSchema,
     /// A verified block did not give its rows.
-    #[error("a row of the table is missing in its block; restore the folder from a backup")]
+    #[error("a row of the table is missing from its block; restore the folder from a backup")]
     Rows,
 }
 

@@ -149,7 +149,7 @@ impl Remote {
         let body = NewObject { table: self.table, bytes };
         let mut sent: Result<(), RequestError> = self.ask(path, &body, Duration::ZERO);
         if matches!(&sent, Err(RequestError::Refused(problem)) if problem.status == 409) {
-            tracing::warn!("the server's copy of what is sent now is damaged, and is replaced");
+            tracing::warn!("the server's copy of this object is damaged, and is being replaced");
             delete()?;
             sent = self.ask(path, &body, Duration::ZERO);
         }

@@ -14,7 +14,9 @@ pub struct VerifyError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The length is wrong.
-    #[error("a block of this table has {expected} bytes, this one has {actual}: send it whole")]
+    #[error(
+        "a block of this table has {expected} bytes, but this one has {actual}: send all of it"
+    )]
     Length {
         /// The length of a block of this table.
         expected: usize,
@@ -22,7 +24,9 @@ pub enum BlockError {
         actual: usize,
     },
     /// The format is unknown.
-    #[error("the block has format {0}, this program reads 2: use the same version on both sides")]
+    #[error(
+        "the block has format {0}, but this program reads format 2: use the same version on both sides"
+    )]
     Format(u8),
     /// The block belongs to another table.
     #[error("the block belongs to another table: send it there")]
@@ -33,11 +37,11 @@ pub enum BlockError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedStateError {
     /// It is too short.
-    #[error("the saved state is cut off: send it whole")]
+    #[error("the saved state is cut off: send all of it")]
     Length,
     /// The format is unknown.
     #[error(
-        "the saved state has format {0}, this program reads 1: use the same version on both sides"
+        "the saved state has format {0}, but this program reads format 1: use the same version on both sides"
     )]
     Format(u8),
     /// The state belongs to another table.
@@ -61,7 +65,7 @@ pub enum RequestError {
     #[error("the runs of a request must be non-empty, in order and without overlap")]
     Runs,
     /// Too many blocks.
-    #[error("the request takes {count} blocks, at most {max} are allowed: split it")]
+    #[error("the request needs {count} blocks, but at most {max} are allowed: split it")]
     Blocks {
         /// The limit for one request.
         max: u64,
@@ -121,7 +125,9 @@ pub enum PlanError {
     )]
     NotRegistered,
     /// The rows do not exist.
-    #[error("rows {from} to {to} of a table of {rows}: choose a range within the table")]
+    #[error(
+        "rows {from} to {to} are not all in the table, which has {rows} rows: choose a range within the table"
+    )]
     Rows {
         /// The first row.
         from: u64,
@@ -131,7 +137,7 @@ pub enum PlanError {
         rows: u64,
     },
     /// More blocks than a server adds up for one request.
-    #[error("the query takes {count} blocks, at most {max} are allowed: split the range")]
+    #[error("the query needs {count} blocks, but at most {max} are allowed: split the range")]
     Blocks {
         /// The blocks of this query.
         count: u64,
@@ -145,7 +151,7 @@ pub enum PlanError {
         max: usize,
     },
     /// The number of weights is wrong.
-    #[error("{count} weights, {expected} are needed: give one for each")]
+    #[error("there are {count} weights, but {expected} are needed: give one for each")]
     Weights {
         /// How many there are.
         count: u64,

@@ -72,7 +72,7 @@ pub struct Order(u8);
 /// The order is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the order of masks is {0}, it must be 1 to 8: use one more than the degree of the weights"
+    "the order of masks is {0}, but it must be 1 to 8: use one more than the degree of the weights"
 )]
 pub struct OrderError(pub u8);
 

@@ -76,7 +76,7 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// No columns, or too many.
-    #[error("a table has 1 to 64 columns, this has {0}")]
+    #[error("a table has 1 to 64 columns, but this one has {0}")]
     Columns(usize),
     /// Bounds are reversed or too wide.
     #[error("column {0}: bounds must be in order and within ±2^50: swap them or reduce the scale")]
@@ -86,7 +86,7 @@ pub enum LayoutError {
     Pair(usize),
     /// The columns and pairs take too many ciphertexts or products.
     #[error(
-        "columns and pairs take {0} ciphertexts or products, at most 256 are allowed: register fewer pairs"
+        "columns and pairs need {0} ciphertexts or products, but at most 256 are allowed: register fewer pairs"
     )]
     TooMany(usize),
 }

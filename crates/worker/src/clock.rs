@@ -47,7 +47,7 @@ pub enum ClockError {
         skew: u64,
     },
     /// The brokers have said nothing.
-    #[error("the brokers have not said what time it is")]
+    #[error("the brokers have not reported the time")]
     Unknown,
 }
 

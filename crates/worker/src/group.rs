@@ -57,7 +57,7 @@ pub enum WorkerError {
     },
     /// Steps are another program's.
     #[error(
-        "version {theirs} of this program took steps in partition {partition} that no snapshot contains, and this is version {}: start a worker of version {theirs} and stop it in order, which writes a snapshot",
+        "version {theirs} of this program took steps in partition {partition} that no snapshot contains, and this is version {}: start a worker of version {theirs} and stop it with SIGTERM, which writes a snapshot",
         journal::PROGRAM
     )]
     Version {
@@ -79,7 +79,7 @@ pub enum WorkerError {
     },
     /// A repeated step refuses other frames than it did.
     #[error(
-        "in a step of partition {partition}, this worker refuses other frames than the worker that took the step; give all workers the same identity folder with the same ingest keys, and stop all of them before you change a key"
+        "in a step of partition {partition}, this worker refuses different frames from those that the worker that took the step refused; give all workers the same identity folder with the same ingest keys, and stop all of them before you change a key"
     )]
     Keys {
         /// The partition.

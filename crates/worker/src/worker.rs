@@ -80,7 +80,7 @@ pub struct Args {
     /// After this time without a later event, the clock closes a partition's windows [default: 60]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u32>,
-    /// How far a device's clock may be ahead; its events become dead letters beyond that
+    /// How far a device's clock may be ahead; events further ahead become dead letters
     /// [default: 60]
     #[arg(long, value_name = "SECONDS")]
     skew: Option<u32>,

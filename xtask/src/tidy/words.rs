@@ -39,6 +39,8 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["thereby"], "so"),
     (&["at", "hand"], "available, or here"),
     (&["as", "it", "were"], "nothing"),
+    (&["else", "than"], "other than"),
+    (&["be", "had"], "be obtained, or is possible"),
 ];
 
 /// What makes the next word a noun.

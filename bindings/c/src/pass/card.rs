@@ -59,7 +59,7 @@ impl Card {
         let damaged = || invalid("Damaged", "this is not a card, or it is damaged; copy it again");
         let file: CardFile = serde_json::from_slice(text).map_err(|_| damaged())?;
         if file.version != VERSION {
-            let what = "the card has another version than this library reads, 2; ask its operator \
+            let what = "the card's version is not the one that this library reads, 2; ask its operator \
                         for a current card";
             return Err(invalid("Version", what));
         }
@@ -77,7 +77,7 @@ impl Card {
         let fingerprint = content.digest();
         let content = content.into_inner();
         if content.operator != *operator.as_bytes() {
-            return Err(invalid("Operator", "the card names another operator than its signer"));
+            return Err(invalid("Operator", "the card names a different operator from its signer"));
         }
         let pinned = PinnedConfiguration::open(&content.configuration, operator);
         let pinned = pinned.map_err(|error| Refusal::of(Code::CardInvalid, &error))?;

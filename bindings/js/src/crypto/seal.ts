@@ -71,7 +71,7 @@ export class SealingPublic {
   /** Checks that bytes are a key, and not of small order. */
   static async of(bytes: Bytes): Promise<SealingPublic> {
     if (bytes.length !== LENGTH || (await agree(Uint8Array.of(9, ...new Uint8Array(31)), bytes)) === undefined) {
-      throw new CryptoError('SealingKey', 'this is no key that secrets can be sealed for');
+      throw new CryptoError('SealingKey', 'this is not a key that secrets can be sealed for');
     }
     return new SealingPublic(bytes.slice());
   }

@@ -28,7 +28,7 @@ export class SigningKey {
     try {
       return new SigningKey(await crypto.subtle.importKey('pkcs8', encoded, 'Ed25519', false, ['sign']));
     } catch (refused) {
-      if ((refused as Error).name !== 'NotSupportedError') throw new CryptoError('InvalidKey', 'this is no seed of a key');
+      if ((refused as Error).name !== 'NotSupportedError') throw new CryptoError('InvalidKey', 'this is not the seed of a key');
       return new SigningKey(seed.slice());
     } finally {
       encoded.fill(0);
@@ -69,7 +69,7 @@ export class VerifyingKey {
   static of(bytes: Bytes): VerifyingKey {
     const point = decoded(bytes);
     if (point === undefined) {
-      throw new CryptoError('InvalidKey', 'this is no public key of large order in its canonical form');
+      throw new CryptoError('InvalidKey', 'this is not a public key of large order in its canonical form');
     }
     return new VerifyingKey(point, bytes.slice());
   }

@@ -29,7 +29,7 @@ const WORDS = {
   EmptyList: 'the list is empty; add at least one item',
   TooMany: 'too many items; at most {0} are allowed',
   SplitPopulations:
-    'a window has one population, and one set of it is ever opened, so it cannot be split; remove `splitPopulations`',
+    'a window has one population, and only one set of it is ever opened, so it cannot be split; remove `splitPopulations`',
   MinAboveMax: '`min` is greater than `max`; swap them',
   EdgesNotAscending: 'edges must be in strictly ascending order',
   WrongType: 'an attribute of type {0} does not support `{1}`',

@@ -16,7 +16,7 @@ const WORDS = {
   Role: 'it certifies a party of role `{0}`, and one of role `{1}` is needed',
   Keys: 'its keys are not usable, or not those of its role; ask the authority for another certificate',
   NoIngest:
-    'it names no ingest key, which a schema needs that does not say `frames: events`; create the deployment with `alpheus ca init` of this version',
+    'it names no ingest key, but a schema without `frames: events` needs one; create the deployment with `alpheus ca init` of this version',
   OtherSeed: 'the key is not that of the certificate; use the two files that were made together',
   NotASeed: 'it is not a seed: 64 hexadecimal digits',
 } as const;

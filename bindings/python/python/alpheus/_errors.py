@@ -47,7 +47,7 @@ class InputError(AlpheusError, ValueError):
 
 
 class UndecidedError(AlpheusError):
-    """Something would have to be guessed that matters."""
+    """Something that matters would have to be guessed."""
 
 
 class CheckError(AlpheusError):

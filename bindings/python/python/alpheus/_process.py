@@ -58,7 +58,7 @@ class Process:
         return self._child.pid
 
     def wait_for(self, prefix: str, timeout: float) -> str:
-        """Waits for a line of its standard error, and gives what follows the prefix."""
+        """Waits for a line of its standard error, and returns what follows the prefix."""
         until = time.monotonic() + timeout
         with self._changed:
             while True:

@@ -41,7 +41,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(arguments: Iterable[PathLike], *, cwd: PathLike | None = None, stdin: str = "") -> str:
-    """Runs a command to its end, and gives what it prints. Raises what it says if it fails."""
+    """Runs a command to its end, and returns what it prints. Raises its error if it fails."""
     line = [str(program()), *(os.fspath(argument) for argument in arguments)]
     done = subprocess.run(
         line, cwd=cwd, input=stdin, capture_output=True, text=True, env=environment()
@@ -52,12 +52,12 @@ def run(arguments: Iterable[PathLike], *, cwd: PathLike | None = None, stdin: st
 
 
 def read(arguments: Iterable[PathLike], **options: Any) -> Any:
-    """Runs a command that prints JSON, and gives what it says."""
+    """Runs a command that prints JSON, and returns that."""
     return json.loads(run([*arguments, "--format", "json"], **options) or "null")
 
 
 def failure(code: int, said: str) -> AlpheusError:
-    """What a command said as it failed, as an exception."""
+    """The error of a failed command, as an exception."""
     message: list[str] = []
     help: list[str] = []
     id = None

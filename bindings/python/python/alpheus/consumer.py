@@ -21,7 +21,7 @@ WAIT = 1
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service says of a statement that starts no query."""
+    """The service's answer to a statement that starts no query."""
 
     explanation: Explanation | None = None
     tables: tuple[Listing, ...] = ()
@@ -76,7 +76,7 @@ class Consumer:
         return Answer(tables=tuple(Listing.of(table) for table in said.get("tables", ())))
 
     def results(self, name: str, *, verified: bool = False) -> Query:
-        """A query of yours that runs already. With ``verified``, rows that are not verified have no result."""
+        """A query of yours that is already running. With ``verified``, rows that are not verified have no result."""
         return Query(self, name, verified=verified)
 
     def queries(self) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ class Query:
             found += rows
 
     def follow(self, *, timeout: float | None = None) -> Iterator[Row]:
-        """Rows as they arrive, from the first on. Ends once no row came for ``timeout`` seconds."""
+        """Rows as they arrive, from the first one on. Ends if no row arrives for ``timeout`` seconds."""
         after, last = 0, time.monotonic()
         while True:
             rows, after = self._page(after, WAIT)
@@ -137,7 +137,7 @@ class Query:
                 return
 
     def wait(self, windows: int = 1, *, timeout: float = 60) -> Rows:
-        """Waits for so many windows that opened. Raises :class:`ServiceError` after ``timeout`` seconds."""
+        """Waits for that many windows to open. Raises :class:`ServiceError` after ``timeout`` seconds."""
         found: list[Row] = []
         after, until = 0, time.monotonic() + timeout
         while sum(row.ok for row in found) < windows:

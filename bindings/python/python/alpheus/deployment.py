@@ -340,7 +340,7 @@ class _Recording:
     def play(self, here: Local, query: str) -> None:
         """Adds all owners, asks the query, and sends every row through its owner's device.
 
-        Every stream begins before any goes on: a window waits for all streams that are online, and
+        Every stream begins before any continues: a window waits for all streams that are online, and
         must not close before the service has heard of one.
         """
         added = {owner.name: owner for owner in here.add_owners(self._owners.values())}

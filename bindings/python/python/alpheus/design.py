@@ -81,7 +81,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Change:
-    """The smallest change with which a query is answered."""
+    """The smallest change that makes a query allowed."""
 
     #: Each part of the change, in words.
     sentences: tuple[str, ...]
@@ -210,10 +210,10 @@ def init(
 ) -> Project:
     """From a file or a frame of readings to files and a first answer.
 
-    ``owner`` is the column that says whose a reading is, ``time`` the column of its time. What is not
-    given is found out. If something matters that the data do not say, this raises
-    :class:`UndecidedError`; with ``guess`` it then takes the best guess for the files and gives a
-    project without an answer.
+    ``owner`` is the column that says whose a reading is, ``time`` the column of its time. Anything
+    that is not given is inferred. If the data do not show something that matters, this raises
+    :class:`UndecidedError`; with ``guess`` it writes the files with the best guess instead, and
+    returns a project without an answer.
     """
     with _csv(data, name or "readings") as file:
         line: list[PathLike] = ["init", file, "--yes", "--output", folder]
@@ -236,7 +236,7 @@ def explain(
     owners: int = 100,
     controllers: int | str = 1,
 ) -> Explanation:
-    """What a query would reveal, over so many sample owners. Raises :class:`RefusedError` with each
+    """What a query would reveal, over the given number of sample owners. Raises :class:`RefusedError` with each
     rule that it breaks.
     """
     said = read(["query", *_sample(sql, schema, policies, owners, controllers)])
@@ -253,7 +253,7 @@ def suggest(
     owners: int = 100,
     controllers: int | str = 1,
 ) -> Suggestion:
-    """The smallest change with which a refused query is answered."""
+    """The smallest change that makes a refused query allowed."""
     said = read(["suggest", *_sample(sql, schema, policies, owners, controllers)])
     if said["answer"] == "nothing":
         return Suggestion(answered=True)

@@ -87,7 +87,7 @@ class StreamOwner:
     def choose(
         self, *, schema: PathLike, policies: PathLike, metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Changes the choice of what may be learned. It is signed, and holds for later windows."""
+        """Changes the choice of what may be learned. It is signed, and applies to later windows."""
         line = [*self._line("choose"), "--schema", schema, "--policies", policies]
         run([*line, *(f"--metadata={name}={value}" for name, value in (metadata or {}).items())])
 
@@ -102,7 +102,7 @@ class StreamOwner:
         return read(self._line("budgets"))
 
     def grant(self, reader: PathLike, *, start: date, end: date) -> None:
-        """Lets a consumer read the stream's single events on days, each once it is over.
+        """Lets a consumer read the stream's single events of some days, each once the day is over.
 
         ``reader`` is the consumer's certificate, ``consumer.txt`` of its identity folder.
         """

@@ -58,7 +58,7 @@ class Pass:
     def fetch(self) -> None:
         """Gets the passes of this period and the next, under the account's name.
 
-        Do it at another time than you log in, so that times do not link the two.
+        Do it at a different time from the login, so that times do not link the two.
         """
         run(["pass", "client", "fetch", *self._files()])
 

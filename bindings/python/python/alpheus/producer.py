@@ -129,7 +129,7 @@ class Schema:
         self._native.check(dict(event))
 
     def check_frame(self, frame: Any) -> int:
-        """Raises :class:`EventError` if a row of a frame is not as declared; gives the number of rows."""
+        """Raises :class:`EventError` if a row of a frame is not as declared; returns the number of rows."""
         return self._native.check_columns(_frames.columns(frame, self._names(frame)))
 
     def encode(self, event: Mapping[str, Any]) -> list[int]:
@@ -157,7 +157,7 @@ class Schema:
 class Session:
     """A session that encrypts and sends nothing: you send its frames, in order, to the service's topic.
 
-    A frame that was lost cannot be made again. Then drop the session and open another.
+    A lost frame cannot be recreated. If one is lost, drop the session and open another.
     """
 
     __slots__ = ("_native", "_schema")
@@ -179,8 +179,8 @@ class Session:
         """Opens a session at the next tick.
 
         ``device`` is the device's file, from ``alpheus owner add``. ``identity`` is the device's
-        identity folder, unless the schema says ``frames: events``. Only who knows that the stream never
-        had a session says ``first``: then it may open in the past, at the tick at or before ``at``.
+        identity folder, unless the schema says ``frames: events``. Use ``first`` only if you know
+        that the stream never had a session: it may then open in the past, at the tick at or before ``at``.
         """
         known = Schema.of(schema)
         at_us = None if at is None else micros(at)
@@ -245,7 +245,7 @@ class Session:
         return self._native.sleep_until(micros(now))
 
     def close(self, at: Time | None = None) -> list[bytes]:
-        """Ends the session at the end of its tick, or at a later tick, and gives the last frames."""
+        """Ends the session at the end of its tick, or at a later tick, and returns the last frames."""
         return self._native.close(None if at is None else micros(at))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -303,8 +303,8 @@ class Stream:
         """Opens the stream. With ``times="clock"`` an event happens when it is added; with
         ``times="given"`` each event says when, and the first of a new stream may lie in the past.
 
-        It returns at once. The session opens at the next tick; until then up to 1,024 events wait, and
-        then adding more waits.
+        It returns at once. The session opens at the next tick; until then up to 1,024 events wait,
+        and adding more blocks.
         """
         if times not in ("clock", "given"):
             raise UsageError('times is "clock" or "given"')
@@ -334,7 +334,7 @@ class Stream:
         self._native.add(dict(event), None if at is None else micros(at))
 
     def add_all(self, events: Iterable[Mapping[str, Any]], *, time: str | None = None) -> int:
-        """Adds events one by one, whose time is under the key ``time``; gives their number."""
+        """Adds events one by one, whose time is under the key ``time``; returns their number."""
         added = 0
         for event in events:
             values = dict(event)
@@ -345,7 +345,7 @@ class Stream:
     def add_frame(self, frame: Any, *, time: str | None = None) -> int:
         """Adds all rows of a pandas, Polars or Arrow frame, ordered by the column ``time``.
 
-        All rows are checked before the first is sent. Gives their number.
+        All rows are checked before the first is sent. Returns their number.
         """
         columns = _frames.columns(frame, self._schema._names(frame, time))
         times = None if time is None else _frames.times(_frames.column(frame, time))
@@ -355,7 +355,7 @@ class Stream:
         """Ends the session at the end of its tick, and waits until the service has everything.
 
         Ctrl-C ends the wait, at once. The device then ends by itself at the end of its tick, if the
-        process lives that long, and what is left is sent by the next start. Call it again to go on waiting.
+        process lives that long, and what is left is sent by the next start. Call it again to continue waiting.
         """
         if self._sent is None:
             events, refused = self._native.close()

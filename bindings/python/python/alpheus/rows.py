@@ -95,7 +95,7 @@ class Row:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Row:
-        """A row as the service says it.
+        """A row as the service sends it.
 
         >>> row = Row.of({"window_start": 0, "window_end": 10000, "status": "ok",
         ...               "population": 12, "silent": 0, "excluded": 0, "sum_power": "5175"})

@@ -83,9 +83,9 @@ class Statistics:
         state: PathLike,
         dummies: bool = True,
     ) -> Contribution:
-        """Gives samples to the aggregate that runs or begins next, and fills slots with dummies.
+        """Contributes samples to the aggregate that is running or begins next, and fills slots with dummies.
 
-        A sample that is no number raises :class:`InputError` before any is given. The client runs
+        A sample that is not a number raises :class:`InputError` before any is contributed. The client runs
         beside this process until it has seen that its samples were counted.
         """
         texts = [_sample(sample, number) for number, sample in enumerate(samples)]
@@ -123,7 +123,7 @@ class Contribution:
             )
 
     def wait(self, timeout: float | None = None) -> str:
-        """Waits until it was seen that the samples were counted. Gives what the client says.
+        """Waits until it is known that the samples were counted. Returns what the client prints.
 
         Raises :class:`CheckError` if they were not, and keeps the receipts as proof.
         """

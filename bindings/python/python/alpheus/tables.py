@@ -55,7 +55,7 @@ class Table:
         return rows
 
     def explain(self, sql: str) -> list[Listing]:
-        """What a query takes before it is asked, and how far the worst case stays from its limits."""
+        """What a query will cost, and how far the worst case stays from its limits."""
         said = read(["table", "query", f"EXPLAIN {sql}", *self._reach()])
         return [Listing.of(table) for table in said]
 

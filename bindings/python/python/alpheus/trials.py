@@ -156,7 +156,7 @@ class StatisticsParties(_Trial):
 
     @property
     def definer_key(self) -> Path:
-        """The key of whom may define what is measured."""
+        """The key of the party that may define what is measured."""
         return self.folder / "roads" / "definer.key"
 
     def secret(self, account: str) -> Path:

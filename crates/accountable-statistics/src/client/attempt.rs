@@ -299,7 +299,7 @@ impl Attempt {
         pinned.smoothers.len().saturating_sub(self.refusals.len()) < pinned.quorum()
     }
 
-    /// Contributes the same by another key, because the slot cannot be had. That costs another
+    /// Contributes the same by another key, because the slot is not available. That costs another
     /// presentation of each credential.
     ///
     /// # Errors

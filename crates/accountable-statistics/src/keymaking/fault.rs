@@ -16,11 +16,11 @@ pub enum FaultError {
     Twice,
     /// A message that is too long, or that names members twice, out of order or that do not exist.
     #[error(
-        "has sent a message that is too long, or that names members twice, out of order, or that there are not"
+        "has sent a message that is too long, or that names members twice, out of order, or that do not exist"
     )]
     Malformed,
     /// A convener's message from somebody else.
-    #[error("has sent what only the convener may send")]
+    #[error("has sent a message that only the convener may send")]
     NotConvener,
     /// The certificate that it shows is invalid.
     #[error("shows an invalid certificate")]
@@ -33,14 +33,14 @@ pub enum FaultError {
     /// An invalid dealing.
     #[error("has sent an invalid dealing: {0}")]
     Dealing(DealingError),
-    /// It has pledged a dealing and not revealed it.
-    #[error("has pledged a dealing and not revealed it")]
+    /// It has pledged a dealing but not revealed it.
+    #[error("has pledged a dealing but not revealed it")]
     NotShown,
     /// The share that it sealed for this smoother does not open or does not fit.
     #[error("has sealed a share that does not open or does not fit")]
     Share,
     /// It complains of as many dealers as the threshold.
-    #[error("complains of as many dealers as the threshold; its own key may be wrong")]
+    #[error("complains about as many dealers as the threshold; its own key may be wrong")]
     Complaints,
     /// It has not answered a complaint, or with a share that does not fit.
     #[error("has not answered a complaint with a share that fits")]

@@ -39,7 +39,7 @@ Examples:
 For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
 profiles, schemas of tables, statistics plans, OTLP mappings (.json), queries and alpheus.toml.
 Policies, sources and queries are checked against the schema that they name, and profiles and
-mappings against the one beside them, so name its file too. To find out whether policies allow a
+mappings against the one next to them, so name its file too. To find out whether policies allow a
 query, use `alpheus query`.
 
 An editor with the YAML language server uses the JSON Schema if the file has this line:
@@ -133,7 +133,7 @@ fn print(findings: &[Finding], format: Format, out: &mut impl Write) -> io::Resu
     match format {
         Format::Json => return print_json(&findings, out),
         Format::Csv => {
-            let what = "findings are no table; use --format json or table";
+            let what = "findings are not a table; use --format json or table";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         Format::Table => {}

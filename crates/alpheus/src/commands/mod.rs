@@ -109,7 +109,7 @@ pub enum Command {
     Doctor(crate::doctor::Args),
     /// Back up a process while it runs, in one locked file
     Backup(crate::backup::Args),
-    /// Make new folders from a backup, and say what that means
+    /// Create new folders from a backup, and explain what that means
     Restore(crate::restore::Args),
     /// Explain an error by the id that a command printed
     Errors(crate::errors::Args),
@@ -120,7 +120,7 @@ pub enum Command {
     /// Write manual pages
     #[command(hide = true)]
     Manual(manual::Args),
-    /// Copy keys that a container gets, for its user alone
+    /// Copy keys for a container, readable by its user alone
     #[command(hide = true)]
     PrivateCopy(private_copy::Args),
 }

@@ -16,7 +16,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders whose files are copied, but those whose names begin with a dot
+    /// Folders whose files are copied, except files whose names begin with a dot
     #[arg(required = true, value_name = "FOLDER")]
     from: Vec<PathBuf>,
     /// The folder to copy them to; files of these names in it are replaced

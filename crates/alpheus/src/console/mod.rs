@@ -46,8 +46,8 @@ Examples:
   alpheus console --statistics roads/card.json --plan speed.yaml
 
 It prints an address to open in a browser on this machine. The address contains a key, which opens
-one tab. Then it prints another address, for a second tab. Anyone who opens one can act as the identity
-until the command ends.";
+one tab. Then it prints another address, for a second tab. Anyone who opens one can act as the
+identity until the command ends.";
 
 /// The sources that a page can have.
 #[cfg(feature = "stats")]

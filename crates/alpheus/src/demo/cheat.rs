@@ -77,7 +77,7 @@ pub(super) fn caught(play: &mut Play<'_>) -> Result<(), Failure> {
         "A service that cheats, caught",
         "So far the service's own sums are in every row: if it published another number, nobody could\n\
          tell. This query asks for signed rows. Each controller signs its owner's part, still masked, and\n\
-         the parts alone make the row. Who asked checks every signature, and that the parts add up:",
+         the parts alone make the row. The consumer checks every signature, and that the parts add up:",
     )?;
     let text = play.world.signed.text.clone();
     play.stage.quote(&text)?;
@@ -99,8 +99,8 @@ pub(super) fn caught(play: &mut Play<'_>) -> Result<(), Failure> {
     say_checked(play, "forged", &published)?;
     play.expect(published.check().is_err(), "the forged receipt to be refused");
     play.stage.say(
-        "\nOf a refused row nobody sees a number. The service still chooses whom it asks, and the row says\n\
-         how many people that were. docs/integrity.md shows what is proven, and what is not.",
+        "\nNobody sees the number of a refused row. The service still chooses whom it asks, and the row says\n\
+         how many people took part. docs/integrity.md shows what is proven, and what is not.",
     )
 }
 

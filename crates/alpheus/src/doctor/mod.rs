@@ -28,17 +28,18 @@ Examples:
   alpheus doctor --identity pki/analyst --server https://localhost:7400 \\
       --query 'CREATE STREAM Sums AS SELECT SUM(power) WINDOW TUMBLING (SIZE 1 HOUR) FROM House'
 
-It reports what this identity is allowed to see, each fault with the command that fixes it. The exit
-code is 1 if it found a fault, else 0. Operators and consumers see most. It changes nothing.";
+It reports what this identity is allowed to see. For each fault it names the command that fixes it.
+The exit code is 1 if it found a fault, otherwise 0. Operators and consumers see most. It changes
+nothing.";
 
 /// Arguments of `alpheus doctor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The identity folder of the one who asks
+    /// The identity folder of the party that asks
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
-    /// The role as which its holder means to act
+    /// The role in which its holder means to act
     #[arg(long = "as", value_enum, value_name = "ROLE")]
     acts_as: Option<Role>,
     /// The service's URL
@@ -56,13 +57,13 @@ pub struct Args {
     /// The card of a pass, of statistics or of a board
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
-    /// The fingerprint that the card should have, if it is a pass's
+    /// The fingerprint that the card should have, for a card of a pass
     #[arg(long, value_name = "HEX", requires = "card")]
     card_fingerprint: Option<String>,
-    /// A query that would be asked, as a consumer; it is only explained
+    /// For a consumer: a query to explain; it is not started
     #[arg(long, value_name = "SQL", requires = "server")]
     query: Option<String>,
-    /// For how long back the service's counts matter
+    /// How many seconds back to look at the service's counts
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     within: u32,
 }
@@ -128,7 +129,7 @@ fn print(found: &[Finding], format: Format, out: &mut impl Write) -> io::Result<
     match format {
         Format::Json => return print_json(&found, out),
         Format::Csv => {
-            let what = "findings are no table; use --format json or table";
+            let what = "findings are not a table; use --format json or table";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         Format::Table => {}
@@ -137,7 +138,7 @@ fn print(found: &[Finding], format: Format, out: &mut impl Write) -> io::Result<
         writeln!(out, "nothing is wrong, as far as this identity may see")?;
     }
     for Finding { fault, cause, heal } in found {
-        writeln!(out, "{fault}: {}\n  cause: {cause}\n  heal:  {heal}", fault.what())?;
+        writeln!(out, "{fault}: {}\n  cause: {cause}\n  fix:   {heal}", fault.what())?;
     }
     Ok(())
 }

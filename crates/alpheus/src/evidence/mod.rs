@@ -34,7 +34,7 @@ Examples:
   alpheus evidence --server https://localhost:7400 --identity pki/analyst \\
       --from 2026-01-01 --until 2026-12-31 --openlineage lineage.jsonl
 
-The file has facts and no conclusions: who could learn what, current policies, each row of the
+The file contains facts, not conclusions: who could learn what, current policies, each row of the
 consumer's queries with its receipt and its cost, withdrawals, revocations, software and keys. The
 service signs them. docs/evidence/check.py recomputes them from plans and receipts, which are also
 in the file. It needs Python with the package `cryptography`, and no part of Alpheus.";

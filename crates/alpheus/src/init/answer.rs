@@ -65,7 +65,7 @@ impl InPart {
             false => (format!("{first} to {last} only"), ""),
         };
         let says = format!(
-            "To come quickly, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. Results for the whole file differ; the command in README.md computes them. The counts and sums of columns above cover all rows.",
+            "To be quick, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. Results for the whole file differ; the command in README.md computes them. The counts and sums of columns above cover all rows.",
             cut.rows, tally.rows
         );
         let caption = format!(", of a part of the file: {of}");

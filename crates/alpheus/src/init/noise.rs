@@ -1,4 +1,4 @@
-//! Results with noise: whether the error that is asked for can be had, and which can.
+//! Results with noise: whether the requested error is possible, and which one is.
 
 use super::{questions, say};
 use alpheus_discover::Understanding;
@@ -36,7 +36,7 @@ impl FromStr for ErrorShare {
     }
 }
 
-/// Results with noise cannot be had with the error that is asked for.
+/// Results with noise are not possible with the requested error.
 #[derive(Debug, thiserror::Error)]
 #[error("results with an error of {asked} are not possible: {why}")]
 struct OutOfReachError {
@@ -44,7 +44,7 @@ struct OutOfReachError {
     why: String,
 }
 
-/// Asks whether results are exact, until what is asked for can be had.
+/// Asks whether results are exact, until the requested error is possible.
 pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<String>), Failure> {
     loop {
         let line = questions::line(
@@ -112,23 +112,23 @@ impl Asker<'_> {
         Ok(Attempt { outcome, crowd })
     }
 
-    fn can_be_had(&self, percent: u8, terms: NoiseTerms, crowd: Option<u32>) -> bool {
+    fn is_possible(&self, percent: u8, terms: NoiseTerms, crowd: Option<u32>) -> bool {
         let tried = self.attempt((&format!("{percent} %"), terms), crowd);
         tried.is_ok_and(|tried| tried.outcome.is_ok())
     }
 
-    /// The smallest error in whole percent that can be had with all that owners have in a window,
+    /// The smallest error in whole percent that is possible with all that owners have in a window,
     /// and its terms: of equally small ones the first.
     fn nearest(&self, all: &[NoiseTerms]) -> Option<(u8, NoiseTerms)> {
         let mut best: Option<(u8, NoiseTerms)> = None;
         for terms in all {
             let most = best.map_or(99, |(percent, _)| percent.saturating_sub(1));
-            if most == 0 || !self.can_be_had(most, *terms, None) {
+            if most == 0 || !self.is_possible(most, *terms, None) {
                 continue;
             }
             let percents: Vec<u8> = (1..most).collect();
             let least =
-                percents.partition_point(|percent| !self.can_be_had(*percent, *terms, None));
+                percents.partition_point(|percent| !self.is_possible(*percent, *terms, None));
             best = Some((percents.get(least).copied().unwrap_or(most), *terms));
         }
         best
@@ -159,7 +159,7 @@ impl Asker<'_> {
 /// The files, and with an error what the planner promises of each column.
 ///
 /// # Errors
-/// [`Category::Refused`] with the nearest error that can be had.
+/// [`Category::Refused`] with the nearest error that is possible.
 pub(super) fn planned(
     found: &Understanding,
     name: &str,
@@ -210,7 +210,7 @@ pub(super) fn takes_long(written: &Files) -> bool {
     written.part.is_some() && least.saturating_mul(days.unwrap_or(1)) > MAX_SESSIONS
 }
 
-/// Why an error cannot be had with these terms.
+/// Why an error is not possible with these terms.
 fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32) -> String {
     // The query is written here, so what it says of noise is nothing that a person could change.
     let own = |what: &String| !what.contains("set epsilon as well");

@@ -39,7 +39,7 @@ Examples:
 A statement ends with `;` and may have several lines. These commands take one line:
   \\d              list schemas, streams and running queries
   \\d NAME         describe a schema or a running query
-  \\r NAME         show the rows that a query of yours has given so far
+  \\r NAME         show the rows that a query of yours has returned so far
   \\f NAME [N]     show rows as they arrive: N of them, or until Ctrl-C
   \\?              show this list
   \\q              quit
@@ -50,7 +50,7 @@ const COMMANDS: &str = "\
 Statements end with `;`: SELECT, CREATE STREAM, EXPLAIN, SHOW, DESCRIBE, DROP STREAM.
   \\d              list schemas, streams and running queries
   \\d NAME         describe a schema or a running query
-  \\r NAME         show the rows that a query of yours has given so far
+  \\r NAME         show the rows that a query of yours has returned so far
   \\f NAME [N]     show rows as they arrive: N of them, or until Ctrl-C
   \\?              show this list
   \\q              quit";
@@ -68,7 +68,7 @@ pub struct Args {
     /// The consumer's identity folder
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
-    /// Refuse rows that the service does not say are verified or bounded, of any query
+    /// Refuse rows of any query that the service does not report as verified or bounded
     #[arg(long)]
     verified: bool,
     /// Keep no history of statements. By default, it is in a file that only you can read

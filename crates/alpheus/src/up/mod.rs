@@ -35,15 +35,15 @@ Examples:
       'SELECT AVG(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household'
   alpheus up --stay
 
-DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
-names it. Without DIR, a street of generated electricity meters is used.
+DIR contains schema.yaml, source.yaml, policies.yaml and query.sql, and also the recording unless
+--input names it. Without DIR, a street of generated electricity meters is used.
 
 Each device sends each event of the recording at its time. All processes follow one clock, which may
 be faster than real time. The clock waits if devices or results lag behind, and a window without the
 data of all owners says so. `alpheus up` prints the addresses of two consoles, and commands for
 another terminal. When the recording has ended and its windows have results, it prints a summary and
 stops everything. The exit code is 1 if no window opened, or if one has no result. With --stay
-everything keeps running, so that you can look at the consoles. Ctrl-C stops everything. So does
+everything keeps running, so that you can look at the consoles. Ctrl-C stops everything, and so does
 closing the pipe that reads the output.";
 
 /// Arguments of `alpheus up`.

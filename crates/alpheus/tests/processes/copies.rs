@@ -27,7 +27,7 @@ fn a_copy_of_a_host_that_goes_by_the_same_fence_is_refused() {
     copy_folder(&place.path("run/host-a"), &place.path("run/copy"));
     let copy = ("pki/host-a", "run/copy", "run/host-a.fence");
     let said = refused(&place, copy);
-    assert!(said.contains("another process goes by the fence file"), "{said}");
+    assert!(said.contains("another process uses the fence file"), "{said}");
     assert!(said.contains("alpheus errors state-in-use"), "{said}");
     assert!(!running.has_ended());
     // Nothing is left behind by one that was killed.

@@ -176,7 +176,7 @@ fn an_export_of_meters_is_asked_by_its_interval_hour_and_day() {
 }
 
 #[test]
-fn an_error_that_can_be_had_is_promised_and_shown() {
+fn an_error_that_is_possible_is_promised_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let (file, output) = (written(&folder, "m.csv", &meters()), folder.path().join("m"));
     let (code, said) = init(&file, &output, &["--yes", "--error", "1 %"]);

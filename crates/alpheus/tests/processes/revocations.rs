@@ -157,7 +157,7 @@ fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
     fs::write(running.place.path("pki/host-a/revoked.txt"), first).unwrap();
     let mut again = running.place.start_controller(HOUSES[0], api, &running.server);
     assert!(!again.wait().success());
-    assert!(again.log().contains("version 2 is known"), "{}", again.log());
+    assert!(again.log().contains("version 2 is already known"), "{}", again.log());
 
     // The service: devices and controllers end their connections.
     revoke(&running, &["pki/service/tls.pem"]);

@@ -180,7 +180,7 @@ fn lies(running: &mut RunningSite, honest: &Value) {
     }
     assert_eq!(
         moved["status"],
-        "refused: the sealed result is of another window, group or query than the row"
+        "refused: the sealed result is for a different window, group or query from the row's"
     );
     assert_eq!(closed["status"], "late");
     for row in [&plain, &empty, &moved, &closed] {

@@ -105,7 +105,7 @@ fn a_query_that_cannot_be_parsed_is_bad_input() {
     assert_eq!(code, Some(4), "{err}");
 }
 
-/// The output says how the error that a query asks for can be had, and the price for a person.
+/// The output says how the error that a query asks for can be reached, and the price for a person.
 #[test]
 fn an_error_is_solved_for_and_its_price_is_said() {
     let file = |name: &str| example("household/with-noise").join(name);
@@ -134,7 +134,7 @@ fn an_error_is_solved_for_and_its_price_is_said() {
     // Nothing but a larger error helps.
     let (code, text, err) = ask(&query.replace("error = 5 %", "error = 0.01 %"), &[]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(text.contains("The nearest that was found follows."), "{text}");
+    assert!(text.contains("The nearest one that was found follows."), "{text}");
     assert!(
         text.contains("the error of the query becomes ") && text.contains(" a day and ε = "),
         "{text}"

@@ -236,7 +236,8 @@ fn a_device_goes_on_when_its_clock_is_set_forward_and_back() {
     later_windows(&running);
     let log = device.log();
     // By about an hour: ticks are whole seconds.
-    let notice = ["this device's clock went back by 35", "this device's clock went back by 36"];
+    let notice =
+        ["this device's clock was set back by 35", "this device's clock was set back by 36"];
     assert!(notice.iter().any(|notice| log.contains(notice)), "{log}");
 }
 

@@ -17,7 +17,7 @@ pub enum GenerationError {
     #[error("the row is beyond the end of the table")]
     Row,
     /// The message has another length than a row.
-    #[error("the message has another length than a row")]
+    #[error("the message's length differs from that of a row")]
     Length,
     /// The check word is zero. Random seeds cause this with probability 2^-512.
     #[error("the seeds make no key; fix the random number generator")]

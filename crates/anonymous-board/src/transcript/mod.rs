@@ -21,7 +21,7 @@ pub enum StatementError {
     #[error("the statement is not that server's: {0}")]
     Signature(#[from] SignedMessageError),
     /// It belongs to another board, epoch or server.
-    #[error("the statement is of another board or epoch, or another server's")]
+    #[error("the statement belongs to another board, epoch or server")]
     Mismatch,
     /// Earlier statements of that server are missing.
     #[error("earlier statements of that server are missing; send them first")]

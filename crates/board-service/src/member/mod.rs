@@ -67,7 +67,7 @@ pub struct Args {
 
 /// Another process uses the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another process writes for this member; end it first, or give another folder")]
+#[error("another process writes for this member; stop it first, or use another folder")]
 pub(crate) struct InUseError;
 
 /// Runs the command until it is stopped.

@@ -70,7 +70,7 @@ pub struct MemberFolder(PathBuf);
 
 /// A file of the folder is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the file is damaged, or of another board; move it away to go on without it")]
+#[error("the file is damaged, or belongs to another board; move it away to continue without it")]
 pub(crate) struct DamagedFileError;
 
 impl MemberFolder {

@@ -222,7 +222,7 @@ async fn messages(api: &Api, epoch: Epoch) -> Result<Bytes, ApiError> {
     let reading = reading
         .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
     let report = serde_json::to_vec(&EpochReport::of(&reading));
-    let report = Bytes::from(report.map_err(|_| ApiError::failed("messages that are no JSON"))?);
+    let report = Bytes::from(report.map_err(|_| ApiError::failed("messages that are not JSON"))?);
     api.outbox.keep(epoch, report.clone());
     Ok(report)
 }

@@ -4,13 +4,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum FaultError {
     /// The number of scalars or commitments is not that of the plan.
-    #[error("its message has another number of scalars or commitments than the plan has cells")]
+    #[error(
+        "the number of scalars or commitments in its message differs from the plan's number of cells"
+    )]
     Cells,
     /// More or fewer owners than the membership counts.
-    #[error("it commits to another number of owners than the membership counts")]
+    #[error("it commits to a different number of owners from the membership's count")]
     Owners,
     /// Owners' commitments are not ascending, so that one may be there twice.
-    #[error("its owners' commitments are not in ascending order, or one is there twice")]
+    #[error("its owners' commitments are not in ascending order, or one appears twice")]
     Order,
     /// A range proof does not hold: an owner may be out of bounds.
     #[error("a range proof of its owners does not hold")]
@@ -34,10 +36,12 @@ pub struct FaultyError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoundError {
     /// The window is one of other terms.
-    #[error("the window has other terms than this checker; check it with one of its own terms")]
+    #[error(
+        "the window's terms differ from this checker's; check it with a checker of its own terms"
+    )]
     Terms,
     /// Not one message of each member, of one window.
-    #[error("the messages are not one of each member, for one window, in roster order")]
+    #[error("the messages are not one from each member, for one window, in roster order")]
     Members,
     /// The membership is none of this plan.
     #[error(

@@ -61,11 +61,11 @@ pub enum FormatError {
     #[error("the format has no date: it needs `%Y`, `%y` or `%G`")]
     NoDate,
     /// A date that stands for all times.
-    #[error("{0:?} is no date such as 2024-03-01")]
+    #[error("{0:?} is not a date such as 2024-03-01")]
     BadDate(String),
     /// A date that stands for all times beside one of each.
     #[error(
-        "`{0}` reads a date of each time, and `date` gives one to all; remove `date`, or leave only the time of day in the format, such as `%H:%M`"
+        "`{0}` reads a date from each time, but `date` sets one for all; remove `date`, or leave only the time of day in the format, such as `%H:%M`"
     )]
     TwoDates(String),
 }

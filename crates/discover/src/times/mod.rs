@@ -212,10 +212,10 @@ fn differing(formats: &[Format], zone: &Zone, hints: &Hints) -> Vec<String> {
     let some = |is: &dyn Fn(&Format) -> bool| formats.iter().any(is) && !formats.iter().all(is);
     let mut questions = Vec::new();
     if some(&Format::has_offset) && *zone == Zone::Unstated {
-        questions.push("Some times state their zone and others do not; the others are read as UTC. Say `--zone` if they are in another.".to_owned());
+        questions.push("Some times state their zone and others do not; the others are read as UTC. Use `--zone` if they are in another.".to_owned());
     }
     if some(&|format| format.text().contains("%p")) && hints.time_format.is_none() {
-        questions.push("Some times have AM or PM and others do not; the others are read as on a 24-hour clock. Say `--time-format` if all have one format, or correct the file.".to_owned());
+        questions.push("Some times have AM or PM and others do not; the others are read as on a 24-hour clock. Use `--time-format` if all have one format, or correct the file.".to_owned());
     }
     questions
 }
@@ -230,7 +230,7 @@ fn unused_clock(profile: &Profile, used: &[usize]) -> Option<String> {
     let (_, column) = profile.columns.iter().enumerate().find(clock)?;
     let name = &column.name;
     Some(format!(
-        "The dates have no time of day. `{name}` seems to have it, but cannot be read together with them. Name both columns with `--time` and say `--time-format`, or say `--time` with the date alone."
+        "The dates have no time of day. `{name}` seems to have it, but cannot be read together with them. Name both columns with `--time` and use `--time-format`, or use `--time` with the date alone."
     ))
 }
 
@@ -328,7 +328,7 @@ fn elapsed(profile: &Profile) -> String {
     if let Some(column) = since_1970 {
         let (name, word) = (&column.name, worded(&column.name));
         return format!(
-            ": the numbers of `{name}` may count from 1970; if they do, say `--time {word}`"
+            ": the numbers of `{name}` may count from 1970; if they do, use `--time {word}`"
         );
     }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);

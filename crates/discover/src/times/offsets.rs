@@ -108,6 +108,6 @@ fn question(times: &[&str], formats: &[Vec<String>], offsets: &str) -> String {
 fn not_used(column: &Column) -> String {
     let name = &column.name;
     format!(
-        "`{name}` holds offsets from UTC as numbers, which are not used: times are read as UTC. Say `--zone UTC` if they are in UTC. If they are local, write each with its offset, such as 2024-05-01T12:30:00-05:00, or name the zone with `--zone`."
+        "`{name}` holds offsets from UTC as numbers, which are not used: times are read as UTC. Use `--zone UTC` if they are in UTC. If they are local, write each with its offset, such as 2024-05-01T12:30:00-05:00, or name the zone with `--zone`."
     )
 }

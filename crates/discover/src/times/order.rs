@@ -183,7 +183,7 @@ fn by_rows(
         format!(", or `--time-format '{}'` if the year does", format.text())
     });
     questions.push(format!(
-        "No date has a day above 12, and the order of the rows does not show whether the day or the month comes first. Say `--day-first` or `--month-first`{year}."
+        "No date has a day above 12, and the order of the rows does not show whether the day or the month comes first. Use `--day-first` or `--month-first`{year}."
     ));
     let usual = tied.iter().find(|(order, _)| *order == Order::Day).or(tied.first());
     usual.map_or_else(Vec::new, |(order, _)| of_order(all, *order))

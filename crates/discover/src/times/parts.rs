@@ -136,7 +136,7 @@ fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> 
 
 fn which(own: &str, other: &str) -> String {
     format!(
-        "`{own}` and `{other}` both hold times, and no name says which is that of the reading. `{own}` is read. Say `--time {}` if that is right, or `--time {}` if not.",
+        "`{own}` and `{other}` both hold times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {}` if not.",
         worded(own),
         worded(other)
     )

@@ -37,7 +37,7 @@ pub(super) fn add(found: &mut Candidate, profile: &Profile, table: &Table, hints
     let names: Vec<&str> =
         found.columns.iter().map(|at| profile.columns[*at].name.as_str()).collect();
     found.questions.push(format!(
-        "`{}` has times of day without a date, and a line above the table has the date {date}. All rows are read as of that day. Say `--date {date}` if that is right, or another date; if rows are of several days, add a column with the date of each.",
+        "`{}` has times of day without a date, and a line above the table has the date {date}. All rows are read as of that day. Use `--date {date}` if that is right, or another date; if rows are of several days, add a column with the date of each.",
         names.join("` and `")
     ));
     found.date = Some(date);

@@ -121,6 +121,6 @@ fn question((taken, left): (&str, &str), shifts: &[i64], stated: bool) -> String
     };
     let (own, other) = (worded(taken), worded(left));
     format!(
-        "The times of `{taken}` and `{left}` differ {how}, as times in different zones do, {zone}. `{taken}` is read. Say `--time {own}` if that is right, or `--time {other}` if not; if it is local and states no zone, name the zone with `--zone` too."
+        "The times of `{taken}` and `{left}` differ {how}, as times in different zones do, {zone}. `{taken}` is read. Use `--time {own}` if that is right, or `--time {other}` if not; if it is local and states no zone, name the zone with `--zone` too."
     )
 }

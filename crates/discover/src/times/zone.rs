@@ -41,11 +41,11 @@ pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
 /// What says a zone.
 const ABOVE: &str = "a line above the table says so";
 /// Asks about the zone of local times.
-const IS_LOCAL: &str = "A line above the table says that times are local, but not where. They are read as UTC. Name the place with `--zone`, such as `--zone Europe/Berlin`, or say `--zone UTC` if they are in UTC.";
+const IS_LOCAL: &str = "A line above the table says that times are local, but not where. They are read as UTC. Name the place with `--zone`, such as `--zone Europe/Berlin`, or use `--zone UTC` if they are in UTC.";
 
 fn perhaps(zone: &str) -> String {
     format!(
-        "A line above the table has the zone {zone} beside a time, which may not be that of the rows. Their times are read in this zone. Say `--zone {zone}` if that is right, or name another."
+        "A line above the table has the zone {zone} beside a time, which may not be that of the rows. Their times are read in this zone. Use `--zone {zone}` if that is right, or name another."
     )
 }
 
@@ -155,7 +155,7 @@ pub(super) fn in_column(profile: &Profile) -> Option<(Zone, Option<String>)> {
     }
     let (name, word) = (&column.name, worded(&column.name));
     let asked = format!(
-        "`{name}` has {} different zones, but source.yaml has one for all rows. Write times in UTC, such as 2024-05-01T12:30:00Z, or with their offsets. Say `--zone UTC --leave-out {word}` if they are in UTC already.",
+        "`{name}` has {} different zones, but source.yaml has one for all rows. Write times in UTC, such as 2024-05-01T12:30:00Z, or with their offsets. Use `--zone UTC --leave-out {word}` if they are in UTC already.",
         column.distinct()
     );
     Some((Zone::Unstated, Some(asked)))

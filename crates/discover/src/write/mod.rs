@@ -103,14 +103,14 @@ pub(crate) fn withheld(found: &Understanding) -> (Vec<String>, Option<String>) {
             if windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
         let owners = if fewest == 1 { "1 has".to_owned() } else { format!("{fewest} have") };
         format!(
-            "In {windows} of {window}, at least {least} owners have rows, but as few as {owners} a value of `{}`",
+            "In {windows} of {window}, at least {least} owners have rows, but as few as {owners} have a value of `{}`",
             own.column
         )
     };
     match withheld.first() {
         Some(first) if !draft.spare() => {
             let question = format!(
-                "{}. The same is true of each column, and results would be about these owners alone. Remove the rows without a value, or say `--measure {}` to release it all the same.",
+                "{}. The same is true of each column, and results would be about these owners alone. Remove the rows without a value, or use `--measure {}` to release it all the same.",
                 short(first),
                 worded(&first.column)
             );
@@ -123,7 +123,7 @@ pub(crate) fn withheld(found: &Understanding) -> (Vec<String>, Option<String>) {
                     None => "nothing of it".to_owned(),
                 };
                 format!(
-                    "{}, so the query does not ask for it, and policies.yaml releases {released}. Say `--measure {}` to release it all the same.",
+                    "{}, so the query does not ask for it, and policies.yaml releases {released}. Use `--measure {}` to release it all the same.",
                     short(own),
                     worded(&own.column)
                 )

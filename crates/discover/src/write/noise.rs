@@ -51,7 +51,7 @@ impl NoiseTerms {
     }
 }
 
-/// With which windows, and with which limits on events, an error may be had: first those that need
+/// With which windows, and with which limits on events, an error may be possible: first those that need
 /// no limit and the shortest windows. Fewer events of each owner need less noise, and in longer
 /// windows more owners have data.
 #[must_use]

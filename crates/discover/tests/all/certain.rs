@@ -282,7 +282,7 @@ fn what_was_a_dead_end_has_an_answer() {
         let crp = if n % 6 == 0 { "<0.5".to_owned() } else { format!("{}.5", n % 70) };
         format!("{}.0,{},{crp}", 100 + n % 8, hour(n, 0))
     });
-    asks(&ids, "say `--outliers leave-out` if they may be left out");
+    asks(&ids, "use `--outliers leave-out` if they may be left out");
     let found =
         with(&ids, &Hints { outliers: Some(OutlierTreatment::LeaveOut), ..Hints::default() });
     assert_eq!((found.owner.as_deref(), found.questions.len()), (Some("subject_id"), 0));

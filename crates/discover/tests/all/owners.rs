@@ -25,7 +25,7 @@ fn the_two_ends_of_a_trip_are_no_owner() {
         format!("{},{},{},{}.5", n % 2 + 1, time(n), n * 7 % 5, n * 13 % 40)
     });
     asks(&vague, "`VendorID` is taken as the owner; `RatecodeID` could be meant too");
-    asks(&vague, "say `--owner VendorID` if that is right, or `--owner none`");
+    asks(&vague, "use `--owner VendorID` if that is right, or `--owner none`");
     let cases = rows("Case Number,Date,District,Fine", 300, |n| {
         format!("HY{},{},d{},{}.5", 7919 * n % 9973, time(n), n * 7 % 20, n * 13 % 40)
     });
@@ -63,7 +63,7 @@ fn series_one_below_the_other_are_asked_about() {
     let wide = rows("time,MT_001,MT_002,MT_003,MT_004,MT_005,MT_006,MT_007,MT_008", 60, |n| {
         (1..9).fold(time(n), |text, k| text + &format!(",{}.5", n * 7 * k % 90))
     });
-    asks(&wide, "Say `--wide NAME`");
+    asks(&wide, "Use `--wide NAME`");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn numbers_that_are_an_owners_name_are_not_measured() {
     // One number for each owner may be a measurement.
     for name in ["population", "record"] {
         let text = text(name);
-        asks(&text, &format!("Say `--measure {name}` if they are measurements"));
+        asks(&text, &format!("Use `--measure {name}` if they are measurements"));
         let said = Hints { measure: vec![name.to_owned()], ..Hints::default() };
         let found = understand(text.as_bytes(), &said).unwrap();
         assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");

@@ -26,7 +26,7 @@ fn numbers_since_1970_are_times_whatever_their_name() {
             ("epoch milliseconds", 0)
         );
     }
-    assert!(refusal(&text("klokke")).contains("say `--time klokke`"));
+    assert!(refusal(&text("klokke")).contains("use `--time klokke`"));
     let said = Hints { time: vec!["klokke".to_owned()], ..Hints::default() };
     assert!(understand(text("klokke").as_bytes(), &said).unwrap().questions.is_empty());
 }
@@ -47,7 +47,7 @@ fn what_tells_rows_of_one_time_apart_may_be_the_owner() {
         let (subject, own) = (["maths", "german"][(n / 240) as usize], n % 12);
         text + &format!("{subject},{},P{own},{}\n", hour(n % 240 / 12), n * 7 % 50)
     });
-    asks(&text, "Say `--owner name_of` if it names the owner of a row");
+    asks(&text, "Use `--owner name_of` if it names the owner of a row");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_usual_mark_far_from_all_others_is_left_out_and_may_be_kept() {
     let found = look(&text);
     assert_eq!((found.questions.len(), found.attributes[0].total.count), (0, 570));
     assert_eq!(found.attributes[0].sentinels.get("990"), Some(&30));
-    let note = "`direction` has 990 in 30 cells, which is treated as a missing value and left out. Say `--outliers keep`";
+    let note = "`direction` has 990 in 30 cells, which is treated as a missing value and left out. Use `--outliers keep`";
     assert!(found.notes.iter().any(|own| own.starts_with(note)), "{:?}", found.notes);
     let said = Hints { outliers: Some(OutlierTreatment::Keep), ..Hints::default() };
     let kept = understand(text.as_bytes(), &said).unwrap();

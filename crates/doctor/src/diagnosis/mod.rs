@@ -75,7 +75,7 @@ fn is_any_full(facts: &Facts) -> bool {
 fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec<Finding>) {
     let IdentityFacts { folder, role, name, valid_seconds, other_keys } = identity;
     for file in other_keys {
-        let cause = format!("{folder}/{file} is not the key of the certificate beside it");
+        let cause = format!("{folder}/{file} is not the key of the certificate next to it");
         let heal = format!(
             "put back the file that was made with the certificate, or make another identity: \
              alpheus ca issue pki --role {role} --name {name}"
@@ -83,11 +83,11 @@ fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec
         found.push(finding(Fault::WrongKey, cause, heal));
     }
     if *valid_seconds <= 0 {
-        let cause = format!("the certificate in {folder} is over");
+        let cause = format!("the certificate in {folder} has expired");
         found.push(finding(Fault::ExpiredCertificate, cause, renew(folder)));
     }
     if let Some(wanted) = acts_as.filter(|wanted| wanted != role) {
-        let cause = format!("{folder} is for the role {role}, and not for {wanted}");
+        let cause = format!("{folder} is for the role {role}, not for {wanted}");
         let heal = format!("alpheus ca issue pki --role {wanted} --name {name}");
         found.push(finding(Fault::WrongRole, cause, heal));
     }
@@ -105,10 +105,13 @@ fn schema(own: Option<&SchemaFacts>, served: Option<&SchemaFacts>, found: &mut V
     let named = |schema: &SchemaFacts| format!("{} version {}", schema.name, schema.version);
     let cause = match named(own) == named(served) {
         true => {
-            format!("the schema here is {}, and the service's of that name differs", named(own))
+            format!(
+                "the schema here is {}, but the service's schema of that name differs",
+                named(own)
+            )
         }
         false => {
-            format!("the schema here is {}, and the service serves {}", named(own), named(served))
+            format!("the schema here is {}, but the service serves {}", named(own), named(served))
         }
     };
     let heal = "take the service's: its file is the one that `alpheus server --schema` names";
@@ -122,10 +125,7 @@ fn own_card(card: &CardFacts, found: &mut Vec<Finding>) {
         return say(format!("{}: {fault}", card.file));
     }
     if card.is_expected == Some(false) {
-        return say(format!(
-            "{} has another fingerprint than the one that was expected",
-            card.file
-        ));
+        return say(format!("{} does not have the fingerprint that was expected", card.file));
     }
     let other = |reach: &Reach| matches!(reach, Reach::OtherAuthority | Reach::OtherPeer { .. });
     if let Some(end) = card.endpoints.iter().find(|end| other(&end.reach)) {

@@ -19,7 +19,7 @@ pub(super) fn endpoint(end: &Endpoint, facts: &Facts, found: &mut Vec<Finding>) 
         }
         Reach::Silent => {
             let cause = format!(
-                "nobody answers at {address}: the line, a firewall, or a process that hangs"
+                "nobody answers at {address}: the network is down, a firewall blocks it, or the process hangs"
             );
             let heal = format!("curl --verbose --connect-timeout 5 --insecure {address}/healthz");
             found.push(finding(Fault::Partition, cause, heal));
@@ -54,7 +54,7 @@ fn partition(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
     let service = facts.service.as_ref().map(|service| &service.endpoint);
     let others_reach_it = service.is_some_and(|end| matches!(end.reach, Reach::Answered(_)));
     if is_cut && others_reach_it {
-        let cause = format!("{} at {address} runs, and does not reach the service", answer.name);
+        let cause = format!("{} at {address} runs, but does not reach the service", answer.name);
         let heal = match service {
             Some(end) => {
                 format!("on that machine: curl --verbose --insecure {}/healthz", end.address)
@@ -68,7 +68,7 @@ fn partition(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
 /// What an answer says by itself.
 fn answered(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Finding>) {
     if let Some(build) = answer.build.as_ref().filter(|build| **build != facts.build) {
-        let cause = format!("{address} runs {build}, and this program is {}", facts.build);
+        let cause = format!("{address} runs {build}, but this program is {}", facts.build);
         let heal = "install the same version on both: apt install ./alpheus_*.deb";
         found.push(finding(Fault::OldBuild, cause, heal));
     }
@@ -91,7 +91,7 @@ fn answered(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Findi
         found.push(finding(Fault::FullDisk, cause, free("the state folder, on that machine")));
     }
     if failed("certificate") {
-        let cause = format!("the certificate of {} at {address} is over", answer.name);
+        let cause = format!("the certificate of {} at {address} has expired", answer.name);
         found.push(finding(Fault::ExpiredCertificate, cause, renew("its folder")));
     }
     not_ready(address, answer, facts, found);
@@ -151,12 +151,12 @@ fn misled(address: &str, reach: &Reach) -> Option<Finding> {
         }
         Reach::NotTls => {
             let heal = "compare the port with `api` in the settings of the process".to_owned();
-            (Fault::WrongPort, format!("what listens at {address} does not speak TLS"), heal)
+            (Fault::WrongPort, format!("the listener at {address} does not speak TLS"), heal)
         }
         Reach::OtherPeer { role, name, expected } => {
             let fault = if role == expected { Fault::WrongName } else { Fault::WrongRole };
             let cause =
-                format!("at {address} is the {role} {name}, and another {expected} was expected");
+                format!("the {role} {name} is at {address}, but another {expected} was expected");
             (fault, cause, "correct the address".to_owned())
         }
         _ => return None,
@@ -168,7 +168,7 @@ fn misled(address: &str, reach: &Reach) -> Option<Finding> {
 fn refused(address: &str, reach: &Reach, folder: &str) -> Option<Finding> {
     let (fault, cause, heal) = match reach {
         Reach::Expired => {
-            let cause = format!("the certificate at {address} is over");
+            let cause = format!("the certificate at {address} has expired");
             (Fault::ExpiredCertificate, cause, renew("its folder"))
         }
         Reach::NotYetValid => {
@@ -184,7 +184,7 @@ fn refused(address: &str, reach: &Reach, folder: &str) -> Option<Finding> {
             (Fault::WrongKey, cause, heal.to_owned())
         }
         Reach::RejectedUs(Rejection::Expired) => {
-            let cause = format!("{address} finds the certificate in {folder} over");
+            let cause = format!("{address} reports that the certificate in {folder} has expired");
             (Fault::ExpiredCertificate, cause, renew(folder))
         }
         Reach::Revoked | Reach::RejectedUs(Rejection::Revoked | Rejection::Other) => {

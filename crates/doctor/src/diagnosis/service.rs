@@ -34,7 +34,7 @@ fn silent_hosts(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>)
         }
         let (fault, cause, heal) = match answers(name) {
             true => {
-                let cause = format!("{name} runs, and the service does not hear from it");
+                let cause = format!("{name} runs, but the service does not hear from it");
                 let heal = format!(
                     "on its machine: curl --verbose --insecure {}/healthz",
                     service.endpoint.address
@@ -148,7 +148,7 @@ fn presence(counts: &CountFacts, service: &ServiceFacts, facts: &Facts, found: &
         || facts.controllers.iter().any(direct);
     if let Some(times) = seen(counts, Sign::ControllerAbsent).filter(|_| !is_gone) {
         let cause = format!(
-            "all hosts of controllers answer, and {times} times lately one was too late for a window"
+            "all hosts of controllers answer, but {times} times lately one was too late for a window"
         );
         let heal = "look at the load of their machines and at the line (ping), or let windows wait longer: \
                     alpheus server --controller-timeout 10";

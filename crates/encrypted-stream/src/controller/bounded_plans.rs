@@ -335,7 +335,7 @@ fn by_owner(opened: &[OpenedStream]) -> BTreeMap<OwnerId, OwnerWindow> {
 }
 
 /// The members with whom this controller has no pads in a window: those about which it has signed
-/// something else than they have, in one round of this plan. Both signatures are checked, so the
+/// something other than they have, in one round of this plan. Both signatures are checked, so the
 /// service cannot part two honest members.
 pub(super) fn struck_edges(
     joined: &PlanState,

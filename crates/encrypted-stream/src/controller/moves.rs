@@ -1,6 +1,6 @@
 //! Streams that move between controllers, by a placement that their owners sign.
 //!
-//! The controller before answers no window that ends after the border, and the next one none that
+//! The previous controller answers no window that ends after the border, and the next one none that
 //! begins before it. The first writes that down before it hands over what the second needs to answer
 //! anything. So no window of a stream is answered by both, whatever the service and the network do.
 
@@ -33,14 +33,14 @@ pub type Departure = (Signed<Placement>, Signed<HandedOver>);
 
 /// What a stream's next controller gets besides its key.
 pub enum Luggage {
-    /// From the controller before, which has signed it.
+    /// From the previous controller, which has signed it.
     Handed {
         /// What was charged, and known copies.
         carried: CarriedRecords,
         /// The version of the owner's choice in force there.
         choice: u32,
     },
-    /// Nothing: the controller before is lost.
+    /// Nothing: the previous controller is lost.
     Lost,
 }
 
@@ -148,7 +148,7 @@ impl Controller {
         Ok(carried.seal(self.deployment.authority(), to, (&purpose, placement), rng)?)
     }
 
-    /// Opens what the controller before has signed and sealed, for this placement.
+    /// Opens what the previous controller has signed and sealed, for this placement.
     ///
     /// # Errors
     /// [`MoveError::NotHandedOver`].

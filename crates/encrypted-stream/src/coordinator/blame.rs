@@ -41,7 +41,7 @@ pub enum UnstatedEdgesError {
     Refused(WindowRefusalError),
     /// It differs with another about an edge, and no more can be kept about the edges of one of both.
     #[error(
-        "it differs with another controller, and no more statements about edges of one of them can be kept"
+        "it disagrees with another controller, and no more statements about edges of one of them can be kept"
     )]
     TooMuchEvidence,
 }

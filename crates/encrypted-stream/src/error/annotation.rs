@@ -7,13 +7,13 @@ pub enum AnnotationError {
     #[error("the annotation is not signed by the owner's key")]
     Unsigned,
     /// It names another owner than that of the key, or of the stream.
-    #[error("the annotation names another owner than the stream's")]
+    #[error("the annotation names a different owner from the stream's")]
     WrongOwner,
     /// The stream is not held here.
     #[error("this controller does not hold the stream; hand its secret over first")]
     NotHeld,
     /// For another schema than the stream's.
-    #[error("the annotation is for another schema than the stream's")]
+    #[error("the annotation is for a different schema from the stream's")]
     WrongSchema,
     /// Not later than the one in force.
     #[error(
@@ -29,7 +29,7 @@ pub enum AnnotationError {
     #[error("consent for the stream was revoked; start a new stream")]
     Revoked,
     /// The placement is of another stream.
-    #[error("the placement is of another stream than the annotation")]
+    #[error("the placement is for a different stream from the annotation's")]
     OtherPlacement,
     /// An annotation or placement of this version is known and differs.
     #[error("another annotation or placement of version {0} is known; sign a later version")]

@@ -19,7 +19,7 @@ pub enum CertificateError {
     #[error("the certificate is for other keys; ask for one for these")]
     OtherKeys,
     /// For another party than the one that presents it.
-    #[error("the certificate names another party than the one that presents it")]
+    #[error("the certificate names a different party from the one that presents it")]
     OtherName,
     /// The authority has revoked it.
     #[error("the authority has revoked the certificate; ask it for another")]
@@ -36,7 +36,7 @@ pub enum CertificateError {
     OtherHybrid,
     /// One half of the hybrid key is no key.
     #[error(
-        "one half of the key to seal secrets for is no key, so the other would protect them alone; its holder must make a new one"
+        "one half of the key to seal secrets for is not a valid key, so the other half alone would protect them; its holder must create a new key"
     )]
     HalfHybrid,
 }

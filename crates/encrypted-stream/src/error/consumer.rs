@@ -21,7 +21,7 @@ pub enum PlanConsumerError {
     #[error("its certificate is not the one that the plan is sealed to")]
     OtherCertificate,
     /// The certificate names another party than the plan does.
-    #[error("its certificate has another name than RELEASE TO in the plan")]
+    #[error("its certificate has a different name from RELEASE TO in the plan")]
     OtherName,
     /// It shares a key with a controller of the plan, or with the service.
     #[error("it shares a key with a controller of the plan, or with the service")]
@@ -49,7 +49,7 @@ pub enum UnsealError {
         position: u32,
     },
     /// The sum is of another plan.
-    #[error("the sum is of another plan")]
+    #[error("the sum belongs to another plan")]
     OtherPlan,
     /// The sum's window is not one of the plan's.
     #[error("the sum's window is not one of the plan's")]
@@ -58,7 +58,7 @@ pub enum UnsealError {
     #[error("the set of counted controllers is empty, or not of the plan's roster")]
     OtherRoster,
     /// Not one word for each row of the release.
-    #[error("the sum has another length than the plan's outputs")]
+    #[error("the sum's length differs from that of the plan's outputs")]
     WrongLength,
     /// With the pads removed, the check word is not zero.
     #[error(

@@ -9,7 +9,7 @@ pub enum GrantError {
     #[error("the grant is not signed by the owner's key")]
     Unsigned,
     /// It names another owner than the stream's.
-    #[error("the grant is not by the stream's owner")]
+    #[error("the grant is not from the stream's owner")]
     WrongOwner,
     /// The stream is not held here.
     #[error("this controller does not hold the stream; ask the one that guards it")]
@@ -30,7 +30,7 @@ pub enum GrantError {
     },
     /// Not later than the known one.
     #[error(
-        "signed at {} µs, the grant is not later than the owner's last statement, of {} µs; sign it again. If the clock ran ahead when the last one was signed: `--stop` is accepted at once, and to grant again, have a new certificate issued to the reader", .signed_at.0, .latest.0
+        "the grant, signed at {} µs, is not later than the owner's last statement, signed at {} µs; sign it again. If the clock was ahead when the last one was signed, `--stop` is accepted at once; to grant again, have a new certificate issued to the reader", .signed_at.0, .latest.0
     )]
     NotLater {
         /// Of the grant.
@@ -40,7 +40,7 @@ pub enum GrantError {
     },
     /// Signed in the future.
     #[error(
-        "signed at {} µs, the grant is ahead of the controller's clock, {} µs; set the owner's clock and grant again", .signed_at.0, .now.0
+        "the grant was signed at {} µs, ahead of the controller's clock, {} µs; set the owner's clock and grant again", .signed_at.0, .now.0
     )]
     Ahead {
         /// Of the grant.
@@ -50,7 +50,7 @@ pub enum GrantError {
     },
     /// Signed before the ledger was restored from a copy that may lack a later statement.
     #[error(
-        "signed at {} µs, the grant is from before this controller was restored from an older ledger, at {} µs; its owner has to sign a new one", .signed_at.0, .restored.0
+        "the grant was signed at {} µs, before this controller was restored from an older ledger, at {} µs; its owner has to sign a new one", .signed_at.0, .restored.0
     )]
     BeforeRestore {
         /// Of the grant.
@@ -76,7 +76,7 @@ pub enum GrantError {
     OtherHybrid,
     /// One half of the reader's hybrid key is no key.
     #[error(
-        "one half of the reader's key is no key, so the other would protect the days alone; the reader has to make a new one"
+        "one half of the reader's key is not a valid key, so the other half alone would protect the days; the reader has to create a new key"
     )]
     HalfHybrid,
     /// Nothing is granted to this reader.
@@ -84,7 +84,7 @@ pub enum GrantError {
     NotGranted,
     /// A session crosses an edge of the granted days.
     #[error(
-        "a session of this stream crosses the midnight that begins day {day} (UTC, since 1970), so keys of the days beside it would reveal its sums. Its device has an earlier build: restart it with this one, and grant days whose edges no such session crosses, or include the days around it"
+        "a session of this stream crosses the midnight that begins day {day} (UTC, since 1970), so keys of the days next to it would reveal its sums. Its device runs an earlier build: restart it with this one, and grant days whose edges no such session crosses, or include the days around it"
     )]
     SessionCrosses {
         /// Days since the Unix epoch.
@@ -109,7 +109,7 @@ pub enum RawReadError {
         last: u64,
     },
     /// There is no key for the day of the event, or of the event before it.
-    #[error("there is no key for day {day}, which is not granted or not over")]
+    #[error("there is no key for day {day}: the day is not granted, or has not ended")]
     OtherDay {
         /// Days since the Unix epoch.
         day: u64,
@@ -123,6 +123,6 @@ pub enum RawReadError {
         found: usize,
     },
     /// It is no event of this stream under these keys.
-    #[error("this is no event of the stream: its check word is not zero")]
+    #[error("this is not an event of the stream: its check word is not zero")]
     CheckWord,
 }

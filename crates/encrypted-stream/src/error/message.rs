@@ -32,7 +32,7 @@ pub enum MessageError {
     /// A presence in a verified plan has a key for pads that members would refuse as too old, or as
     /// one of the future.
     #[error(
-        "the key for pads in the presence began more than 36 hours ago, or later than in 12 hours; check that the clocks of the controller's host and of the service are right"
+        "the key for pads in the presence began more than 36 hours ago, or begins more than 12 hours from now; check that the clocks of the controller's host and of the service are right"
     )]
     KeyOutOfTime,
 }

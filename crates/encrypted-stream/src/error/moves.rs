@@ -25,11 +25,11 @@ pub enum MoveError {
         known: u32,
     },
     /// The stream has another controller already.
-    #[error("the stream has moved to another controller already; ask that one")]
+    #[error("the stream has already moved to another controller; ask that one")]
     MovedAway,
     /// The border is too early: windows that end after it may have been answered.
     #[error(
-        "the border of the move is too early, since windows that end after it may be answered already; name one that is not before {} microseconds since 1970", .earliest.0
+        "the border of the move is too early, since windows that end after it may already have been answered; name one that is not before {} microseconds since 1970", .earliest.0
     )]
     BorderTooEarly {
         /// The earliest that would do.
@@ -49,14 +49,16 @@ pub enum MoveError {
     #[error("consent for the stream was withdrawn; there is nothing to move")]
     Withdrawn,
     /// What was handed over is not the earlier controller's, or not for this placement.
-    #[error("what was handed over is not signed by the controller before, or is for another move")]
+    #[error(
+        "what was handed over is not signed by the previous controller, or is for another move"
+    )]
     NotHandedOver,
-    /// The choice is older than the one in force at the controller before.
+    /// The choice is older than the one in force at the previous controller.
     #[error("version {version} of the choice is older than version {current}, which was in force")]
     OldChoice {
         /// Of the choice.
         version: u32,
-        /// In force at the controller before.
+        /// In force at the previous controller.
         current: u32,
     },
     /// A certificate is not valid.

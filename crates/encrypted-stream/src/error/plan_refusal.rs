@@ -153,7 +153,7 @@ pub enum PlanRefusalError {
     },
     /// An owner of an entry stands in an earlier one, so both controllers would count that
     /// owner.
-    #[error("entry {position} of the list has an owner who stands in an earlier entry")]
+    #[error("entry {position} of the list has an owner who is already in an earlier entry")]
     OwnerInTwoEntries {
         /// The later position.
         position: u32,
@@ -181,7 +181,7 @@ pub enum PlanRefusalError {
     OtherList,
     /// Even if all listed owners have data, the population is too small.
     #[error(
-        "the list's owners count as {counted} here, less those who may collude; {needed} needed"
+        "this controller counts {counted} owners in the list, without those who may collude; {needed} are needed"
     )]
     ListTooSmall {
         /// This controller's count.
@@ -197,7 +197,7 @@ pub enum PlanRefusalError {
     PicksInEpoch,
     /// Running totals that are too long beside those of other plans.
     #[error(
-        "these running totals need {wanted} seeds of noise, beside {running} of other queries; a controller keeps at most {most}, so drop one of them, or ask for a shorter SIZE or longer steps"
+        "these running totals need {wanted} seeds of noise, in addition to {running} of other queries; a controller keeps at most {most}, so drop one of them, or ask for a shorter SIZE or longer steps"
     )]
     TooManySeeds {
         /// Seeds of other plans.

@@ -28,7 +28,7 @@ pub enum UncheckedProofsError {
     #[error("the check did not end in time; run the service on more cores")]
     Late,
     /// The check broke off.
-    #[error("the check broke off, which is a bug; the service's log says where")]
+    #[error("the check crashed, which is a bug; the service's log says where")]
     Broken,
 }
 
@@ -82,7 +82,7 @@ pub enum ReleaseError {
     #[error("the opened sum is invalid: its check word is not zero")]
     CheckWord,
     /// A token or opening has another number of words than the plan.
-    #[error("a token has another length than the plan's outputs")]
+    #[error("a token's length differs from that of the plan's outputs")]
     WrongLength,
     /// The service lost its sums of the window before it was opened.
     #[error("the sums of the window are gone")]
@@ -101,12 +101,12 @@ pub enum ReleaseError {
     NotListed,
     /// The adder reported nothing about any stream of the plan before the clock closed the
     /// window.
-    #[error("the job reported nothing about any stream in time: all were offline, or it lags")]
+    #[error("the job reported nothing about any stream in time: all were offline, or the job lags")]
     #[serde(rename = "Untold")]
     NothingReported,
     /// More controllers than may collude have settled the window, or have spent a token on it,
     /// of which the service's state knows nothing. That state was restored from an older copy.
-    #[error("the window was begun in a state of the service that was lost")]
+    #[error("the window began in a state of the service that was lost")]
     StateLost,
     /// In a bounded plan: the proof of a member's noise does not hold, or its message has another form.
     #[error("the opening of a member does not hold")]

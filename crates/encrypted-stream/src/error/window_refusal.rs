@@ -97,7 +97,7 @@ pub enum WindowRefusalError {
     #[error("a plan of one controller has no opening set")]
     NothingToOpen,
     /// The opening set is for another membership than the token's.
-    #[error("the opening set is for another membership than the token's")]
+    #[error("the opening set is for a different membership from the token's")]
     OtherMembership,
     /// Another set was opened.
     #[error("the window already has another opening set")]
@@ -121,7 +121,7 @@ pub enum WindowRefusalError {
     NoiseUnfit,
     /// Too few controllers that this one picked are in the membership or the opening set;
     /// the others may belong to the service.
-    #[error("{held} of this controller's own picks are there; {needed} needed")]
+    #[error("only {held} of this controller's own picks are present; {needed} are needed")]
     TooFewPicks {
         /// Picks in the set.
         held: u32,
@@ -167,7 +167,7 @@ pub enum WindowRefusalError {
     },
     /// The window of a plan with noise ended before the controller accepted the plan.
     #[error(
-        "the window ended before this controller accepted the plan, whose noise does not reach back"
+        "the window ended before this controller accepted the plan, and the plan's noise does not cover earlier windows"
     )]
     BeforeAcceptance,
     /// An owner bounds over how many sets of owners a day's data is summed (`setsPerDay`), and this
@@ -189,7 +189,7 @@ pub enum WindowRefusalError {
     },
     /// The keys of the window's generation are wiped: it was too late, a stream was erased, or the
     /// controller was restarted.
-    #[error("this controller has wiped the keys of the window, which is lost here")]
+    #[error("this controller has wiped the window's keys, so the window is lost here")]
     KeysGone,
     /// The membership has a key for the window's pads that its member did not sign for it, or that is
     /// too old.
@@ -206,7 +206,7 @@ pub enum WindowRefusalError {
         position: u32,
     },
     /// In a bounded plan: nothing can be committed to, with a chance of 2^-252.
-    #[error("this controller cannot commit to its owners' windows; start it again")]
+    #[error("this controller cannot commit to its owners' windows; restart it")]
     NotProvable,
     /// In a bounded plan: edges are asked for of a window that this controller has not opened for this
     /// set.

@@ -152,7 +152,7 @@ pub enum LogEvent {
     MovedHere {
         /// The border: no window that begins before is answered here.
         at: Timestamp,
-        /// The controller before is lost, so budgets count as spent until then.
+        /// The previous controller is lost, so budgets count as spent until then.
         lost: bool,
     },
 }

@@ -65,7 +65,9 @@ pub enum BoundsError {
     #[error(transparent)]
     Fault(#[from] FaultyError),
     /// A member's message is of another round.
-    #[error("what the controller at position {0} said is of another window, membership or set")]
+    #[error(
+        "the message of the controller at position {0} is for another window, membership or set"
+    )]
     Misplaced(u32),
     /// The commitments do not open to the row.
     #[error(transparent)]

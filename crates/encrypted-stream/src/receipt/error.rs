@@ -32,16 +32,16 @@ pub enum ReceiptError {
     #[error("the plan was not asked for with `integrity = 'verified'`")]
     NotVerified,
     /// It has another list than the window's plan follows from, or one where the plan has none.
-    #[error("the receipt has another list of members than the window's plan, or lacks it")]
+    #[error("the receipt's list of members is missing, or differs from that of the window's plan")]
     OtherList,
     /// The service did not sign M.
     #[error("the membership is not signed by the service")]
     Membership,
     /// M is of another plan.
-    #[error("the membership is of another plan")]
+    #[error("the membership is for another plan")]
     OtherPlan,
     /// M is of another window.
-    #[error("the receipt is of the window {} – {} µs", .0.start.0, .0.end.0)]
+    #[error("the receipt is for the window {} – {} µs", .0.start.0, .0.end.0)]
     OtherWindow(Window),
     /// M is over another roster, or has other counts than members.
     #[error("the membership does not fit the plan's list of controllers")]
@@ -58,13 +58,13 @@ pub enum ReceiptError {
     #[error("the opening set is not signed by the service, or does not fit the plan")]
     OpeningSet,
     /// S is of another plan, window or membership.
-    #[error("the opening set is of another plan, window or membership")]
+    #[error("the opening set is for another plan, window or membership")]
     OtherSet,
     /// S is not within M.
     #[error("the opening set has controllers that are not in the membership")]
     NotASubset,
     /// Too few members: a dishonest part could have opened alone.
-    #[error("{held} controllers have signed, and the plan needs {needed}")]
+    #[error("{held} controllers have signed, but the plan needs {needed}")]
     BelowQuorum {
         /// |S|.
         held: u32,
@@ -72,7 +72,7 @@ pub enum ReceiptError {
         needed: u32,
     },
     /// Too few owners, or too many.
-    #[error("{stated} owners with data, of whom {counted} count, are not what the plan allows")]
+    #[error("the plan does not allow {stated} owners with data, of whom {counted} count")]
     Population {
         /// As M states.
         stated: u64,
@@ -106,7 +106,9 @@ pub enum ReceiptError {
         part: SharePart,
     },
     /// A share has another number of words than the plan's outputs.
-    #[error("the {part} of controller {controller} has another length than the plan's outputs")]
+    #[error(
+        "the length of the {part} of controller {controller} differs from that of the plan's outputs"
+    )]
     Length {
         /// Its position.
         controller: u32,
@@ -118,7 +120,7 @@ pub enum ReceiptError {
     CheckWord,
     /// The row hides exclusions that their controllers have signed.
     #[error(
-        "the row states {stated} streams as left out, and controllers signed that {signed} were"
+        "the row says that {stated} streams were left out, but controllers signed that {signed} were"
     )]
     FewerExcluded {
         /// In the row.
@@ -129,7 +131,7 @@ pub enum ReceiptError {
     /// In a bounded plan: the proofs do not hold, or the commitments do not open to a row.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// The row says something else than what the members have signed.
+    /// The row says something other than what the members have signed.
     #[error("the row differs from what the controllers have signed")]
     OtherRow,
 }

@@ -76,7 +76,7 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptFormatError {
     /// Longer than any receipt.
-    #[error("{0} bytes are more than a receipt has")]
+    #[error("a receipt cannot have as many as {0} bytes")]
     TooLong(usize),
     /// Written by another version of the program.
     #[error("the receipt has format {0}, but this version reads {VERSION} to {BOUNDED_VERSION}")]

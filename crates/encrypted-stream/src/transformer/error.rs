@@ -45,7 +45,7 @@ pub enum IngestError {
     #[error("the tick is complete and frozen; this is a duplicate")]
     Frozen,
     /// All windows that the event could belong to are closed.
-    #[error("the event came after its window was closed")]
+    #[error("the event arrived after its window was closed")]
     Late,
     /// The stream has sent more events in this tick than a window may hold.
     #[error("the stream has more events than its schema's capacity")]
@@ -60,13 +60,13 @@ pub enum IngestError {
     #[error(transparent)]
     NotAuthentic(#[from] AuthenticityError),
     /// It is of the other kind than the schema's.
-    #[error("the schema says another kind of `frames`; give the device the schema again")]
+    #[error("the schema declares another kind of `frames`; give the device the schema again")]
     OtherFrames,
     /// Another frame for the same time was taken before.
-    #[error("another frame for this time was taken before; does the device have a copy?")]
+    #[error("another frame for this time was already accepted; does the device have a copy?")]
     Conflicting,
     /// There are more gaps in the open windows than are kept.
-    #[error("the device slept more often in the open windows than is kept of a stream")]
+    #[error("the device slept more often in the open windows than can be recorded for a stream")]
     TooManyGaps,
 }
 
@@ -106,7 +106,7 @@ pub enum PlanMismatchError {
     #[error("the plan is verified, which this engine cannot do")]
     Blocks,
     /// It is of another schema.
-    #[error("the plan is of another schema")]
+    #[error("the plan is for another schema")]
     Schema,
     /// Its window is not a positive multiple of the tick.
     #[error("the plan's window is not a multiple of the schema's tick")]

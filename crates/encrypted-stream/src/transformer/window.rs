@@ -82,7 +82,7 @@ pub enum IncompleteError {
     #[error("events are missing")]
     Gap,
     /// More events came than the border states.
-    #[error("an event came twice")]
+    #[error("an event arrived twice")]
     Duplicate,
     /// As many came as the border states, but they are not the chain that it ends.
     #[error("the events are not the chain that the border ends")]

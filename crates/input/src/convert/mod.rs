@@ -32,7 +32,7 @@ pub enum ConvertError {
         line: u64,
     },
     /// Objects in objects without end.
-    #[error("line {line}: objects lie too deep within each other")]
+    #[error("line {line}: objects are nested too deeply")]
     TooDeep {
         /// The line, or the row of a list.
         line: u64,

@@ -20,7 +20,7 @@ pub enum BackupError {
     Other,
     /// Another version of the program wrote it.
     #[error(
-        "the backup has format {0}, and this version reads format 1: use the version that made it"
+        "the backup has format {0}, but this version reads format 1: use the version that made it"
     )]
     Format(char),
     /// The secret does not open it.

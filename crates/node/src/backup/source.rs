@@ -49,7 +49,7 @@ pub enum ExportError {
     #[error("the process could not read its store; see its log")]
     Store,
     /// The process ended meanwhile.
-    #[error("the process ended while it handed out its state; try again")]
+    #[error("the process ended while it was handing out its state; try again")]
     Ended,
     /// A file was replaced meanwhile.
     #[error("{0}: it changed while it was read; try again")]
@@ -61,11 +61,11 @@ pub enum ExportError {
     #[error("{0}: its name is not UTF-8")]
     Name(PathBuf),
     /// The folder holds another one with a store, which cannot be copied file by file.
-    #[error("{0} is no state folder, but has one in it: name {1}")]
+    #[error("{0} is not a state folder, but contains one: name {1}")]
     Above(PathBuf, PathBuf),
     /// There is nothing that a process must not lose, as where the state lies in Kafka.
     #[error(
-        "{0} holds no state: if it lies in Kafka, copy its topics, and back up the identity alone"
+        "{0} holds no state: if the state is in Kafka, copy its topics, and back up the identity alone"
     )]
     Nothing(PathBuf),
 }

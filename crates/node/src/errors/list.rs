@@ -62,14 +62,14 @@ errors! {
         "Run it again. If it has `--state`, it continues where it stopped.";
     MustGuess "must-guess"
         "The command would have to guess something that matters."
-        "The input can mean two things, and the answer changes results or what people agree to."
+        "The input can mean two things, and the choice changes results, or what people agree to."
         "Read the questions that it printed. Answer each with the flag that it names, such as `--owner` or `--day-first`, or correct the file. With `--yes`, the best guess is written but not run: edit the key that a question is about, such as `time`, `zone` or `missing` in source.yaml, or `min` and `max` in schema.yaml, and run the command in README.md.";
     FileMissing "file-missing"
         "A file or folder does not exist."
         "The path is wrong, or an earlier step that makes the file has not run."
         "Check the path that the message names. Paths are relative to the folder in which the command runs.";
     FileExists "file-exists"
-        "A file or folder exists already."
+        "A file or folder already exists."
         "Keys, ledgers and results are never overwritten, because what is lost may be the only copy."
         "Name another path, or remove the old one if you are sure that nobody needs it.";
     FileNotPermitted "file-not-permitted"
@@ -78,7 +78,7 @@ errors! {
         "Run the command as the user who owns the file, or change the permissions of the file.";
     FileOpenToOthers "file-open-to-others"
         "Other users of this machine can read a secret file."
-        "Anyone who reads a key file or the sizes in a private folder learns what is protected by it."
+        "Anyone who reads a key file, or the sizes in a private folder, learns what it protects."
         "Run `chmod 600` on the file, or `chmod 700` on the folder. Replace the key if somebody may have read it.";
     FileNotText "file-not-text"
         "A file is not text in UTF-8."
@@ -90,11 +90,11 @@ errors! {
         "Free some space, then run the command again: nothing that was confirmed is lost.";
     IoFailed "io-failed"
         "The system could not read or write something."
-        "A disk, a pipe or a connection failed. The message has the words of the system."
+        "A disk, a pipe or a connection failed. The message quotes the system's error."
         "Check the disk and the path that the message names, then run the command again.";
     FileInvalid "file-invalid"
         "A file cannot be understood."
-        "Its content is not of the form that the command expects. The message says where."
+        "Its content does not have the form that the command expects. The message says where."
         "Correct the place that the message names. `alpheus check FILE` checks files that people write.";
     SchemaInvalid "schema-invalid"
         "A schema is not valid."
@@ -114,7 +114,7 @@ errors! {
         "Compare the first line of the recording with the source file. Give the complete file.";
     RecordingEmpty "recording-empty"
         "No row of a recording can be used."
-        "There is no row after the header, or each was refused."
+        "There is no row after the header, or every row was refused."
         "Read the reasons above the message. Correct the rows, or the schema and source file that describe them.";
     LineRefused "line-refused"
         "A line of input is not a valid event."
@@ -122,11 +122,11 @@ errors! {
         "Correct the line, or widen the bounds in a new version of the schema. Other lines are not affected.";
     ContractInvalid "contract-invalid"
         "A data contract cannot be turned into a schema and policies."
-        "It is of an unknown standard, or lacks something without which nothing can be released."
-        "Add to the contract what the message names. The guide to standards lists what is read.";
+        "Its standard is not known, or something is missing without which nothing can be released."
+        "Add to the contract what the message names. The guide to standards lists what is supported.";
     QuerySyntax "query-syntax"
         "A query is not a statement that Alpheus reads."
-        "A word is misspelt, or stands in the wrong place. The message points at it."
+        "A word is misspelt, or is in the wrong place. The message points to it."
         "Correct the word. The reference of the query language lists every clause with an example.";
     QueryUnknownName "query-unknown-name"
         "A query names something that does not exist."
@@ -137,7 +137,7 @@ errors! {
         "The schema determines what devices encrypt: a statistic that is not encoded cannot be computed later."
         "Ask for one that the message lists, or add it to `aggregations` in a new version of the schema.";
     QueryBins "query-bins"
-        "A query asks for bins that the schema cannot give."
+        "A query asks for bins that the schema cannot provide."
         "Bins are encoded when the device encrypts, so they can be joined but not split."
         "Use edges that the schema encodes; DESCRIBE shows them.";
     QueryWindow "query-window"
@@ -162,12 +162,12 @@ errors! {
         "Ask for fewer, or declare a larger capacity in a new version of the schema.";
     QueryTooMany "query-too-many"
         "A consumer has as many running queries as one may have."
-        "Each running query takes attributes of streams that no other can release meanwhile, and work for each window."
+        "Each running query reserves attributes of streams, which no other query can release in the meantime, and needs work for each window."
         "Stop one with DROP STREAM, or ask the operator for a larger `queries-per-consumer`.";
     StreamQuota "stream-quota"
-        "A stream has sent as much as a stream may send in a day."
-        "Frames of devices stay on the service's disk for as long as they are kept. Without a limit one device could fill it."
-        "The device keeps what waits and sends it as room grows, so wait. If it is to send more, such as a long recording, ask the operator for a larger `stream-megabytes`; if it is not, find out who uses its identity.";
+        "A stream has already sent as much as it may send in a day."
+        "Devices' frames stay on the service's disk for the whole retention period. Without a limit, one device could fill the disk."
+        "Wait: the device keeps the remaining frames, and sends them once the quota allows it. If it should send more, such as a long recording, ask the operator for a larger `stream-megabytes`. If it should not, find out who uses its identity.";
     QueryReader "query-reader"
         "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
@@ -190,7 +190,7 @@ errors! {
         "Ask as one of these consumers, and add RELEASE TO.";
     PolicyForbidsPopulation "policy-forbids-population"
         "Too few owners would be in the result."
-        "Policies set the least number of owners among whom one may hide, even if some controllers collude."
+        "Policies set the smallest crowd of owners that one of them can hide in, even if some controllers collude."
         "Wait for more owners, spread them over more controllers, or use the nearest query that the message shows.";
     PolicyForbidsMaximum "policy-forbids-maximum"
         "The query's upper limit of owners is below the minimum that policies require."
@@ -214,28 +214,28 @@ errors! {
         "Use the nearest query that the message shows. Only the owners can allow more.";
     MasksUnsafe "masks-unsafe"
         "No masks are safe among these controllers."
-        "So many of them may collude that those who are left cannot hide in each other."
+        "So many of them may collude that the rest cannot hide one another."
         "Use more controllers, or policies with a smaller alpha.";
     ServerUnreachable "server-unreachable"
         "A server does not answer."
-        "The address is wrong, the process does not run, or a network or proxy blocks the connection."
+        "The address is wrong, the process is not running, or a network or proxy blocks the connection."
         "Check that the process runs and that the address is the one that it printed. Most commands can be repeated safely.";
     ServerBusy "server-busy"
         "A server cannot answer now."
         "It is stopping, is overloaded, or waits for another process."
-        "Try again in a while. Look at its `/healthz` if it stays so.";
+        "Try again in a while. If it stays busy, look at its `/healthz`.";
     ServerFailed "server-failed"
         "A server failed while it worked on the request."
         "Something went wrong on its side; details are only in its log."
-        "Ask its operator to look into the log. Repeating the request does no harm.";
+        "Ask its operator to look at the log. Repeating the request does no harm.";
     ServerOtherVersion "server-other-version"
-        "An answer is not of the form that this version understands."
+        "An answer does not have the form that this version understands."
         "The two programs are of different versions, or the address leads to something else."
         "Check the address, and run the same version of Alpheus on both sides.";
     RequestRefused "request-refused"
         "The request is refused."
         "It breaks a rule of a server, of owners' policies or of the data; the message says which."
-        "Change what the message names. If a line `help:` is below it, that says what can be had instead.";
+        "Change what the message names. If a `help:` line follows, it says what is possible instead.";
     NotFound "not-found"
         "The requested thing does not exist at the server."
         "The name or number is wrong, or the thing was removed."
@@ -255,10 +255,10 @@ errors! {
     WrongPeer "wrong-peer"
         "The other end of a connection is not the expected party."
         "Its certificate names another role or process. Someone may be intercepting the connection, or the address is wrong."
-        "Check the address. Do not go on if it is right: tell the operator.";
+        "Check the address. If it is right, do not continue, and inform the operator.";
     ClockWrong "clock-wrong"
         "The machine's clock shows a time at which the process does not start."
-        "It lies before this program was made, or its certificate is not valid then. Under a wrong time it would delete data that is not old, or wait for years."
+        "That time is before this program was built, or its certificate is not valid at that time. With a wrong time, the process would delete data that is not old, or wait for years."
         "Set the clock (`timedatectl set-ntp true`). If it is right, renew the certificate: `alpheus ca renew`. Then start again.";
     AddressInUse "address-in-use"
         "A server cannot listen at its address."
@@ -270,7 +270,7 @@ errors! {
         "Correct the address.";
     StateDamaged "state-damaged"
         "The state of a process is corrupted or incomplete."
-        "A ledger, a key store or a log does not hold what it must. The process does not guess."
+        "A ledger, a key store or a log does not contain what it must. The process does not guess."
         "Restore the state folder from a backup, as the guide to operating describes.";
     BackupInvalid "backup-invalid"
         "A backup cannot be used."
@@ -291,27 +291,27 @@ errors! {
     StateOfOther "state-of-other"
         "The state belongs to something else."
         "It was made for another run, table, board or deployment."
-        "Name another folder, or use the files and flags with which it was made.";
+        "Name another folder, or use the files and flags that it was made with.";
     KeyWrong "key-wrong"
         "A key does not open what it should."
-        "The key file, passphrase or seed is not the one with which it was locked."
+        "The key file, passphrase or seed is not the one that it was locked with."
         "Use the original key. Without it, what is locked is lost.";
     CardInvalid "card-invalid"
         "The card of a deployment is not valid, or is for another one."
         "A card pins keys and addresses, and is signed. It was changed, or is of another version or kind."
         "Get the card again from the operator, and compare its fingerprint.";
     DemoUnmet "demo-unmet"
-        "A step of the demo had another outcome than announced."
-        "With `--check` each result is compared with the plaintext. Something does not work on this machine."
+        "A step of the demo did not end as announced."
+        "With `--check`, each result is compared with the plaintext. Something does not work on this machine."
         "Report it, with what the demo printed.";
     PopulationShort "population-short"
         "The recording has too few owners for its query."
         "A crowd needs as many owners as the query and the policies say."
         "Give a recording with more owners, or lower the first number of BETWEEN if policies allow it.";
     PassRefused "pass-refused"
-        "A pass, code or credential was refused or could not be had."
+        "A pass, code or credential was refused or could not be obtained."
         "The account has none left for this period, the token of the provider is not accepted, or a code was used before."
-        "Read the reason. Passes come once for each period; codes are for one use.";
+        "Read the reason. There is one pass for each period, and each code works once.";
     PassMissing "pass-missing"
         "There is no pass for this period."
         "A pass is fetched from the issuer, once for each period."
@@ -323,7 +323,7 @@ errors! {
     BoardNotWritten "board-not-written"
         "A message was not published on the board, or nobody knows yet."
         "A server did not confirm it in time, or the epoch ended without it."
-        "Run the command again with the same files: it goes on, and never writes twice in an epoch.";
+        "Run the command again with the same files: it continues, and never writes twice in an epoch.";
     BoardEntry "board-entry"
         "The board does not let this writer in."
         "It needs a member's key or a pass of the right kind for this epoch."
@@ -354,7 +354,7 @@ errors! {
         "Correct what the message names, or ask the operator.";
     TableQuery "table-query"
         "A query over an encrypted table cannot be answered."
-        "It uses a clause or a column that the table does not have, or needs more precision than its parameters give."
+        "It uses a clause or a column that the table does not have, or needs more precision than its parameters allow."
         "Use what the message lists. EXPLAIN shows the margin of each part.";
     TableFile "table-file"
         "A file does not fit the table."

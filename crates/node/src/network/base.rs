@@ -18,10 +18,10 @@ pub enum BaseUrlError {
     #[error("an address is `https://host` or `https://host:port`, without a path")]
     Form,
     /// Without TLS to another machine.
-    #[error("without TLS only this machine is reached (127.0.0.1, localhost); say https://")]
+    #[error("without TLS, only this machine can be reached (127.0.0.1, localhost); use https://")]
     Plain,
     /// Without TLS nobody shows a certificate.
-    #[error("both ends of this connection show certificates; say https://")]
+    #[error("both ends of this connection present certificates; use https://")]
     NoCertificates,
 }
 

@@ -321,7 +321,7 @@ struct RevocableBody<F> {
 
 /// The body was taken back.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the message was taken back")]
+#[error("the message was withdrawn")]
 struct RevokedBodyError;
 
 impl<F: Fn() -> bool + Unpin> HttpBody for RevocableBody<F> {

@@ -28,7 +28,7 @@ pub enum RequestError {
         base: String,
     },
     /// A blocking request would stop the tasks of an asynchronous runtime.
-    #[error("a blocking request inside an asynchronous task, which is a mistake of ours")]
+    #[error("a blocking request inside an asynchronous task, which is a bug in Alpheus")]
     InsideRuntime,
 }
 

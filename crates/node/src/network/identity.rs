@@ -70,7 +70,7 @@ impl IdentityFolder {
         (wanted, others): (Role, &[Role]),
     ) -> Result<IdentityFolder, Failure> {
         let path = folder.join(CERTIFICATE);
-        let help = "`alpheus ca issue` makes a folder with the files that belong there";
+        let help = "`alpheus ca issue` creates a folder with the files that belong there";
         let pem = std::fs::read(&path).blame_io(&path).map_err(|e| e.with_help(help))?;
         let der = CertificateDer::from_pem_slice(&pem)
             .map_err(|_| PeerNameError::Malformed)

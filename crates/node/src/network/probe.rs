@@ -53,16 +53,16 @@ pub enum ProbeError {
     #[error("nobody answers")]
     Silent,
     /// What listens there does not speak TLS.
-    #[error("what listens there does not speak TLS")]
+    #[error("the listener there does not speak TLS")]
     NotTls,
     /// Its certificate is for another host name.
     #[error("its certificate is for another host name")]
     OtherHost,
     /// Its certificate is of another authority.
-    #[error("its certificate is of another authority")]
+    #[error("its certificate is from another authority")]
     OtherAuthority,
     /// Its certificate is over.
-    #[error("its certificate is over")]
+    #[error("its certificate has expired")]
     Expired,
     /// Its certificate is not valid yet.
     #[error("its certificate is not valid yet")]
@@ -77,7 +77,7 @@ pub enum ProbeError {
     #[error("its certificate names no process")]
     Nameless,
     /// It refuses our certificate, because it is over.
-    #[error("it finds our certificate over")]
+    #[error("it reports that our certificate has expired")]
     RejectedExpired,
     /// It refuses our certificate, which is of another authority.
     #[error("it does not know the authority of our certificate")]

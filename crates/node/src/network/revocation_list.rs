@@ -31,10 +31,14 @@ pub enum RevocationError {
     #[error("the list is not signed by this deployment's authority")]
     Unsigned,
     /// The digests do not ascend.
-    #[error("the list's certificates do not ascend; write it with `alpheus ca revoke`")]
+    #[error(
+        "the list's certificates are not in ascending order; write it with `alpheus ca revoke`"
+    )]
     Unordered,
     /// A later list is known.
-    #[error("the list has version {version}, and version {known} is known; take the latest list")]
+    #[error(
+        "the list has version {version}, but version {known} is already known; use the latest list"
+    )]
     Older {
         /// Its version.
         version: u64,
@@ -42,7 +46,9 @@ pub enum RevocationError {
         known: u64,
     },
     /// It has the version of the known list and another content, or lacks some of it.
-    #[error("the list lacks certificates that an earlier one revoked; take the latest list")]
+    #[error(
+        "certificates that an earlier list revoked are missing from this one; use the latest list"
+    )]
     Shrunk,
 }
 

@@ -97,7 +97,7 @@ pub enum AuthorityError {
     Json(#[from] serde_json::Error),
     /// There is a list, and nothing says who may sign it.
     #[error(
-        "`revoked.txt` is there without `deployment.json`, which says who may sign it; copy both from the authority's folder"
+        "`revoked.txt` exists without `deployment.json`, which says who may sign it; copy both from the authority's folder"
     )]
     Missing,
     /// The key is none.
@@ -310,7 +310,7 @@ mod tests {
         assert!(again.version() == 2 && again.revoked().has_certificate(b"adam"));
         write(&list, &authority);
         let refused = open().map(|_| ()).unwrap_err().to_string();
-        assert!(refused.contains("version 1, and version 2 is known"), "{refused}");
+        assert!(refused.contains("version 1, but version 2 is already known"), "{refused}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct Name {
 pub enum PeerNameError {
     /// No certificate was shown.
     #[error(
-        "no client certificate was shown; connect with one that the deployment's authority issued"
+        "no client certificate was presented; connect with one that the deployment's authority issued"
     )]
     Anonymous,
     /// The certificate cannot be read.

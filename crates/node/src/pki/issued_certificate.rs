@@ -55,10 +55,10 @@ impl PublicKeyData for PublicKey {
 pub(super) enum UnknownError {
     #[error("the certificate cannot be read")]
     Malformed,
-    #[error("another authority has issued this certificate; name the folder of its own")]
+    #[error("another authority issued this certificate; name the folder of that authority")]
     Foreign,
     #[error(
-        "its key is of a kind that is not issued here; `alpheus ca issue` makes another identity"
+        "its key is of a kind that is not issued here; `alpheus ca issue` creates another identity"
     )]
     Key,
 }

@@ -22,11 +22,11 @@ use zeroize::Zeroizing;
 pub enum RolloverError {
     /// The command that began ended between two files.
     #[error(
-        "the command that began to replace the authority was cut off, and the old one still issues"
+        "the command that began to replace the authority was interrupted, so the old authority still issues certificates"
     )]
     CutOff,
     /// A process would be refused everywhere.
-    #[error("the certificate is still of the authority that is replaced")]
+    #[error("the certificate is still from the authority that is being replaced")]
     NotRenewed,
     /// The folder has no certificate of its own authority.
     #[error("there is no certificate of the authority whose key is in this folder")]
@@ -178,7 +178,7 @@ mod tests {
         assert!(!begin(authority).unwrap() && keys(authority).unwrap().len() == 2, "again");
         assert!(is_of(&service, &first));
         let refused = finish(authority, std::slice::from_ref(&service)).unwrap_err();
-        assert!(refused.to_string().contains("still of the authority"), "{refused}");
+        assert!(refused.to_string().contains("still from the authority"), "{refused}");
 
         // What the old one has issued is renewed by the new one.
         renew(authority, &service.join(CERTIFICATE), 1).unwrap();

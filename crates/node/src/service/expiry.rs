@@ -32,7 +32,7 @@ pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
 }
 
 fn finding(known: InUse, now: Timestamp) -> Finding {
-    let unused = "the TLS files cannot be used, and those read before stay in use: see the log";
+    let unused = "the TLS files cannot be used, and the previous ones stay in use: see the log";
     let nearness = known.validity.map(|validity| {
         let (left, all) = days_of(validity, now);
         (Stage::of(left, all), left)

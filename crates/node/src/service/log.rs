@@ -25,7 +25,7 @@ pub enum LogError {
     )]
     Filter,
     /// Logging was started before.
-    #[error("logging was started already")]
+    #[error("logging has already started")]
     Started(#[source] TryInitError),
 }
 

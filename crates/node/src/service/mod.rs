@@ -66,7 +66,7 @@ pub enum ServiceError {
     #[error("this program was built without Kafka")]
     NoKafka,
     /// The store's growth is secret, and a cluster shows it.
-    #[error("this process keeps how much it writes secret, and a Kafka cluster shows it")]
+    #[error("this process must not reveal how much it writes, and a Kafka cluster would show it")]
     SharedStore,
     /// The state folder cannot be created.
     #[error("{path}: cannot create the folder")]

@@ -139,7 +139,7 @@ impl<T: Send + Sync + 'static> Reload for Live<T> {
             Err(error) => {
                 let error = error.to_string();
                 if is_new || failed.as_ref() != Some(&error) {
-                    tracing::error!(%file, %error, "the TLS files cannot be used: those read before stay in use");
+                    tracing::error!(%file, %error, "the TLS files cannot be used: the previous ones stay in use");
                 }
                 self.seen().failed = Some(error);
             }

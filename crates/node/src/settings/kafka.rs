@@ -24,10 +24,10 @@ pub struct KafkaSettings {
 /// The same as flags.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KafkaArgs {
-    /// Kafka cluster of these brokers; a service's state is there, not in a folder
+    /// Brokers of a Kafka cluster; a service keeps its state there, not in a folder
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_brokers: Option<String>,
-    /// Prefix of topic names, ending in a dot; unique for each service, whose workers have it too
+    /// Prefix of topic names, ending in a dot; unique for each service, and the same for its workers
     #[arg(long, value_name = "NAME")]
     kafka_prefix: Option<String>,
     /// File with properties of librdkafka, for TLS and SASL

@@ -32,7 +32,8 @@ impl Counters {
         metrics.with(|registry| {
             let help = "Points that were counted, or were counted before";
             registry.register("otlp_points", help, self.points.clone());
-            let help = "Points that added nothing: they came again, or a later total contains them";
+            let help =
+                "Points that added nothing: they were sent twice, or a later total contains them";
             registry.register("otlp_points_repeated", help, self.repeated.clone());
             let help = "Points that were counted although they overlap with others of their series";
             registry.register("otlp_points_overlapping", help, self.overlapping.clone());

@@ -62,9 +62,9 @@ Examples:
       --api 127.0.0.1:7501
 
 The program given by --accounts-command reads the account's name and secret as two lines from its
-standard input. If they match, it prints the account's identifier, one line that is the same for
-every spelling of the name (a number or a UUID of the directory), and exits with 0. Passes are
-counted by this identifier. With a provider they are counted by `sub` of its ID tokens.
+standard input. If they match, it prints the account's identifier as one line, and exits with 0. The
+identifier is the same for every spelling of the name: a number or a UUID of the directory. Passes
+are counted by this identifier. With a provider they are counted by `sub` of its ID tokens.
 
 Use --new-state for the very first start only, never in a unit file: an issuer that has lost its
 records would issue second passes. Start a copy of its state with --restored-state.";
@@ -117,7 +117,7 @@ pub struct Args {
 pub(crate) enum StateError {
     #[error("there is no state in this folder, and it was not declared new")]
     Absent,
-    #[error("there is a state in this folder, though it was declared new")]
+    #[error("this folder already holds a state, though it was declared new")]
     NotNew,
     #[error("the state is older than its fence, or its fence is missing")]
     Restored,

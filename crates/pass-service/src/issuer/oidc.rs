@@ -47,10 +47,10 @@ pub enum TokenError {
     #[error("the ID token has expired; let the command fetch a new one")]
     Expired,
     /// It is for another client.
-    #[error("the ID token is for another client; ask the provider for one for this issuer's")]
+    #[error("the ID token is for another client; request one for this issuer's client")]
     Audience,
     /// Another provider's.
-    #[error("the ID token is of another provider than this issuer's")]
+    #[error("the ID token is from a different provider from this issuer's")]
     Provider,
     /// The provider has no such key.
     #[error("the ID token is signed with a key that the provider does not have; fetch a new one")]
@@ -63,7 +63,7 @@ pub enum TokenError {
     Invalid,
 }
 
-/// Why the provider's documents cannot be had.
+/// Why the provider's documents could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The address of a document.

@@ -201,7 +201,7 @@ pub enum ContentError {
     },
     /// Several populations for one window.
     #[error(
-        "a window has one population, and one set of it is ever opened, so it cannot be split; remove `splitPopulations`"
+        "a window has one population, and only one set of it is ever opened, so it cannot be split; remove `splitPopulations`"
     )]
     SplitPopulations,
     /// Bounds the wrong way round.

@@ -342,7 +342,7 @@ pub enum RuleError {
         column: String,
         /// The margin that the query asks for.
         asked: String,
-        /// The smallest margin that can be had.
+        /// The smallest margin that is possible.
         best: String,
         /// The least noise that policies allow.
         noise: String,
@@ -350,7 +350,7 @@ pub enum RuleError {
         owners: u32,
         /// How many values each is expected to have.
         values: String,
-        /// With what it could be had.
+        /// What would make it possible.
         remedy: Box<Remedy>,
     },
     /// A column whose error is not known before there is a result.

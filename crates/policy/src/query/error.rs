@@ -120,7 +120,7 @@ pub enum SyntaxError {
     OneStatement,
     /// The name of a verified query could be mistaken for another.
     #[error(
-        "the name of a verified query must begin with a letter from A to Z or `_`, and continue with such letters, digits, `_` and `-`, so that no two names look the same"
+        "the name of a verified query must begin with a letter from A to Z or `_`, and may continue with such letters, digits, `_` and `-`: no two names may look the same"
     )]
     VerifiedName,
     /// A value on its own.

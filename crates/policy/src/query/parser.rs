@@ -75,7 +75,7 @@ impl Reader {
         self.misspelt(if within_items { items } else { end }, CLAUSES)
     }
 
-    /// Something else than one of these words, of which it may be meant to be one.
+    /// Something other than one of these words, of which it may be meant to be one.
     fn misspelt(&self, expected: &'static str, words: &[&str]) -> QueryError {
         let meant = match self.peek() {
             Token::Word(word) if word.quote_style.is_none() => {
@@ -414,12 +414,14 @@ fn from(
     let at = reader.here();
     places.population = SourceLocation(at);
     reader.written("BETWEEN 10 AND 1000");
-    let min = reader.whole("a whole number, the least owners of a window", RANGE)?;
+    let min = reader.whole("a whole number, the minimum number of owners in a window", RANGE)?;
     reader.written(format!("BETWEEN {min} AND {}", min.max(1000)));
     if !reader.word("AND") {
-        return Err(reader.expected("AND and a whole number, the most owners of a window"));
+        return Err(
+            reader.expected("AND and a whole number, the maximum number of owners in a window")
+        );
     }
-    let max = reader.whole("a whole number, the most owners of a window", RANGE)?;
+    let max = reader.whole("a whole number, the maximum number of owners in a window", RANGE)?;
     match min >= 1 && min <= max {
         true => Ok((schema, Some((min, max)))),
         false => {

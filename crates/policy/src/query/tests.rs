@@ -173,7 +173,7 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     (
         "CREATE STREAM \u{455} AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X WITH (integrity = 'verified')",
         (1, 15, 1),
-        "no two names look the same",
+        "no two names may look the same",
     ),
 ];
 
@@ -300,12 +300,12 @@ fn what_is_meant_is_said() {
         (&format!("{after} GRUOP BY region"), "did you mean `GROUP`?"),
         (
             &format!("{after} BETWEEN 3"),
-            "the most owners of a window, found the end of the query; write `BETWEEN 3 AND 1000`",
+            "the maximum number of owners in a window, found the end of the query; write `BETWEEN 3 AND 1000`",
         ),
         (&format!("{after} BETWEEN 3 WITH"), "found `WITH`; write `BETWEEN 3 AND 1000`"),
         (
             &format!("{after} BETWEEN few AND 9"),
-            "the least owners of a window, found `few`; write `BETWEEN 10 AND 1000`",
+            "the minimum number of owners in a window, found `few`; write `BETWEEN 10 AND 1000`",
         ),
         (&format!("{after} BETWEEN 9 AND 3"), "write `BETWEEN 10 AND 1000`"),
         (&format!("{after} WITHIN 7"), "write `WITHIN 7 OF 95 %`"),

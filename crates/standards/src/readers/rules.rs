@@ -8,7 +8,7 @@ pub(super) const SQL: &str =
 pub(super) const DISTINCT: &str =
     "needs to know which rows are equal, and a sum does not show that";
 pub(super) const AGE: &str =
-    "the age of the newest row is no sum; a window without events shows late data";
+    "the age of the newest row is not a sum; a window without events shows late data";
 pub(super) const WORDS: &str = "a rule in words, for people";
 pub(super) const ENGINE: &str =
     "a check by a tool that reads rows in the clear, which nobody has here";

@@ -262,7 +262,7 @@ impl Contributor {
     fn note_resolution(&mut self, value: i64) {
         if let Some(steps) = self.resolution.note(value) {
             note!(
-                "samples are multiples of {steps} steps, and the plan says less: a published mean may reveal how many there were; ask the definer to give `resolution: {steps}`"
+                "samples are multiples of {steps} steps, but the plan states a smaller resolution: a published mean may reveal how many there were; ask the definer to set `resolution: {steps}`"
             );
         }
     }

@@ -30,7 +30,7 @@ pub enum InclusionError {
     LeftOut,
     /// The aggregator publishes another set.
     #[error(
-        "the aggregator publishes another set than the smoothers opened; inform the smoothers' operators, and send them the receipts"
+        "the aggregator publishes a different set from the one that the smoothers opened; inform the smoothers' operators, and send them the receipts"
     )]
     OtherSet,
     /// The aggregator publishes no set.

@@ -74,8 +74,8 @@ pub struct Args {
     /// The folder for its state: credentials, pending uploads and receipts
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The fence: the file that reveals an older copy of the state. Keep it out of backups. By default
-    /// beside the state folder, named like it and ending in `.fence`; another disk is better
+    /// The fence: the file that reveals an older copy of the state. Keep it out of backups. By default it is
+    /// next to the state folder, with the same name and the ending `.fence`; another disk is better
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// How long to wait for a registrar that does not answer; by default 300
@@ -191,7 +191,7 @@ mod tests {
         assert!(check(&all).is_ok());
         let complaints = [
             (InclusionError::LeftOut, "receipts of a quorum"),
-            (InclusionError::OtherSet, "another set"),
+            (InclusionError::OtherSet, "a different set"),
             (InclusionError::NotShown, "does not publish"),
             (InclusionError::Disputed, "has signed a result"),
             (InclusionError::NoVerdict, "too few smoothers"),

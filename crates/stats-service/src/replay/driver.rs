@@ -91,7 +91,7 @@ pub struct Driver {
 
 /// A result is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no result of an aggregate came in time; run with ALPHEUS_LOG=info to see why")]
+#[error("no aggregate's result arrived in time; run with ALPHEUS_LOG=info to see why")]
 pub(crate) struct NoResultError;
 
 /// A process has ended.

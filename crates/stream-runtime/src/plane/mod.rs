@@ -55,7 +55,7 @@ pub enum UnsupportedPlanError {
     Time,
     /// It sums streams that a plan names.
     #[error(
-        "the engine `job` sums fixed plans only: say `membership = 'fixed'`, or use the engine `in-process`"
+        "the engine `job` sums fixed plans only: set `membership = 'fixed'`, or use the engine `in-process`"
     )]
     Epochs,
     /// It keeps no sums of sessions.

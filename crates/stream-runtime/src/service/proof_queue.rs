@@ -160,7 +160,7 @@ impl<C: Check> QueueState<C> {
         state.counts.waiting = state.counts.waiting.saturating_sub(proofs);
         let found = found.map(|found| {
             found.unwrap_or_else(|broken| {
-                tracing::error!(%plan, "a check of proofs broke off, which is a bug: a window is lost, and all others go on");
+                tracing::error!(%plan, "a check of proofs crashed, which is a bug: a window is lost, and all others continue");
                 state.counts.broken += 1;
                 broken
             })

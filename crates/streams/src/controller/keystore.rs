@@ -42,7 +42,7 @@ pub enum KeyStoreError {
     Slots(#[from] SlotError),
     /// Made by another version of the program.
     #[error(
-        "the key store has format {0}, and this version reads format {VERSION}: use the version that created it, or hand the streams over to a new store"
+        "the key store has format {0}, but this version reads format {VERSION}: use the version that created it, or hand the streams over to a new store"
     )]
     Format(u8),
     /// Too short to be a secret.
@@ -59,7 +59,7 @@ pub enum KeyStoreError {
     #[error("an entry of the key store is corrupted; restore the state folder from a backup")]
     Damaged,
     /// It exists already.
-    #[error("there already is a key store")]
+    #[error("there is already a key store")]
     Exists,
     /// It does not exist.
     #[error("there is no key store here; `alpheus controller init` creates one")]

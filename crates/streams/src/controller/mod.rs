@@ -99,8 +99,8 @@ struct HostArgs {
     /// The file that opens the key store; keep it apart from the state
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// The fence, which records how far the ledgers have come. Keep it out of backups. By
-    /// default beside the state folder, named like it and ending in `.fence`
+    /// The fence, which records how far the ledgers have come. Keep it out of backups. By default it is next
+    /// to the state folder, with the same name and the ending `.fence`
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The slot file, which makes erasure possible: a key without its slot is gone. Back it

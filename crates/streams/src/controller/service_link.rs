@@ -211,7 +211,7 @@ impl Exchange {
             }
             NoticeReply::Moved(stands) => match guard.give_up(clock::now(), stream, stands) {
                 Ok(()) => {
-                    tracing::warn!(%stream, "its owner has moved the stream elsewhere, which this copy of the state did not know")
+                    tracing::warn!(%stream, "its owner has moved the stream elsewhere, but this copy of the state did not record that")
                 }
                 // The host could not write it down.
                 Err(error @ (GuardError::Host(_) | GuardError::Store(_))) => return Err(error),

@@ -80,7 +80,7 @@ enum BackupError {
     #[error("not a backup written by `alpheus owner backup`")]
     Other,
     #[error(
-        "the backup has format {0}, and this version reads format 1: use the version that made it"
+        "the backup has format {0}, but this version reads format 1: use the version that made it"
     )]
     Format(char),
     #[error("the backup cannot be opened: it was made with another key file, or it is corrupted")]

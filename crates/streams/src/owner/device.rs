@@ -90,7 +90,7 @@ impl DeviceFile {
         if file.version != VERSION {
             let found = file.version;
             return Err(format!(
-                "the device file has format {found}, and this version reads format {VERSION}: use the version that wrote it, or create the stream again with `alpheus owner add`"
+                "the device file has format {found}, but this version reads format {VERSION}: use the version that wrote it, or create the stream again with `alpheus owner add`"
             ))
             .blame_input(path);
         }

@@ -110,7 +110,7 @@ fn moved_away(at: &str) -> String {
 fn moved_here(at: &str, lost: bool) -> String {
     let spent = match lost {
         true => {
-            "; the controller before is lost, so your privacy budgets count as spent until then"
+            "; the previous controller is lost, so your privacy budgets count as spent until then"
         }
         false => "",
     };
@@ -148,8 +148,7 @@ fn proven(counted: impl std::fmt::Display, all: bool) -> String {
 }
 
 /// What a verified query shows in addition.
-const VERIFIED: &str =
-    "; its rows are signed by the controllers, and for that yours sees your streams' sums";
+const VERIFIED: &str = "; its rows are signed by the controllers, so yours sees your streams' sums";
 
 fn changed(version: u32) -> String {
     format!("you changed your policy; version {version} is in force")

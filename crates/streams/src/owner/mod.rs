@@ -159,8 +159,8 @@ enum Command {
     Grant(grant::Args),
     /// Move a stream to another controller, with what its budgets have spent
     ///
-    /// The controller before answers for no window that ends after a border in time, and the next one for none
-    /// that begins before it. A command that was cut short is run again.
+    /// The previous controller answers for no window that ends after the border, which is a time, and the
+    /// next one for none that begins before it. If the command is interrupted, run it again.
     #[command(after_help = MOVE)]
     Move(moves::Move),
     /// Withdraw consent for a stream, permanently
@@ -311,7 +311,7 @@ impl Owner {
         let from = if is_new { identity::first_day(&policy, now) } else { Timestamp(0) };
         if from > now {
             note!(
-                "the stream counts from {} on: the choice bounds the sets of a day, and another host may have had some of today",
+                "the stream counts from {} on: the choice limits the sets of a day, and another host may have used some of today's",
                 local_time(from.0 / 1000)
             );
         }

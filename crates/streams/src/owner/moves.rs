@@ -55,11 +55,11 @@ pub(super) struct Move {
     #[arg(long, value_name = "NAME")]
     to_name: Option<String>,
     /// The border, 2026-12-01T06:00 (UTC) or Unix milliseconds: by default the next one that the windows of
-    /// all queries of the stream share, at midnight (UTC) if the choice bounds the sets of a day
+    /// all the stream's queries share, which is at midnight (UTC) if the choice limits the sets of a day
     #[arg(long, value_name = "TIME", value_parser = moment)]
     at: Option<Timestamp>,
-    /// The controller before is gone for good: the key comes from the device's file, and all budgets count as
-    /// spent until the border
+    /// The previous controller is gone for good: the key comes from the device's file, and all budgets count
+    /// as spent until the border
     #[arg(
         long,
         conflicts_with = "controller",
@@ -69,7 +69,7 @@ pub(super) struct Move {
     /// With --lost: the device's file, which holds the stream's key
     #[arg(long, value_name = "FILE", requires = "lost")]
     device: Option<PathBuf>,
-    /// The name on the certificate of the sending device: without --lost by default as you signed it before
+    /// The name on the certificate of the sending device; without --lost, the default is the name that you signed before
     #[arg(long, value_name = "NAME")]
     producer: Option<String>,
     /// With --lost: the stream's schema: YAML or .avsc
@@ -145,7 +145,7 @@ pub(super) fn run(args: &Move) -> Result<(), Failure> {
     }
 }
 
-/// The controller before hands over what the next one needs.
+/// The previous controller hands over what the next one needs.
 fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> Result<(), Failure> {
     let path = format!("/v1/streams/{}", args.stream);
     let view: StreamView = from.client.get_json(&path, Duration::ZERO)?;
@@ -155,7 +155,7 @@ fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> R
     let moved = stands.moved.filter(|moved| moved.from == from.id());
     let (Some(moved), true) = (moved, stands.controller == to.id()) else {
         return Err(format!(
-            "the stream has moved to the controller {} already: ask there",
+            "the stream has already moved to the controller {}: ask there",
             stands.controller
         ))
         .blame(Category::Check);
@@ -168,7 +168,7 @@ fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> R
         to.name()
     );
     if clock::now() > moved.at {
-        note!("windows since {border} that are over are without the stream");
+        note!("windows since {border} that have already ended do not include the stream");
     }
     if view.grants.iter().any(|grant| grant.days.is_some()) {
         note!(
@@ -179,7 +179,7 @@ fn move_whole(args: &Move, from: Owner, to: &Host, folder: &IdentityFolder) -> R
     Ok(())
 }
 
-/// Has the controller before give the stream away.
+/// Has the previous controller give the stream away.
 fn leave(args: &Move, from: &Host, to: &Host, view: &StreamView) -> Result<Departure, Failure> {
     let schema: Schema = from.owner.client.get_json("/v1/schema", Duration::ZERO)?;
     let (step, producer) = (shared(&schema, view)?, device(args, from, view)?);
@@ -196,7 +196,7 @@ fn leave(args: &Move, from: &Host, to: &Host, view: &StreamView) -> Result<Depar
             MoveReply::TooEarly { earliest } if args.at.is_some() => {
                 let first = local_time(next(earliest, step).0 / 1000);
                 return Err(format!(
-                    "the border is too early, since windows that end after it may be answered already; the first that would do is {first}"
+                    "the border is too early, since windows that end after it may already have been answered; the earliest possible one is {first}"
                 ))
                 .blame(Category::Usage);
             }
@@ -273,7 +273,7 @@ fn next(time: Timestamp, step: Span) -> Timestamp {
     if floor < time { floor.plus(step) } else { floor }
 }
 
-/// The controller before is gone: what the next one needs comes from the owner.
+/// The previous controller is gone: what the next one needs comes from the owner.
 fn move_lost(args: &Move, to: &Host, folder: &IdentityFolder) -> Result<(), Failure> {
     let needed = "--lost needs --device, --producer, --schema and --policies";
     let (device, producer) =

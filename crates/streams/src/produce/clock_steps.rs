@@ -76,7 +76,10 @@ impl ClockSteps {
         };
         let text = match step {
             ClockStep::Back(_) => {
-                format!("this device's clock went back by {} s: a new session began", seconds(by))
+                format!(
+                    "this device's clock was set back by {} s: a new session began",
+                    seconds(by)
+                )
             }
             ClockStep::Ahead(_) => format!(
                 "this device's clock is {} s ahead of its session, or it slept: a new session began",

@@ -52,8 +52,8 @@ pub struct DeviceArgs {
     /// The service's URL
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// With nothing to send, how often to ask the service whether it still accepts frames; by
-    /// default every 10 seconds
+    /// How often to ask the service whether it still accepts frames, if there is nothing to send; by default
+    /// every 10 seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     poll_seconds: Option<u32>,
 }

@@ -55,10 +55,10 @@ Examples:
 Unless the schema says `frames: events`, the identity folder has the device's key and certificate:
 device.seed and device.txt, from `alpheus ca issue`.
 
-Lines are JSON objects, or CSV with a header, named like the attributes. Numbers may be quoted. A
-member of a nested object has both names, joined with a dot: meta.time. Without --time-column, an
-event gets the time at which its line is read. With --source, the input is a recording as `alpheus
-replay` reads it: any columns, times and marks, and rows in any order.";
+Lines are JSON objects, or CSV with a header. Their names are those of the attributes. Numbers may
+be quoted. A member of a nested object has both names, joined with a dot: meta.time. Without
+--time-column, an event gets the time at which its line is read. With --source, the input is a
+recording as `alpheus replay` reads it: any columns, times and marks, and rows in any order.";
 
 /// Maximum number of lines read ahead.
 const AHEAD: usize = 1024;

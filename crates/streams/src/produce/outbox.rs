@@ -147,7 +147,7 @@ impl Outbox {
         if state.next - state.oldest >= MAX_UPLOADS && !state.closed {
             tracing::warn!(
                 waiting = MAX_UPLOADS,
-                "the outbox is full; no frames are accepted until the service takes some"
+                "the outbox is full; no frames are accepted until the service accepts some"
             );
         }
         while state.next - state.oldest >= MAX_UPLOADS && !state.closed {

@@ -27,7 +27,7 @@ struct Reason {
 impl RefusedSessions {
     /// Counts refused frames as `alpheus_device_frames_refused`.
     pub fn register(&self, metrics: &Metrics) {
-        let help = "Frames that the service took and that count for nothing, by reason";
+        let help = "Frames that the service accepted but that do not count, by reason";
         metrics.with(|registry| {
             registry.register("device_frames_refused", help, self.frames.clone());
         });
@@ -48,7 +48,7 @@ impl RefusedSessions {
         for frame in frames {
             tracing::warn!(
                 reason = frame.reason.name(),
-                "the service took a frame that counts for nothing"
+                "the service accepted a frame that does not count"
             );
             let reason = frame.reason.name().to_owned();
             self.frames.get_or_create(&Reason { reason }).inc();

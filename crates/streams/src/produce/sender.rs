@@ -304,8 +304,8 @@ impl<C: UploadClient> Carrier<C> {
 /// or made. Waiting frames are kept, in case the service is mistaken.
 fn withdrawn() -> Result<(), Failure> {
     let what =
-        "the owner has withdrawn the stream for good, and the service takes nothing more of it";
-    let help = "what was not sent waits in the state folder; to send again, the owner adds another stream with `alpheus owner add`, and the device starts with its file and a state folder of its own";
+        "the owner has withdrawn the stream for good, and the service accepts nothing more of it";
+    let help = "unsent frames stay in the state folder; to send again, the owner adds another stream with `alpheus owner add`, and the device starts with its file and a state folder of its own";
     Err(what).blame(Category::Refused).map_err(|failure| failure.with_help(help))
 }
 

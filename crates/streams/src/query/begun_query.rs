@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub enum OtherQueryError {
     /// It has another name.
     #[error(
-        "the service says that `{running}` is running now, which is not the query of the statement"
+        "the service says that `{running}` is running now, but that is not the query in the statement"
     )]
     Name {
         /// The name.

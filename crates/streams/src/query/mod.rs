@@ -93,14 +93,14 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
-    /// Print the rows of all running queries of this folder's consumer, with what their columns are and what
-    /// a window costs: one JSON object a line, for programs
+    /// For programs: print the rows of all running queries of this folder's consumer, one JSON object per
+    /// line, with the meaning of their columns and the cost of a window
     #[arg(long, requires = "server", conflicts_with_all = ["query", "results"])]
     pub released: bool,
-    /// Refuse rows that the service does not say are verified or bounded, of any query. Those of a query
-    /// that this folder's consumer asked to be so are refused in any case, and those that it says are
-    /// so are checked: one that differs from what the controllers have signed, or whose proofs do not
-    /// hold, is not shown
+    /// Refuse all rows that the service does not report as verified or bounded. Without this flag, such rows
+    /// are refused only for queries that this folder's consumer asked to be verified or bounded. Rows that
+    /// the service does report so are always checked: a row that differs from what the controllers have
+    /// signed, or whose proofs do not hold, is not shown
     #[arg(long, requires = "read")]
     pub verified: bool,
     /// Keep printing rows as they arrive

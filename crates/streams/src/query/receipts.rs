@@ -34,7 +34,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedRowError {
     /// Its plan asks for no proofs, though the service says that the query is bounded.
-    #[error("the service says that the query is bounded, and the row's plan is not")]
+    #[error("the service says that the query is bounded, but the row's plan is not")]
     NotBounded,
     /// It does not say that it is verified.
     #[error("the service says that the row is not verified")]
@@ -43,7 +43,7 @@ pub enum RefusedRowError {
     #[error("the row cannot be read")]
     Malformed,
     /// Nothing shows what the controllers have signed.
-    #[error("the service has no receipt of this window, or does not keep it any more")]
+    #[error("the service has no receipt of this window, or no longer keeps it")]
     NoReceipt,
     /// The receipt cannot be read.
     #[error(transparent)]
@@ -55,7 +55,7 @@ pub enum RefusedRowError {
     #[error("the service does not keep the plan of the row")]
     NoPlan,
     /// It is another one than the row names.
-    #[error("the service announced another plan than the row's")]
+    #[error("the service announced a different plan from the row's")]
     OtherPlan,
     /// It is not what the consumer's own statement asks for.
     #[error("the plan of the row is not what you asked for: {0} differ")]
@@ -71,10 +71,10 @@ pub enum RefusedRowError {
     )]
     Statement,
     /// It is not sealed, and must be.
-    #[error("the service says that the row is not sealed, and only you may read this query's rows")]
+    #[error("the service says that the row is not sealed, but only you may read this query's rows")]
     NotSealed,
     /// The sealed sum is not the row's.
-    #[error("the sealed result is of another window, group or query than the row")]
+    #[error("the sealed result is for a different window, group or query from the row's")]
     OtherSealed,
     /// A file has nothing to compare the plan with.
     #[error(
@@ -82,11 +82,11 @@ pub enum RefusedRowError {
     )]
     NoSchema,
     /// Its check broke off.
-    #[error("the check of the row broke off, which is a bug of this program")]
+    #[error("the check of the row crashed, which is a bug of this program")]
     Broken,
     /// Nobody can compute what its members must have proven.
     #[error(
-        "the row is bounded, and the schema of its plan is not known, so its proofs cannot be checked"
+        "the row is bounded, but the schema of its plan is not known, so its proofs cannot be checked"
     )]
     NoBounds,
     /// Its window has another row.
@@ -169,7 +169,7 @@ impl PlanOfRows<'_> {
         Ok(receipt.verify(self.announced, checker.as_deref(), window)?)
     }
 
-    /// Whether a receipt holds, so that its window has opened, and the row says something else than what is
+    /// Whether a receipt holds, so that its window has opened, and the row says something other than what is
     /// read of the signed numbers. They may have no result, and then the row says why.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl PlanOfRows<'_> {
 /// Checks a row against a receipt of its plan, and returns in words what that shows.
 ///
 /// # Errors
-/// [`RefusedRowError`] if the row says anything else than what the controllers have signed.
+/// [`RefusedRowError`] if the row says anything other than what the controllers have signed.
 pub fn check(
     row: &Map<String, Value>,
     query: &str,

@@ -13,7 +13,9 @@ pub(super) const MAX_SESSIONS: usize = 1 << 16;
 /// The service would keep its reader reading forever.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EndlessReadError {
-    #[error("the service went back in its log, from {after} to {next}; its answers cannot be used")]
+    #[error(
+        "the service moved backwards in its log, from {after} to {next}; its answers cannot be used"
+    )]
     Back { after: u64, next: u64 },
     #[error(
         "the service sent more than {MAX_SESSIONS} sessions of the device, more than any device has; have fewer days granted, or contact the operator of the service"

@@ -49,13 +49,13 @@ pub(super) fn paths(
     {
         let kind = if is_standard(output) { "standard output" } else { "a file name" };
         return wrong(
-            format!("{many} queries need a directory, and this is {kind}"),
+            format!("{many} queries need a directory, but this is {kind}"),
             "name a directory; --format selects csv or json",
         );
     }
     if output.is_file() {
         return wrong(
-            format!("{many} queries need a directory, and this is a file"),
+            format!("{many} queries need a directory, but this is a file"),
             "name a directory; each query's results go to a file named after the query's file",
         );
     }
@@ -106,7 +106,7 @@ pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
         }
         if path.exists() {
             if std::fs::metadata(path).is_ok_and(|known| known.is_file() && known.len() > 0) {
-                note!("{} is there already and will be replaced", path.display());
+                note!("{} already exists and will be replaced", path.display());
             }
             File::options().append(true).open(path).blame_io(path)?;
         } else {

@@ -138,7 +138,7 @@ impl Engine {
                 let seconds = by / 1_000_000;
                 tracing::error!(
                     seconds,
-                    "the machine's clock has jumped; the service goes on with its own time until devices agree with the machine's: set the clock"
+                    "the machine's clock has jumped; the service continues with its own time until devices agree with the machine's: set the clock"
                 );
                 let text = format!("the machine's clock has jumped by {seconds} s; set the clock");
                 self.clock_note.set(text);

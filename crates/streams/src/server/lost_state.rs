@@ -110,7 +110,7 @@ impl Collector for LostState {
         let kind = streams.metric_type();
         let name = "stream_state_lost_streams";
         streams.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
-        let help = "Windows that were begun in a state that was lost, and have no row here";
+        let help = "Windows that began in a state that was lost, and have no row here";
         let kind = windows.metric_type();
         let name = "stream_state_lost_windows";
         windows.encode(encoder.encode_descriptor(name, help, None, kind)?)

@@ -129,11 +129,11 @@ pub struct Args {
     /// [default: 86400]
     #[arg(long, value_name = "SECONDS")]
     sums_timeout: Option<u32>,
-    /// After an outage of the service, how long it waits for controllers and devices that were
-    /// connected before [default: 120]
+    /// How long the service waits, after an outage, for controllers and devices that were connected before it
+    /// [default: 120]
     #[arg(long, value_name = "SECONDS")]
     recovery_timeout: Option<u32>,
-    /// How long ciphertext is kept after it was summed [default: 168]
+    /// How long ciphertext is kept after it has been summed [default: 168]
     #[arg(long, value_name = "HOURS")]
     retention: Option<u32>,
     /// How long results are kept [default: 400]
@@ -149,8 +149,8 @@ pub struct Args {
     /// How many queries of one consumer may run at a time [default: 100]
     #[arg(long, value_name = "QUERIES")]
     queries_per_consumer: Option<u32>,
-    /// How much of a stream is taken in a day [default: what eight days have, and at least 64; 1024
-    /// with `frames: events`]
+    /// How many megabytes of a stream are accepted in a day [default: as many as eight days of it have, but
+    /// at least 64; 1024 with `frames: events`]
     #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
     stream_megabytes: Option<u32>,
 }

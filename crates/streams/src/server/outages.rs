@@ -108,7 +108,7 @@ impl Outages {
             // A host may be one person's: who is away is no matter for every log.
             wait.hosts.iter().for_each(|host| tracing::debug!(host, "has not come back"));
             let hosts = wait.hosts.len();
-            tracing::warn!(streams, hosts, "not all came back in time; going on without these");
+            tracing::warn!(streams, hosts, "not all came back in time; continuing without these");
         }
         self.away.push_back((wait.down, now));
         self.wait = None;

@@ -87,7 +87,7 @@ impl Outboxes {
 
     /// Counts messages that were dropped as `alpheus_stream_host_messages_dropped`.
     pub fn register(&self, metrics: &Metrics) {
-        let help = "Messages dropped because too much waited for a host that fetches none";
+        let help = "Messages dropped because too many waited for a host that fetches none";
         metrics.with(|registry| {
             registry.register("stream_host_messages_dropped", help, self.dropped.clone());
         });
@@ -136,7 +136,7 @@ impl Outboxes {
                 host,
                 messages = waiting.messages.len(),
                 bytes = waiting.bytes,
-                "too much waits for this host, which fetches nothing: the oldest messages are dropped"
+                "too many messages wait for this host, which fetches nothing: the oldest are dropped"
             );
         }
         waiting.forget(excess);
@@ -265,7 +265,11 @@ impl HostOutbox {
     fn say_dropped(&mut self, host: &str) {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped > 0 {
-            tracing::warn!(host, dropped, "this host is back and lacks messages that were dropped");
+            tracing::warn!(
+                host,
+                dropped,
+                "this host is back, but has missed messages that were dropped"
+            );
         }
     }
 

@@ -57,7 +57,9 @@ pub enum IntroductionError {
     #[error("the authority has revoked the certificate of its {0}")]
     Revoked(&'static str),
     /// The stream is of a schema that this service does not serve, or of another version.
-    #[error("the annotation is for another schema than this service's, or another version of it")]
+    #[error(
+        "the annotation is for a different schema from this service's, or another version of it"
+    )]
     WrongSchema,
     /// The device's name is not valid.
     #[error(transparent)]

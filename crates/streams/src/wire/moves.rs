@@ -60,14 +60,14 @@ pub struct Arrival {
 /// Where the key of a stream comes from that arrives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ArrivingKey {
-    /// From the controller before, with what the owner was charged.
+    /// From the previous controller, with what the owner was charged.
     Handed {
         /// What it has signed.
         handed: Signed<HandedOver>,
         /// Its certificate.
         before: Signed<Certificate>,
     },
-    /// From the device's file, since the controller before is lost.
+    /// From the device's file, since the previous controller is lost.
     Lost {
         /// The master secret, sealed for the stream's controller.
         sealed: HybridSealed,

@@ -40,7 +40,7 @@ pub enum StateError {
     Empty,
     /// Another version wrote it.
     #[error(
-        "the table's state has format {0}, this program reads 2: use the version that wrote it"
+        "the table's state has format {0}, but this program reads format 2: use the version that wrote it"
     )]
     Format(u8),
     /// A record does not decode, or records contradict each other.

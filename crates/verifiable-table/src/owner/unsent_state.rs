@@ -14,7 +14,9 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SaveError {
     /// The server has not acknowledged everything.
-    #[error("blocks or an earlier state wait for the server: send and acknowledge them first")]
+    #[error(
+        "blocks or an earlier state are waiting to be sent to the server: send and acknowledge them first"
+    )]
     Waiting,
     /// The records are not those of this owner, or older.
     #[error("the records are not the table's current ones: read the ledger again")]

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 pub enum AppendError {
     /// The number of cells is wrong.
     #[error(
-        "row {row} has {actual} cells, the table has {expected} columns: give one cell for each column"
+        "row {row} has {actual} cells, but the table has {expected} columns: give one cell for each column"
     )]
     Cells {
         /// The row, counted from the first of the batch.

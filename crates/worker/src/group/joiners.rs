@@ -220,7 +220,7 @@ impl Group {
             let lost = own.joiner.give_up(now);
             if let Some((plan, start)) = lost.first() {
                 let (many, start) = (lost.len(), start.0);
-                tracing::warn!(many, %plan, start, "windows are given up: parts or answers of them never came");
+                tracing::warn!(many, %plan, start, "windows are given up: parts or answers of them never arrived");
             }
             self.meter.given_up.inc_by(lost.len() as u64);
         }

@@ -302,7 +302,7 @@ fn steps_of_another_version_are_repeated_by_no_one_and_its_snapshot_by_all() {
     store.commit(batch).unwrap();
     let refused = group(&store).turn(NOW).unwrap_err();
     assert!(matches!(&refused, WorkerError::Version { theirs, .. } if theirs == "0.0.9"));
-    assert!(refused.to_string().contains("stop it in order"), "{refused}");
+    assert!(refused.to_string().contains("stop it with SIGTERM"), "{refused}");
     // As the worker of that version leaves it, once it was stopped in order.
     let saved = Lane::new(shape(), (0, 1), Offset(0)).save().unwrap();
     for batch in journal::snapshot(&journal, &saved).unwrap() {

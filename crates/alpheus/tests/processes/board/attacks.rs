@@ -221,7 +221,7 @@ fn a_writer_waits_in_the_background_and_asks_for_a_crowd() {
     let done = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stdout), "epoch 0: cover\n");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(said.contains("in a crowd of at most 3 writes (3 were listed, 3 came)"), "{said}");
+    assert!(said.contains("in a crowd of at most 3 writes (3 were listed, 3 arrived)"), "{said}");
     let mut messages = town.messages().unwrap();
     messages.sort();
     assert_eq!(messages, ["from a file", "second"]);

@@ -41,7 +41,7 @@ fn a_service_that_calls_a_query_bounded_must_prove_it() {
     let (_trigger, boaster) = start_boaster(&running);
     let (query, boasted) = first_opened(&running, &boaster).unwrap();
     assert_eq!(query["bounded"], true);
-    let why = "refused: the service says that the query is bounded, and the row's plan is not";
+    let why = "refused: the service says that the query is bounded, but the row's plan is not";
     assert_eq!((&boasted["checked"], &boasted["row"]["status"]), (&false.into(), &why.into()));
     assert!(boasted["row"]["sum_reading"].is_null(), "{boasted}");
     assert_eq!(boasted["row"]["window_start"], row["row"]["window_start"]);

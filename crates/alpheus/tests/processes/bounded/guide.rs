@@ -127,7 +127,7 @@ fn changed_store(running: &mut RunningSite, honest: &Value) {
     }
     assert_eq!(text(rows[3], "status"), "refused: the service says that the row is not verified");
     let unproven = of_window(start + 3_600_000);
-    let why = "refused: the service has no receipt of this window, or does not keep it any more";
+    let why = "refused: the service has no receipt of this window, or no longer keeps it";
     assert_eq!((unproven.len(), text(unproven[0], "status")), (1, why), "{unproven:?}");
     for row in rows[1..].iter().chain(&unproven) {
         assert!(row["sum_reading"].is_null() && row["integrity"] == "refused", "{row}");

@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] = &[
         "query-too-many",
         3,
         "./ask \"$NOISY\" > /dev/null && ./ask \"${NOISY//larms/thers}\"",
-        "2 queries of yours are running",
+        "you have 2 running queries",
         "",
     ),
     Case(

@@ -125,7 +125,7 @@ pub(super) const CASES: &[Case] = &[
         "check-failed",
         1,
         "alpheus ca rollover --finish turned turned/late",
-        "the certificate is still of the authority that is replaced",
+        "the certificate is still from the authority that is being replaced",
         "renew it first: `alpheus ca renew`",
     ),
     Case(
@@ -159,7 +159,7 @@ pub(super) const CASES: &[Case] = &[
         5,
         "alpheus console --identity none --server https://localhost:1",
         "none/tls.pem: No such file",
-        "`alpheus ca issue` makes a folder",
+        "`alpheus ca issue` creates a folder",
     ),
     Case("file-missing", 5, "alpheus init none.csv --yes", "none.csv: No such file", ""),
     Case("file-missing", 5, "alpheus suggest none", "none: No such file", ""),
@@ -268,7 +268,7 @@ pub(super) const CASES: &[Case] = &[
         "contract-invalid",
         4,
         "alpheus import broken.yaml --output imported",
-        "not a contract of a known standard; known are",
+        "not a contract of a known standard; the known standards are",
         "",
     ),
     Case(
@@ -374,7 +374,7 @@ pub(super) const CASES: &[Case] = &[
         "passfile-invalid",
         4,
         "alpheus pass client code --pass ada.pass --key-file other.key",
-        "the key file is another one, or the pass file is damaged",
+        "the key file is the wrong one, or the pass file is damaged",
         "",
     ),
     Case(

@@ -186,7 +186,7 @@ class Forgeries(unittest.TestCase):
         at = self.lines.index(row)
         for name in ("NaN", "Infinity", "-Infinity"):
             self.lines[at] = text(row).replace('"row":{', '"row":{"other":' + name + ",")
-            self.refused(f"{name} is no number of JSON")
+            self.refused(f"{name} is not a number of JSON")
 
     def test_the_plan_of_signed_rows_is_withheld(self):
         plan = self.of("plan", integrity="verified")
@@ -281,13 +281,13 @@ class Forgeries(unittest.TestCase):
             for name, other in [("avg_income", 42), ("sealed", {"sum": ""}), ("windows", 1)]:
                 self.setUp()
                 self.release(True, holds)["row"][name] = other
-                self.refused("a row is sealed" if name == "sealed" else f"['{name}'] is no column")
+                self.refused("a row is sealed" if name == "sealed" else f"['{name}'] is not a column")
         self.setUp()
         self.release(True, rows[0])["row"]["noise"] = {"avg_income": 42}
-        self.refused("['avg_income', 'noise'] is no column")
+        self.refused("['avg_income', 'noise'] is not a column")
         self.setUp()
         self.release(True, rows[1])["row"]["noise"]["avg_income"] = 42
-        self.refused("['avg_income'] is no column")
+        self.refused("['avg_income'] is not a column")
         self.setUp()
         self.release(True, rows[1])["avg_income"] = 42
         self.refused("release has other names")
@@ -297,7 +297,7 @@ class Forgeries(unittest.TestCase):
         names = [own["name"] for own in self.of("plan", id=row["plan"])["columns"]]
         row["row"].update({name: None for name in names}, status="population", avg_income=42)
         row["cost"] = []
-        self.refused("['avg_income'] is no column")
+        self.refused("['avg_income'] is not a column")
 
     def test_a_row_that_says_verified_of_a_plan_that_is_not(self):
         self.release(True, lambda line: line["cost"])["row"]["integrity"] = "verified"
@@ -322,7 +322,7 @@ class Forgeries(unittest.TestCase):
         row = self.release(True)
         at = self.lines.index(row)
         self.lines[at] = text(row).replace('"row":{', '"row":{"other":1e400,')
-        self.refused("1e400 is no number of JSON")
+        self.refused("1e400 is not a number of JSON")
         self.setUp()
         for line in self.lines:
             if line["kind"] in ("policy", "spent") and line["budget"]:

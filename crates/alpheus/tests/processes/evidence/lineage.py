@@ -28,10 +28,10 @@ def value(kind, data, name):
     if origin in (typing.Union, types.UnionType):
         return value(next(own for own in args if own is not type(None)), data, name)
     if origin is list:
-        expect(isinstance(data, list), f"{name} is no list")
+        expect(isinstance(data, list), f"{name} is not a list")
         return [value(args[0], one, name) for one in data]
     if origin is dict:
-        expect(isinstance(data, dict), f"{name} is no object")
+        expect(isinstance(data, dict), f"{name} is not an object")
         inner = args[1]
         kinds = FACETS if name == "facets" else {}
         return {own: value(kinds.get(own, inner), one, own) for own, one in data.items()}

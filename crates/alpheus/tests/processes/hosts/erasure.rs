@@ -90,7 +90,7 @@ fn nobody_else_has_a_stream_erased() {
     let thief = first.guard().withdraw(at(3), &alice.name, &asked);
     let unsigned = GuardError::Annotation(AnnotationError::Unsigned).to_string();
     assert_eq!(thief.unwrap_err().to_string(), unsigned);
-    // Who is certified, but as somebody else than on the connection.
+    // Who is certified, but as somebody other than on the connection.
     asked.owner = bob.certificate();
     let thief = first.guard().withdraw(at(3), &alice.name, &asked);
     let wrong = GuardError::Owner(CertificateError::OtherName).to_string();

@@ -19,7 +19,7 @@ fn a_consumer_with_as_many_queries_as_one_may_have_is_refused_with_the_numbers()
     let (mut hall, _, _) = town.two_houses();
     hall.manager.limit_queries(1);
     let said = refused(&mut town, &mut hall, "analyst", 1).unwrap();
-    assert!(said.starts_with("1 queries of yours are running"), "{said}");
+    assert!(said.starts_with("you have 1 running queries"), "{said}");
     assert!(said.contains("one consumer may have 1 at a time"), "{said}");
     assert!(said.contains("`DROP STREAM Readings`") && said.contains("`queries-per-consumer`"));
     assert_eq!(refused(&mut town, &mut hall, "another", 1), None, "it has none");

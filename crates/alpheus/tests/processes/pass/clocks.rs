@@ -27,13 +27,13 @@ fn a_clock_that_goes_back_serves_nobody() {
         let (status, answer) = ada.get("/");
         set("gateway", "+0");
         let lives = !answer.contains("session-over");
-        let says_so = status == 503 && answer.contains("clock went back");
+        let says_so = status == 503 && answer.contains("clock was set back");
         assert!(!lives || says_so, "{answer}");
         lives.then_some(())
     });
     until("an answer", || (ada.get("/").0 == 200).then_some(()));
     // The verifier's: nobody is carried on, and nobody gets in, with a copy neither.
-    let says = |line: &str| line.contains("clock went back").then_some(());
+    let says = |line: &str| line.contains("clock was set back").then_some(());
     let said = || ada.process.log().lines().filter_map(says).count();
     let before = said();
     set("verifier", "-60");

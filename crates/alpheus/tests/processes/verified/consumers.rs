@@ -26,7 +26,7 @@ const LIES: [(Change, &str, Option<&str>); 8] = [
     (plain, "the service says that the row is not verified", Some("not verified")),
     (no_receipts, NO_RECEIPT, Some(NO_RECEIPT)),
     (swapped_shares, "the share of controller 0 is not signed by it", Some("is not signed by it")),
-    (other_windows, "the receipt is of the window ", None),
+    (other_windows, "the receipt is for the window ", None),
     (other_members, "the membership is not signed by the service", Some("signed by the service")),
     (changed_plan, "the plan of the row does not check out: ", Some(NO_RECEIPT)),
 ];

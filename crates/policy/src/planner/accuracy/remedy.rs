@@ -1,4 +1,4 @@
-//! With what the error that a query asks for could be had: fewer events of a stream, narrower
+//! What would make the error that a query asks for possible: fewer events of a stream, narrower
 //! bounds of its attribute, or more owners.
 
 use super::{SelectItem, Solver, Statistic, Trial};
@@ -11,7 +11,7 @@ use crate::query::Create;
 use crate::schema::AttributeKind;
 use std::fmt;
 
-/// With what an error could be had, as far as that is known: one of these is enough.
+/// What would make an error possible, as far as that is known: one of these is enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remedy {
     /// Whether the query does not say how many values a stream has, so that one is assumed.

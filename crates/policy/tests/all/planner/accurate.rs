@@ -111,7 +111,7 @@ fn the_population_is_raised_if_epsilon_is_not_enough() {
 }
 
 #[test]
-fn an_error_that_cannot_be_had_is_refused_with_the_smallest_that_can() {
+fn an_error_that_is_not_possible_is_refused_with_the_smallest_that_is() {
     let world = homes(200, "noisy");
     let tail = "WITH (error = 0.1 %, typical = 300, values = 24)";
     let (refusal, nearest) = world.refuse(&ask("AVG(energy)", tail));
@@ -172,7 +172,7 @@ fn exact_results_are_exact_enough() {
 
 /// Values may be missing, and the noise of their count hides it: fewer events of a stream would do.
 #[test]
-fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_can_be_had() {
+fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_is_possible() {
     let gaps = SCHEMA
         .replace("eventsPerSecond: 0.000277, window: 31d", "events: 100000")
         .replace("tick: 1h", "tick: 1s");

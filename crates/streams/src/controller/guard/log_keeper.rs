@@ -78,14 +78,14 @@ impl LogKeeper {
             (None, Some(ahead)) => {
                 let hours = ahead.0 / Span::seconds(3600).0;
                 let text = format!(
-                    "this machine's clock is {hours} hours ahead of the time that passed: no line of the owners' logs is deleted for its age until the clock has shown so for a day; set it right if it is wrong"
+                    "this machine's clock is {hours} hours ahead of the time that passed: no line of the owners' logs is deleted because of its age until the clock has stayed ahead for a day; correct the clock if it is wrong"
                 );
                 tracing::warn!("{text}");
                 self.note.iter().for_each(|note| note.set(text.clone()));
             }
             (Some(_), None) => {
                 tracing::warn!(
-                    "this machine's clock is believed again, and old lines are deleted by it"
+                    "this machine's clock is trusted again, and old lines are deleted by it"
                 );
                 self.note.iter().for_each(Note::clear);
             }

@@ -82,7 +82,7 @@ pub enum GuardError {
     )]
     Moved(ControllerId),
     /// A host's controllers share its keys.
-    #[error("this host guards the stream already: move it to another host")]
+    #[error("this host already guards the stream: move it to another host")]
     SameHost,
     /// The owner's certificate does not hold for the connection.
     #[error("the owner's certificate is refused: {0}")]
@@ -94,14 +94,14 @@ pub enum GuardError {
     #[error(transparent)]
     NotSealed(#[from] alpheus_crypto::seal::UnsealError),
     /// The stream has another schema.
-    #[error("the stream has another schema than this controller, or another version of it")]
+    #[error("the stream has a different schema from this controller's, or another version of it")]
     WrongSchema,
     /// The stream belongs to another owner, or does not exist.
     #[error("you have no such stream here")]
     NotYours,
     /// A known stream is handed over with another key, choice or device.
     #[error(
-        "the stream exists already with another key, choice or device; change the choice with `alpheus owner choose`, or create another stream"
+        "the stream already exists with another key, choice or device; change the choice with `alpheus owner choose`, or create another stream"
     )]
     Here,
     /// Keys cannot be drawn.

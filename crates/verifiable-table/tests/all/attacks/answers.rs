@@ -12,7 +12,7 @@ use alpheus_verifiable_table::parameters::Set;
 /// The q of the sets with n = 4096.
 const Q: [u64; 2] = [2_251_799_813_554_177, 2_251_799_813_472_257];
 
-/// Each lie is an honest sum of something else than requested.
+/// Each lie is an honest sum of something other than requested.
 #[test]
 fn sums_of_other_blocks_columns_or_weights_are_rejected() {
     let world = world(Set::S128, 4, 1);

@@ -218,7 +218,7 @@ fn invalid_rows_layouts_and_plans_are_rejected_with_a_remedy() {
         (bad(vec![Some(-1), None, None]), "row 1, column 0: the value is out of the bounds 0 to"),
         (bad(vec![Some(1), Some(50_001), None]), "column 1: the value is out of the bounds -40000"),
         (bad(vec![None, None, None]), "row 1, column 0: the cell is empty"),
-        (bad(vec![Some(1)]), "row 1 has 1 cells, the table has 3 columns"),
+        (bad(vec![Some(1)]), "row 1 has 1 cells, but the table has 3 columns"),
     ];
     for ((rows, at), message) in cases {
         let error: AppendError = table.owner.append(&rows, &mut table.rng).err().unwrap();

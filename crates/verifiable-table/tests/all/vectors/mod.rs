@@ -120,7 +120,7 @@ fn bytes_that_are_not_a_block_are_rejected_with_a_specific_error() {
     let mut bytes = vec![0; manifest.block_length()];
     let error = |bytes: &[u8]| Block::from_bytes(&manifest, bytes).err().map(|e| e.to_string());
     assert!(error(&bytes).unwrap().contains("format 0"));
-    assert!(error(&bytes[1..]).unwrap().contains("send it whole"));
+    assert!(error(&bytes[1..]).unwrap().contains("send all of it"));
     bytes[0] = 2;
     assert!(error(&bytes).unwrap().contains("another table"));
     bytes[1..17].copy_from_slice(&manifest.data_set.0);

@@ -215,7 +215,7 @@ fn what_is_handed_over_holds_for_one_move_and_one_controller() {
     assert_eq!(epochs.arrive((2, 1), &other, &handed, Timestamp(EPOCH)), not);
     // Another controller can read nothing of it.
     assert_eq!(epochs.arrive((2, 3), &placement, &handed, Timestamp(EPOCH)), not);
-    // Nobody but the controller before can have signed it.
+    // Nobody but the previous controller can have signed it.
     assert_eq!(epochs.arrive((0, 1), &placement, &handed, Timestamp(EPOCH)), not);
     let opened = handed.dangerous_unverified().unwrap();
     let forged = Signed::new(&opened, &owner_key(epochs.moving()));
@@ -261,7 +261,7 @@ fn with_a_bound_on_sets_the_border_is_at_midnight() {
 }
 
 /// An owner who chooses such a bound on the day of the move is in no later sum of that day: nobody knows which
-/// sets the controller before had.
+/// sets the previous controller had.
 #[test]
 fn a_bound_that_is_chosen_on_the_day_of_the_move_leaves_the_stream_out_for_the_day() {
     let mut epochs = Epochs::new(setup());
@@ -301,7 +301,7 @@ fn an_old_copy_of_the_controller_before_answers_nothing_once_it_hears_of_the_mov
     }
 }
 
-/// If the controller before is lost, the next one answers from a border that is later than all that could have
+/// If the previous controller is lost, the next one answers from a border that is later than all that could have
 /// been answered.
 #[test]
 fn from_a_lost_controller_a_stream_comes_with_its_key_alone() {
@@ -311,7 +311,7 @@ fn from_a_lost_controller_a_stream_comes_with_its_key_alone() {
     let early = epochs.placement(2, (2, 1), window(1).start, true);
     let refused = epochs.take(1, &early, key(), Luggage::Lost, now);
     assert_eq!(refused, Err(MoveError::BorderTooEarly { earliest: now }));
-    // A placement that says nothing of a loss needs what the controller before signs.
+    // A placement that says nothing of a loss needs what the previous controller signs.
     let whole = epochs.placement(2, (2, 1), window(3).start, false);
     let refused = epochs.take(1, &whole, key(), Luggage::Lost, now);
     assert_eq!(refused, Err(MoveError::OtherControllers));

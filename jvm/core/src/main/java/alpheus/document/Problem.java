@@ -52,7 +52,7 @@ public enum Problem {
     /** Too many items. */
     TOO_MANY("too many items; at most %s are allowed"),
     /** Several populations for one window. */
-    SPLIT_POPULATIONS("a window has one population, and one set of it is ever opened, so it cannot be split; "
+    SPLIT_POPULATIONS("a window has one population, and only one set of it is ever opened, so it cannot be split; "
             + "remove `splitPopulations`"),
     /** Bounds in the wrong order. */
     MIN_ABOVE_MAX("`min` is greater than `max`; swap them"),

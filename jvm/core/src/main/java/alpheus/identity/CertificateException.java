@@ -20,7 +20,7 @@ public final class CertificateException extends AlpheusException {
         /** Its keys are not usable. */
         KEYS("its keys are not usable, or not those of its role; ask the authority for another certificate"),
         /** The deployment names no ingest key. */
-        NO_INGEST("it names no ingest key, which a schema needs that does not say `frames: events`; create the deployment with "
+        NO_INGEST("it names no ingest key, but a schema without `frames: events` needs one; create the deployment with "
                 + "`alpheus ca init` of this version"),
         /** The seed is of another certificate. */
         OTHER_SEED("the key is not that of the certificate; use the two files that were made together"),

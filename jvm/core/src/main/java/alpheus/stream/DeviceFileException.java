@@ -12,7 +12,7 @@ public final class DeviceFileException extends AlpheusException {
         /** The text is not a device's file. */
         NOT_A_DEVICE_FILE("it is not a device's file; use the one that `alpheus owner add` wrote"),
         /** Its format is not one that this version reads. */
-        OTHER_FORMAT("the device's file has format %d, and this version reads format 1: use the version that "
+        OTHER_FORMAT("the device's file has format %d, but this version reads format 1: use the version that "
                 + "wrote it, or recreate the stream with `alpheus owner add`"),
         /** The file was created for another schema. */
         OTHER_SCHEMA("it was created for another schema, or another version of it; use the schema that "

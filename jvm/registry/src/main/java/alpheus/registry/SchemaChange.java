@@ -29,7 +29,7 @@ public enum SchemaChange {
     STATISTIC("an attribute is gone, or a statistic of it"),
     /** A metadata attribute is gone, or has lost symbols. */
     METADATA("a metadata attribute that is gone or has lost symbols"),
-    /** An option allows something else than its owners chose. */
+    /** An option allows something other than its owners chose. */
     OPTION("a policy option of the same name with another meaning");
 
     private final String words;
