@@ -75,7 +75,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The length is wrong.
-    #[error("a block of this shape has {expected} bytes, this one has {actual}: send it whole")]
+    #[error("a block of this shape has {expected} bytes, but this one has {actual}: send it whole")]
     Length {
         /// The length of a block of this shape.
         expected: usize,
@@ -83,7 +83,9 @@ pub enum BlockError {
         actual: usize,
     },
     /// The format is unknown.
-    #[error("the block has format {0}, this program reads 1: use the same version on both sides")]
+    #[error(
+        "the block has format {0}, but this program reads 1: use the same version on both sides"
+    )]
     Format(u8),
     /// A coefficient is q or more.
     #[error("column {0} has a coefficient that is not canonical: send the block unchanged")]

@@ -96,7 +96,7 @@ enum IdentityError {
     NoIdentity,
     #[error("it is not the deployment.json that `alpheus ca issue` wrote")]
     NotADeployment,
-    #[error("deployment.json names no ingest key, which a schema with one frame a tick needs")]
+    #[error("deployment.json names no ingest key, but a schema without `frames: events` needs one")]
     NoIngestKey,
     #[error("device.txt is not the certificate that `alpheus ca issue` wrote")]
     NotACertificate,

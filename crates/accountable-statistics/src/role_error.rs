@@ -29,7 +29,7 @@ pub enum AgreementError {
     /// Not signed by the definer.
     #[error("the definition is not signed by this deployment's definer")]
     NotProposed,
-    /// The aggregate has begun, or its key epoch is neither the running nor the next one.
+    /// The aggregate has begun, or its key epoch is neither the current nor the next one.
     #[error("an aggregate must be defined before it begins, for the running or the next key epoch")]
     Time,
     /// The key is not the key epoch's, or no quorum has signed it yet.

@@ -54,7 +54,7 @@ pub enum IssuerError {
     /// The request does not decode.
     #[error("the request is malformed: {0}")]
     Malformed(#[from] MessageError),
-    /// The period is neither the running nor the next one.
+    /// The period is neither the current nor the next one.
     #[error(
         "the request is for a period that is neither the current nor the next one; check the clocks"
     )]

@@ -63,7 +63,7 @@ pub enum FenceError {
     },
     /// Another process goes by it.
     #[error(
-        "another process uses the fence file {}, perhaps on another machine: it is a copy of this process, and both must not run at the same time. Stop one of them", path.display()
+        "another process uses the fence file {}, perhaps on another machine: it is a copy of this process, and the two must not run at the same time. Stop one of them", path.display()
     )]
     Held {
         /// The file.

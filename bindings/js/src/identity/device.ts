@@ -13,7 +13,7 @@ import { readDeployment } from './deployment.js';
 
 const WORDS = {
   NotADeviceFile: 'it is not a device file; use the file that `alpheus owner add` wrote',
-  OtherFormat: 'the device file has version {0}, and this package reads version 1',
+  OtherFormat: 'the device file has version {0}, but this package reads version 1',
   BadSecret: "the file's secret is not 64 hexadecimal digits",
   OtherSchema: 'the device file is for another schema, or for another version of it',
   NoIdentity: 'the schema has one frame a tick, for which the device needs deployment.json, device.txt and device.seed',

@@ -99,7 +99,7 @@ pub(super) fn caught(play: &mut Play<'_>) -> Result<(), Failure> {
     say_checked(play, "forged", &published)?;
     play.expect(published.check().is_err(), "the forged receipt to be refused");
     play.stage.say(
-        "\nNobody sees the number of a refused row. The service still chooses whom it asks, and the row says\n\
+        "\nNobody sees any number of a refused row. The service still chooses whom it asks, and the row says\n\
          how many people took part. docs/integrity.md shows what is proven, and what is not.",
     )
 }

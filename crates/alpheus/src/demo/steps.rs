@@ -30,7 +30,7 @@ const WINDOWS: usize = 9;
 /// Plays the demo from start to end.
 ///
 /// # Errors
-/// If a step had another outcome than announced.
+/// If a step did not end as announced.
 pub(super) fn play(args: &Args) -> Result<(), Failure> {
     let stage = Stage::new(args.check);
     stage.say("Alpheus: learn from personal data without ever holding it.")?;

@@ -24,7 +24,7 @@ pub enum IdTokenError {
     Malformed,
     /// The token is for somebody else.
     #[error(
-        "the ID token belongs to a different account from this pass file's; log in at the provider as before"
+        "the ID token belongs to another account, not to that of this pass file; log in at the provider as before"
     )]
     OtherAccount,
 }

@@ -50,7 +50,7 @@ pub enum TokenError {
     #[error("the ID token is for another client; request one for this issuer's client")]
     Audience,
     /// Another provider's.
-    #[error("the ID token is from a different provider from this issuer's")]
+    #[error("the ID token is not from this issuer's provider")]
     Provider,
     /// The provider has no such key.
     #[error("the ID token is signed with a key that the provider does not have; fetch a new one")]

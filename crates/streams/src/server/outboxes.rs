@@ -87,7 +87,7 @@ impl Outboxes {
 
     /// Counts messages that were dropped as `alpheus_stream_host_messages_dropped`.
     pub fn register(&self, metrics: &Metrics) {
-        let help = "Messages dropped because too many waited for a host that fetches none";
+        let help = "Messages dropped because too many messages or bytes waited for a host that fetches none";
         metrics.with(|registry| {
             registry.register("stream_host_messages_dropped", help, self.dropped.clone());
         });
@@ -136,7 +136,7 @@ impl Outboxes {
                 host,
                 messages = waiting.messages.len(),
                 bytes = waiting.bytes,
-                "too many messages wait for this host, which fetches nothing: the oldest are dropped"
+                "too many messages or bytes wait for this host, which fetches nothing: the oldest are dropped"
             );
         }
         waiting.forget(excess);
