@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 pub(crate) struct Load {
     /// On average.
     pub(crate) usual: u64,
-    /// What nineteen in twenty have at most.
+    /// The smallest limit that keeps nineteen in twenty readings, if owners who have more are left out.
     pub(crate) nearly: u64,
+    /// The share of readings that this limit leaves out, in thousandths, rounded up.
+    pub(crate) beyond: u64,
     /// At most.
     pub(crate) most: u64,
 }
 
 impl Default for Load {
     fn default() -> Self {
-        Load { usual: 1, nearly: 1, most: 1 }
+        Load { usual: 1, nearly: 1, beyond: 0, most: 1 }
     }
 }
 
@@ -24,14 +26,15 @@ impl Load {
     pub(crate) fn of(counts: &BTreeMap<u64, u64>) -> Load {
         let windows: u64 = counts.values().sum();
         let readings: u64 = counts.iter().map(|(count, windows)| count * windows).sum();
-        let mut some = 0;
-        let nearly = counts.iter().find(|(_, own)| {
-            some += **own;
-            some * 20 >= windows * 19
+        let mut beyond = readings;
+        let nearly = counts.iter().find(|(count, own)| {
+            beyond -= **count * **own;
+            beyond * 20 <= readings
         });
         Load {
             usual: (readings / windows.max(1)).max(1),
             nearly: nearly.map_or(1, |(count, _)| *count),
+            beyond: (1000 * beyond).div_ceil(readings.max(1)),
             most: counts.keys().next_back().copied().unwrap_or(1),
         }
     }
@@ -42,9 +45,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nineteen_in_twenty_have_few_readings() {
+    fn nineteen_in_twenty_readings_are_kept() {
         assert_eq!(Load::of(&BTreeMap::new()), Load::default());
+        let load = Load::of(&[(1, 15), (2, 34), (4, 1)].into());
+        assert_eq!(load, Load { usual: 1, nearly: 2, beyond: 46, most: 4 });
+        // One owner has most readings.
         let load = Load::of(&[(1, 15), (2, 4), (35, 1)].into());
-        assert_eq!(load, Load { usual: 2, nearly: 2, most: 35 });
+        assert_eq!(load, Load { usual: 2, nearly: 35, beyond: 0, most: 35 });
     }
 }

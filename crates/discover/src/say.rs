@@ -90,6 +90,10 @@ impl Understanding {
         };
         say(tally.untimed, "without a time left out");
         say(tally.blank, "with only empty cells skipped");
+        say(
+            tally.unnamed,
+            "with a text such as `NA` for the owner, who may be several people; they count as one owner, unless you remove these rows",
+        );
         let repeats = match (tally.repeats_a_part(), tally.duplicates) {
             (true, _) => {
                 "equal an earlier row in every cell, in the same order, so a part of the file may be in it twice; all are kept and count twice, unless you remove one of the parts"

@@ -83,6 +83,8 @@ pub struct Tally {
     pub broken: u64,
     /// Rows without an owner.
     pub no_owner: u64,
+    /// Rows whose owner is a text that means no value elsewhere, such as `NA`.
+    pub(crate) unnamed: u64,
     /// Rows of empty cells.
     pub blank: u64,
     /// Rows before 1970 or after 2112, which cannot be expressed.
@@ -344,6 +346,7 @@ impl Counter<'_> {
             return;
         }
         self.tally.rows += 1;
+        self.tally.unnamed += u64::from(self.owner.is_some() && self.missing.contains(owner));
         let local_seconds = self.local_seconds(micros);
         self.tally.hours |= local_seconds.map_or(0, |own| 1 << own.div_euclid(3600).rem_euclid(24));
         self.tally.midnights.add(micros, self.time, &self.joined);

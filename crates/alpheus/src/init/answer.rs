@@ -117,7 +117,8 @@ pub(super) fn show(
     let caption = part.as_ref().map_or("", |part| &part.caption);
     let opened = columns.keep_opened(&mut rows);
     let (window, zone) = (&written.window, &columns.clocks.says);
-    let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}");
+    let shown = if rows.len() > SHOWN_ROWS { "; the first 8 are shown" } else { "" };
+    let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}{shown}");
     rows.truncate(SHOWN_ROWS);
     if part.is_some() {
         columns.mark_part(&mut rows);

@@ -100,7 +100,7 @@ impl Asker<'_> {
         // Not all owners have data in a window, and those who do not add nothing to its result.
         let mut usual = u32::try_from(written.crowd.max(1)).unwrap_or(u32::MAX);
         if terms.limit().is_some() {
-            // One in twenty has more events than count.
+            // One in twenty readings is of owners who are left out, so at most as many owners are.
             usual -= usual.div_ceil(20);
         }
         let crowd = crowd.unwrap_or(usual);
@@ -178,6 +178,7 @@ pub(super) fn planned(
                 let cost = planned.cost();
                 let mut said = planned.accuracy;
                 said.extend(cost);
+                said.extend(terms.left_out());
                 said.push(format!(
                     "in windows of {} with at least {least} owners; of {} owners, at least {crowd} have data in half of the windows",
                     terms.length(),
@@ -223,13 +224,7 @@ fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32) -> String {
 }
 
 fn said_nearest(percent: u8, terms: NoiseTerms) -> String {
-    let limit = match terms.limit() {
-        None => String::new(),
-        Some(1) => ", without owners who have more than 1 reading in a window".to_owned(),
-        Some(events) => {
-            format!(", without owners who have more than {events} readings in a window")
-        }
-    };
+    let limit = terms.left_out().map_or_else(String::new, |out| format!(" ({out})"));
     format!(
         "the nearest possible error is `--error '{percent} %'`, in windows of {}{limit}. More owners or narrower bounds make it smaller: write the files with that error, then narrow the bounds in schema.yaml. Without --error, results are exact totals",
         terms.length()

@@ -103,7 +103,7 @@ pub(crate) fn withheld(found: &Understanding) -> (Vec<String>, Option<String>) {
             if windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
         let owners = if fewest == 1 { "1 has".to_owned() } else { format!("{fewest} have") };
         format!(
-            "In {windows} of {window}, at least {least} owners have rows, but as few as {owners} have a value of `{}`",
+            "In {windows} of {window}, at least {least} owners have rows, but as few as {owners} a value of `{}`",
             own.column
         )
     };

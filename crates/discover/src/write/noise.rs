@@ -29,8 +29,8 @@ pub(super) fn window(shortest: Window, span: i64) -> Window {
 pub struct NoiseTerms {
     window: Window,
     events: u64,
-    /// Whether some streams have more events.
-    leaves_out: bool,
+    /// The share of events that streams with more have, in thousandths, if there are such streams.
+    left_out: Option<u64>,
 }
 
 impl NoiseTerms {
@@ -47,7 +47,18 @@ impl NoiseTerms {
     /// The limit on events, if it leaves some streams out of some windows.
     #[must_use]
     pub fn limit(self) -> Option<u64> {
-        self.leaves_out.then_some(self.events)
+        self.left_out.map(|_| self.events)
+    }
+
+    /// What the limit leaves out, in words.
+    #[must_use]
+    pub fn left_out(self) -> Option<String> {
+        let (whole, tenth) = self.left_out.map(|share| (share / 10, share % 10))?;
+        let plural = if self.events == 1 { "" } else { "s" };
+        Some(format!(
+            "owners with more than {} reading{plural} in a window are left out of it: they have {whole}.{tenth} % of all readings",
+            self.events
+        ))
     }
 }
 
@@ -65,8 +76,8 @@ pub fn noise_terms(found: &Understanding) -> Vec<NoiseTerms> {
     let terms = |window: Window| {
         let at = WINDOWS.iter().position(|own| *own == window).unwrap_or(0);
         let load = found.tally.loads.get(at).copied().unwrap_or_default();
-        let all = NoiseTerms { window, events: load.most, leaves_out: false };
-        let few = NoiseTerms { window, events: load.nearly, leaves_out: true };
+        let all = NoiseTerms { window, events: load.most, left_out: None };
+        let few = NoiseTerms { window, events: load.nearly, left_out: Some(load.beyond) };
         [Some(all), (load.nearly < load.most).then_some(few)].into_iter().flatten()
     };
     WINDOWS.into_iter().filter(longer).flat_map(terms).collect()

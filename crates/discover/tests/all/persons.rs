@@ -169,6 +169,16 @@ fn a_column_of_decimals_is_no_owner() {
     assert!(error.contains("\"anna\" holds numbers with decimals, which measure"), "{error}");
 }
 
+#[test]
+fn rows_that_name_nobody_are_noticed() {
+    let found = look(rows("time,patient,pulse", 60, |n| {
+        let name = if n % 20 == 7 { "NA".to_owned() } else { format!("p{}", n % 6) };
+        format!("2024-03-01T{:02}:{:02}:00Z,{name},{}", n / 12, n % 12 * 5, 60 + n * 7 % 30)
+    }));
+    let notes = found.notes.join("\n");
+    assert!(notes.contains("3 rows with a text such as `NA` for the owner"), "{notes}");
+}
+
 /// Twelve patients' readings of two weeks, of which one has a value that is rare.
 fn lab(rare: fn(u32, u32) -> bool) -> String {
     rows("date,patient,pulse,hiv_load", 168, |n| {

@@ -54,8 +54,8 @@ errors! {
         "Set it as a flag, as a variable (`ALPHEUS_` and its name in capitals), or in the file of `--config`.";
     CheckFailed "check-failed"
         "The command ran, and what it checked does not hold."
-        "Something that others sent or stored is not what it must be, or a result is not what was expected. The message says what."
-        "Find out who wrote what was checked. Do not use the result until the cause is known.";
+        "Something that others sent or stored is not what it must be, or a result is not what was expected: for example, no window of a recording opened, since too few owners had data. The message says what."
+        "If no window opened, ask for longer windows or bring data of more owners. Otherwise find out who wrote what was checked, and do not use the result until the cause is known.";
     Interrupted "interrupted"
         "The command stopped early, because it was asked to."
         "Ctrl-C or SIGTERM reached it before its end. It stopped cleanly."

@@ -85,7 +85,7 @@ impl Cells<'_> {
                 self.buckets(*output, counts, sums.as_deref(), squares.as_deref(), *scale)
             }
             Statistic::Regression { .. } => self.regression(statistic),
-            Statistic::Frequency { cells } => self.worst(std::slice::from_ref(cells)),
+            Statistic::Frequency { cells } => self.smallest(cells),
             Statistic::Histogram { .. }
             | Statistic::Any { .. }
             | Statistic::All { .. }
@@ -96,6 +96,36 @@ impl Cells<'_> {
     /// The widest noise of these sums of cells.
     fn worst(&self, bins: &[Vec<CellRef>]) -> Option<Spread> {
         Some(widest(bins.iter().map(|cells| self.bin(cells).noise)).unwrap_or_default())
+    }
+
+    /// The error of the smallest of these cells. Cells whose sums are not known count as equal, so that each
+    /// can become the smallest.
+    fn smallest(&self, cells: &[CellRef]) -> Option<Spread> {
+        let all: Vec<Noisy> = cells.iter().map(|cell| self.cell(*cell)).collect();
+        let widest = widest(all.iter().map(|own| own.noise))?;
+        if all.len() == 1 || widest.deviation <= 0.0 {
+            return Some(widest);
+        }
+        let truth = all.iter().map(|own| own.sum).fold(f64::INFINITY, f64::min);
+        let is_known = all.iter().all(|own| own.sum.is_finite());
+        let beyond = |own: &Noisy, error: f64| {
+            let above = if is_known { own.sum - truth } else { 0.0 };
+            share_beyond(own.noise, error - above)
+        };
+        // The smallest is above a number if all are.
+        let beyond = |error: f64| all.iter().map(|own| beyond(own, error)).product::<f64>();
+        // E[x²] = ∫ 2·t·P(|x| > t) dt, up to 16 deviations.
+        let step = widest.deviation / 32.0;
+        let (mut square, mut within) = (0.0, 0.0);
+        for at in 0..512 {
+            let error = (f64::from(at) + 0.5) * step;
+            let outside = beyond(error) + 1.0 - beyond(-error);
+            square += 2.0 * error * outside * step;
+            if outside > 0.05 {
+                within = error + step / 2.0;
+            }
+        }
+        Some(Spread { deviation: square.sqrt(), within })
     }
 
     /// The widest error of a statistic over the buckets that have one.
@@ -230,6 +260,18 @@ fn above_zero(mean: f64, variance: f64) -> f64 {
         return if mean >= 0.0 { 1.0 } else { 0.0 };
     }
     normal(mean / variance.sqrt())
+}
+
+/// The probability that noise is greater than a number.
+fn share_beyond(noise: Spread, number: f64) -> f64 {
+    if noise.deviation <= 0.0 {
+        return if number < 0.0 { 1.0 } else { 0.0 };
+    }
+    if !is_peaked(noise) {
+        return normal(-number / noise.deviation);
+    }
+    let half = (-number.abs() * std::f64::consts::SQRT_2 / noise.deviation).exp() / 2.0;
+    if number > 0.0 { half } else { 1.0 - half }
 }
 
 /// The normal distribution function, within 1.5e-7 (Abramowitz, Stegun 1964, 7.1.26).

@@ -410,6 +410,9 @@ impl Solver<'_> {
             Some(_) => "",
         };
         let of = |margin: &Margin| {
+            if margin.margin <= 0.0 {
+                return format!("{}: without noise, since it counts owners alone", margin.column);
+            }
             format!(
                 "{}: within {}{asked} in 95 of 100 windows of {owners} owners with {} each{typical}{assumed}",
                 margin.column,

@@ -105,6 +105,9 @@ fn select(case: Case) -> ReleasePlan {
         add("side_sum", Statistic::SideSum { sum, count, scale: 1 });
         add("frequency", Statistic::Frequency { cells: vec![count] });
     }
+    // The same count in several rows of a sketch.
+    let counts = (0..case.copies).map(|copy| 3 * copy).collect();
+    add("frequency_in_several_rows", Statistic::Frequency { cells: counts });
     for (alias, statistic) in grouped(case) {
         add(alias, statistic);
     }
@@ -358,7 +361,7 @@ fn predicted_errors_are_measured() {
     let gaussian = Case { pairs: false, ..case(Mechanism::Gaussian, 5, 2) };
     compare(gaussian, &sized(gaussian), 3);
     let running = Mechanism::Matrix(Horizon { windows: 2, touched: 1 });
-    let running = Case { bins: false, ..case(running, 1, 2) };
+    let running = case(running, 1, 2);
     compare(running, &coarse(running), 4);
 }
 
