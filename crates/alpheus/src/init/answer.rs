@@ -111,15 +111,14 @@ pub(super) fn show(
     replay::run(&replayed(folder, (source, input), output.clone()), globals)?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
-    let records = reader.records().filter_map(Result::ok);
-    let mut rows: Vec<Vec<String>> = records.map(|record| columns.row(&record)).collect();
+    let mut rows: Vec<Vec<String>> =
+        reader.records().filter_map(Result::ok).map(|record| columns.row(&record)).collect();
     let all = rows.len();
     let caption = part.as_ref().map_or("", |part| &part.caption);
     let opened = columns.keep_opened(&mut rows);
     let (window, zone) = (&written.window, &columns.clocks.says);
-    let shown = if rows.len() > SHOWN_ROWS { "; the first 8 are shown" } else { "" };
-    let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}{shown}");
-    rows.truncate(SHOWN_ROWS);
+    let cut = cut_off(&mut rows);
+    let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}{cut}");
     if part.is_some() {
         columns.mark_part(&mut rows);
     }
@@ -143,6 +142,13 @@ pub(super) fn show(
             }),
     )?;
     part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
+}
+
+/// Keeps the first rows, and says so if others are not shown.
+fn cut_off(rows: &mut Vec<Vec<String>>) -> String {
+    let many = rows.len() > SHOWN_ROWS;
+    rows.truncate(SHOWN_ROWS);
+    if many { format!("; the first {SHOWN_ROWS} are shown") } else { String::new() }
 }
 
 /// The clocks whose times are shown.

@@ -105,9 +105,8 @@ fn select(case: Case) -> ReleasePlan {
         add("side_sum", Statistic::SideSum { sum, count, scale: 1 });
         add("frequency", Statistic::Frequency { cells: vec![count] });
     }
-    // The same count in several rows of a sketch.
-    let counts = (0..case.copies).map(|copy| 3 * copy).collect();
-    add("frequency_in_several_rows", Statistic::Frequency { cells: counts });
+    let same_counts = (0..case.copies).map(|copy| 3 * copy).collect();
+    add("frequency_in_several_rows", Statistic::Frequency { cells: same_counts });
     for (alias, statistic) in grouped(case) {
         add(alias, statistic);
     }
