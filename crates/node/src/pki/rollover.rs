@@ -203,7 +203,7 @@ mod tests {
         let lost = keys(authority).unwrap().remove(0);
         fs::write(&key, old).unwrap();
         assert!(is_of(&place.identity("service"), &first));
-        assert!(finish(authority, &[]).unwrap_err().to_string().contains("cut off"));
+        assert!(finish(authority, &[]).unwrap_err().to_string().contains("was interrupted"));
         assert!(begin(authority).unwrap());
         let now = keys(authority).unwrap();
         assert!(now.len() == 2 && now[1] == first[0] && !now.contains(&lost));
