@@ -99,7 +99,7 @@ impl Asker<'_> {
         };
         // Not all owners have data in a window, and those who do not add nothing to its result.
         let mut usual = u32::try_from(written.crowd.max(1)).unwrap_or(u32::MAX);
-        if terms.limit().is_some() {
+        if terms.left_out().is_some() {
             // One in twenty readings is of owners who are left out, so at most as many owners are.
             usual -= usual.div_ceil(20);
         }

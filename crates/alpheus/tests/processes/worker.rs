@@ -342,7 +342,7 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     first.kill();
     let third_at = free_address();
     // This one is never missed.
-    let _third = worker_at(&running.place, &made(), third_at, 60);
+    let third = worker_at(&running.place, &made(), third_at, 60);
     let seen = more_than(&running, seen, &expected);
     // The group settles, and then both have some.
     until("even shares", || (owned(third_at) == PARTITIONS).then_some(()));
@@ -362,6 +362,9 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     second.thaw();
     assert!(second.wait().success(), "{}", second.log());
     more_than(&running, seen, &expected);
-    // The third may join again too: the group refuses a commit that meets a new division of partitions.
     more_than(&running, usize::MAX, &expected);
+    // The third may join again, but only since the group refused a commit that met a new division.
+    let log = third.log();
+    let mut again = log.lines().filter(|line| line.contains("again"));
+    assert!(again.all(|line| line.contains("gave this process's partitions to others")), "{log}");
 }

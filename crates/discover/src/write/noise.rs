@@ -44,13 +44,7 @@ impl NoiseTerms {
         self.window.sql
     }
 
-    /// The limit on events, if it leaves some streams out of some windows.
-    #[must_use]
-    pub fn limit(self) -> Option<u64> {
-        self.left_out.map(|_| self.events)
-    }
-
-    /// What the limit leaves out, in words.
+    /// What the limit on events leaves out of some windows, in words, if it leaves out anything.
     #[must_use]
     pub fn left_out(self) -> Option<String> {
         let (whole, tenth) = self.left_out.map(|share| (share / 10, share % 10))?;

@@ -264,11 +264,8 @@ fn above_zero(mean: f64, variance: f64) -> f64 {
 
 /// The probability that noise is greater than a number.
 fn share_beyond(noise: Spread, number: f64) -> f64 {
-    if noise.deviation <= 0.0 {
-        return if number < 0.0 { 1.0 } else { 0.0 };
-    }
     if !is_peaked(noise) {
-        return normal(-number / noise.deviation);
+        return above_zero(-number, noise.deviation.powi(2));
     }
     let half = (-number.abs() * std::f64::consts::SQRT_2 / noise.deviation).exp() / 2.0;
     if number > 0.0 { half } else { 1.0 - half }
