@@ -123,6 +123,10 @@ impl SortedColumns {
             || (column.counts_seconds() && has(&column.name, TIMES))
         {
             self.left_out.push(left("it may hold times"));
+        } else if column.holds_clock_times() {
+            let (name, word) = (&column.name, worded(&column.name));
+            self.notes.push(format!("The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."));
+            self.left_out.push(left("it may hold times of day"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
         } else if column.holds_offsets() {

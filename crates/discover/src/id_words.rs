@@ -55,6 +55,7 @@ const IDENTIFYING: &[&str] = &[
     "karte",
     "rfid",
     "badge",
+    "flight",
 ];
 
 /// Ends of names that number what the word before says.

@@ -126,6 +126,16 @@ impl Column {
             && self.whole_range().is_some_and(within)
     }
 
+    /// Whether a name and all numbers fit times of day such as 1735. Round numbers fit, too, but of
+    /// those up to 2400 there are few.
+    pub(crate) fn holds_clock_times(&self) -> bool {
+        const ROUND: u64 = 60;
+        self.hhmm
+            && self.is_integer()
+            && self.distinct() > ROUND
+            && crate::words::has(&self.name, crate::words::TIMES)
+    }
+
     /// Whether all numbers lie where seconds since 1970, or parts of them, do.
     pub(crate) fn counts_seconds(&self) -> bool {
         let least = Decimal { digits: 473_385_600, places: 0 };

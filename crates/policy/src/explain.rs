@@ -160,7 +160,7 @@ fn all_warnings(
     schema: &CatalogSchema,
     groups: &[GroupExplanation],
 ) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<String> = planned.raised().into_iter().collect();
     let of_plans = planned.plans.iter().flat_map(|plan| warnings(plan, schema));
     for warning in of_plans.chain(groups.iter().filter_map(lifetime_warning)) {
         if !all.contains(&warning) {

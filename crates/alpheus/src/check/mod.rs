@@ -23,7 +23,7 @@ use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_time::Timestamp;
 use clap::ValueEnum;
-use kinds::{MAPPING, POLICIES, SCHEMA, UNKNOWN, kind, named, problem};
+use kinds::{MAPPING, POLICIES, QUERY, SCHEMA, UNKNOWN, kind, named, problem};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -81,6 +81,10 @@ pub enum Kind {
 
 /// Levels of folders below a folder that is named.
 const DEPTH: usize = 4;
+
+/// What is said of a query without a schema.
+const UNCHECKED: &str =
+    "no schema is among the valid files, so names and windows were not checked; name its file too";
 
 /// What was found in one file.
 #[derive(Debug, Serialize)]
@@ -237,7 +241,11 @@ fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
         file: input.path.display().to_string(),
         kind: input.kind,
         problem: problem(input, &schemas, parts).err(),
-        note: (input.kind == POLICIES).then(|| exact_beside_noise(input, &schemas)).flatten(),
+        note: match input.kind {
+            POLICIES => exact_beside_noise(input, &schemas),
+            QUERY if schemas.is_empty() => Some(UNCHECKED.to_owned()),
+            _ => None,
+        },
     };
     Ok(inputs.iter().map(finding).collect())
 }
@@ -263,7 +271,7 @@ fn exact_beside_noise(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<
     })
 }
 
-/// Whether what a query names is in its schema, if that is among the files.
+/// Whether its schema supports a query, if that is among the files.
 fn names_in(
     statement: &Statement,
     input: &Input<'_>,
@@ -276,7 +284,15 @@ fn names_in(
     let fits = |(_, schema): &&(&Path, Schema)| schema.name == create.from.text;
     let beside = |(path, _): &&(&Path, Schema)| path.parent() == input.path.parent();
     let all = || schemas.iter().filter(fits);
-    let Some((path, schema)) = all().find(beside).or_else(|| all().next()) else { return Ok(()) };
+    let Some((path, schema)) = all().find(beside).or_else(|| all().next()) else {
+        let name = &create.from.text;
+        return match schemas {
+            [] => Ok(()),
+            _ => {
+                Err(format!("its schema `{name}` is not among the valid files; name its file too"))
+            }
+        };
+    };
     let policies = Policies::for_all(ResolvedPolicy::first_offered(schema));
     let owners = AssumedOwners::invented(OWNERS, Controllers::Count(1), schema, &[]);
     // Whether policies allow the query is not asked here.
@@ -284,7 +300,10 @@ fn names_in(
     let (Ok(catalog), Ok(mut rng)) = (catalog, entropy::rng()) else { return Ok(()) };
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
     match plan_query(create, &catalog, asking, &mut rng) {
-        Err(refusal) if refusal.is_mistaken() => Err(refusal.explained(&input.text)),
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(refusal) => match refusal.mistakes() {
+            Some(mistakes) => Err(mistakes.explained(&input.text)),
+            None => Ok(()),
+        },
     }
 }

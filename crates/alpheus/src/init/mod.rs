@@ -174,9 +174,21 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let error = args.error.as_ref();
-    let (written, promised) = match asks && error.is_none() && found.tally.owners > 1 {
-        true => noise::asked(&found, &name)?,
-        false => noise::planned(&found, &name, error)?,
+    let planned = match asks && error.is_none() && found.tally.owners > 1 {
+        true => noise::asked(&found, &name),
+        false => noise::planned(&found, &name, error),
+    };
+    let (written, promised) = match planned {
+        Err(failure)
+            if failure.category() == Category::Refused && found.is_undecided() && !accepted =>
+        {
+            return Err(undecided(
+                &found,
+                &args.file,
+                "answer with the options that the questions name: the error that is possible depends on them. With the best guess, the requested one is not, so no file was written",
+            ));
+        }
+        other => other?,
     };
     write(&written, &found, &folder, args.force)?;
     say(&format!(

@@ -175,8 +175,9 @@ pub(super) fn planned(
         match outcome {
             Ok(planned) => {
                 let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
-                let cost = planned.cost();
+                let (cost, one) = (planned.cost(), one_of_many(found, &planned));
                 let mut said = planned.accuracy;
+                said.extend(one);
                 said.extend(cost);
                 said.extend(terms.left_out());
                 said.push(format!(
@@ -199,6 +200,17 @@ pub(super) fn planned(
     };
     let error = OutOfReachError { asked: asked.to_owned(), why: why(&refusal, terms, crowd) };
     Err(Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help))
+}
+
+/// That the query has one of several columns.
+fn one_of_many(found: &Understanding, planned: &PlannedQuery) -> Option<String> {
+    let column = &planned.plans.first()?.select.items.first()?.alias;
+    let many = found.attributes.len();
+    (many > 1).then(|| {
+        format!(
+            "of {many} measured columns, the query has only `{column}`, since several would share ε; for another, edit query.sql"
+        )
+    })
 }
 
 /// Whether an answer takes minutes: each owner that a window needs has a session on each of its days.
@@ -236,7 +248,7 @@ fn said_out_of_reach(asked: &str, crowd: u32, enough: Option<u32>) -> String {
         format!("; {asked} takes about {owners} owners with data in a window")
     });
     format!(
-        "no error below 100 % is possible with {crowd} owners in a window, whatever its length{enough}. Without --error, results are exact totals over many owners"
+        "with the bounds of all values in the file, no error below 100 % is possible with {crowd} owners in a window, whatever its length{enough}. Without --error, results are exact totals over many owners"
     )
 }
 

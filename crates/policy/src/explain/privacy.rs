@@ -149,7 +149,7 @@ impl PrivacyExplanation {
         }
         writeln!(f, "; each controller keeps its own accounts")?;
         if self.horizon.is_none() {
-            writeln!(f, "    {}", life.per_day_and_year())?;
+            writeln!(f, "    {}", life.per_day_and_year(self.guarantee.window))?;
         }
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(

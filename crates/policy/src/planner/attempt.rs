@@ -185,6 +185,7 @@ impl<'a> Attempt<'a> {
             membership: membership(self.create),
             masks: self.create.settings.masks,
             sets_per_day,
+            raised_from: None,
         })
     }
 

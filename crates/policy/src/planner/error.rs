@@ -121,22 +121,14 @@ impl PlanningError {
     /// consulted.
     #[must_use]
     pub fn is_mistaken(&self) -> bool {
-        self.violations.iter().all(|violation| {
-            !matches!(
-                violation.rule,
-                RuleError::Excluded { .. }
-                    | RuleError::NoMasks { .. }
-                    | RuleError::NoEpsilon
-                    | RuleError::NotOfTotals { .. }
-                    | RuleError::NotByEpochs { .. }
-                    | RuleError::NotVerifiable { .. }
-                    | RuleError::NotBoundable { .. }
-                    | RuleError::NotWithNoise { .. }
-                    | RuleError::Noise { .. }
-                    | RuleError::NoReader { .. }
-                    | RuleError::OutOfReach { .. }
-            )
-        })
+        self.violations.iter().all(ViolationError::is_mistake)
+    }
+
+    /// The mistakes alone, if there are any: what no policy could allow.
+    #[must_use]
+    pub fn mistakes(mut self) -> Option<PlanningError> {
+        self.violations.retain(ViolationError::is_mistake);
+        (!self.violations.is_empty()).then_some(self)
     }
 }
 
@@ -148,6 +140,25 @@ pub struct ViolationError {
     pub at: Location,
     /// The rule that is broken.
     pub rule: RuleError,
+}
+
+impl ViolationError {
+    fn is_mistake(&self) -> bool {
+        !matches!(
+            self.rule,
+            RuleError::Excluded { .. }
+                | RuleError::NoMasks { .. }
+                | RuleError::NoEpsilon
+                | RuleError::NotOfTotals { .. }
+                | RuleError::NotByEpochs { .. }
+                | RuleError::NotVerifiable { .. }
+                | RuleError::NotBoundable { .. }
+                | RuleError::NotWithNoise { .. }
+                | RuleError::Noise { .. }
+                | RuleError::NoReader { .. }
+                | RuleError::OutOfReach { .. }
+        )
+    }
 }
 
 /// A rule that a query breaks.

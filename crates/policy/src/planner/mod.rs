@@ -112,6 +112,9 @@ pub struct PlannedQuery {
     pub sets_per_day: Option<u32>,
     /// How the query wants masks to be shared.
     pub masks: Option<MaskChoice>,
+    /// The smallest population that the query asks for, if windows need a larger one.
+    #[serde(default)]
+    pub raised_from: Option<u32>,
 }
 
 impl PlannedQuery {
@@ -122,6 +125,16 @@ impl PlannedQuery {
             MembershipChoice::Fixed => self.plans.clone(),
             MembershipChoice::Epochs => self.plans.iter().map(Plan::terms).collect(),
         }
+    }
+
+    /// That windows need more owners than the query asks for, in words.
+    #[must_use]
+    pub fn raised(&self) -> Option<String> {
+        let (asked, all) = (self.raised_from?, self.plans.iter().map(|plan| plan.population.min));
+        let min = all.max()?;
+        Some(format!(
+            "The query asks for at least {asked} owners. Windows open with {min} or more, because policies or the error that it asks for take as many."
+        ))
     }
 
     /// The budgets of an owner who is in one of the plans: the least windows, and the highest costs. An
@@ -143,7 +156,7 @@ impl PlannedQuery {
             let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
             format!("one person pays up to ε = {epsilon} once, for all windows together")
         } else {
-            life.per_day_and_year()
+            life.per_day_and_year(noisy.window)
         };
         if self.plans.len() > 1 {
             words.push_str(", for each group that has a stream of theirs");
@@ -174,12 +187,14 @@ pub struct BudgetLife {
 }
 
 impl BudgetLife {
-    /// What windows cost one member, in words.
+    /// What windows of this length cost one member, in words.
     #[must_use]
-    pub fn per_day_and_year(self) -> String {
+    pub fn per_day_and_year(self, window: Span) -> String {
         let [day, year] =
             [self.day_micro_epsilon, self.year_micro_epsilon].map(Epsilon::from_micro);
-        format!("one person pays up to ε = {day} a day and ε = {year} a year")
+        // On a day within a longer window, one window is paid for.
+        let each = if window > Span::DAY { "for a window" } else { "a day" };
+        format!("one person pays up to ε = {day} {each} and ε = {year} a year")
     }
 }
 
@@ -239,10 +254,14 @@ fn answer(
     catalog: &Catalog,
     options: &PlanOptions<'_>,
 ) -> Result<PlannedQuery, Vec<Finding>> {
-    match create.settings.accuracy.is_asked() {
-        true => accuracy::answer(create, catalog, options),
-        false => with_noise_if_needed(create, catalog, options).map(|(planned, _)| planned),
-    }
+    let mut planned = match create.settings.accuracy.is_asked() {
+        true => accuracy::answer(create, catalog, options)?,
+        false => with_noise_if_needed(create, catalog, options)?.0,
+    };
+    let needed = planned.plans.iter().map(|plan| plan.population.min).max();
+    planned.raised_from =
+        create.population.map(|(min, _)| min).filter(|min| needed.is_some_and(|own| own > *min));
+    Ok(planned)
 }
 
 /// Plans a query, and the query that was planned: if no policy allows it without noise and it does

@@ -1,8 +1,11 @@
 //! `alpheus suggest`: the smallest change with which a refused query is answered.
 
+mod left_out;
+mod windows;
+
 use crate::folder::Folder;
 use alpheus_input::files::{read_schema, unpacked};
-use alpheus_input::rows::{RecordedStream, Recording, read};
+use alpheus_input::rows::{Recording, read};
 use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -11,7 +14,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::planner::suggest::{Advice, Change, Owners, Suggestion, suggest};
-use alpheus_policy::planner::{BudgetLife, PlannedQuery};
+use alpheus_policy::planner::{BudgetLife, PlannedQuery, PlanningError};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{OptionKind, Schema};
@@ -19,13 +22,13 @@ use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::query_planner::{QueryContext, failure, options};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::ControllerCount;
-use alpheus_streams::replay::windows::{Audience, longer};
 use alpheus_streams::statement::Query;
 use alpheus_time::Timestamp;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use windows::Windows;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +46,8 @@ smaller change is enough, and no choice allows more than necessary. For `error` 
 changes that come first keep the error: up to three of limits on events, bounds of the schema,
 windows, populations and ε. They come first even where a single larger error would be enough. The
 output says what results with noise cost a person per day and per year. The exit code is 0 if the
-query is allowed as it is or with the change, and 3 if no change was found.";
+query is allowed as it is or with the change, 3 if no change was found, and 1 if it is allowed, but
+no window of the recording has data of enough owners.";
 
 /// Arguments of `alpheus suggest`.
 #[derive(Debug, clap::Args)]
@@ -88,7 +92,8 @@ const USUAL_OWNERS: u32 = 100;
 ///
 /// # Errors
 /// [`Category::Input`] if a file or the query cannot be parsed, [`Category::Refused`] if no
-/// change was found.
+/// change was found, [`Category::Check`] if none of the recording's windows would open; what was
+/// found is printed first.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let folder = args.dir.as_deref().map(Folder::at).transpose()?;
     let named = |own: &Option<PathBuf>, of: fn(&Folder) -> &PathBuf| {
@@ -119,12 +124,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let windows = recording.map(|own| Windows::of(&planned, (&create, &catalog), &own));
             Reply::nothing(*planned, windows)
         }
-        Advice::Change { refusal, change, without_grants } => Reply::Change {
-            because: refusal.sentences().into_iter().map(|(_, what)| what).collect(),
-            change: Box::new(Files::of(*change, (&create, &schema))),
-            without_grants: without_grants
-                .map(|other| Box::new(Files::of(*other, (&create, &schema)))),
-        },
+        Advice::Change { refusal, change, without_grants } => {
+            let files = |change: Suggestion| -> Result<Box<Files>, Failure> {
+                let catalog = sample.catalog(&path, schema.clone(), &change.policies)?;
+                let after = |own| Windows::after(&change, (&catalog, &schema), own);
+                let windows = recording.as_ref().and_then(after);
+                Ok(Box::new(Files::of(change, (&create, &schema), windows)))
+            };
+            Reply::change(&refusal, files(*change)?, without_grants.map(|own| files(*own)))?
+        }
         Advice::Impossible { refusal, edits } => {
             let failure = failure(&refusal, &query.text, &query.place, has_policies);
             return Err(match failure.category() {
@@ -137,7 +145,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let reply = AssumedReply { reply, assumed };
     let mut out = io::stdout().lock();
-    printed(print(&reply, globals.format.unwrap_or_default(), &mut out)).map(drop)
+    let _ = printed(print(&reply, globals.format.unwrap_or_default(), &mut out))?;
+    match &reply.reply {
+        Reply::Nothing { windows: Some(windows), .. } => windows.check(),
+        _ => Ok(()),
+    }
 }
 
 /// The owners to plan for, in words who they are, and what they recorded.
@@ -203,6 +215,9 @@ enum Reply {
         /// With a recording: how many of its windows have data of enough owners.
         #[serde(skip_serializing_if = "Option::is_none")]
         windows: Option<Windows>,
+        /// That windows need more owners than the query asks for, in words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        raised: Option<String>,
         /// If it says how exact results have to be: the error of each column, in words.
         accuracy: Vec<String>,
         /// What results with noise cost one owner, in words.
@@ -218,51 +233,21 @@ enum Reply {
 }
 
 impl Reply {
+    fn change(
+        refusal: &PlanningError,
+        change: Box<Files>,
+        without_grants: Option<Result<Box<Files>, Failure>>,
+    ) -> Result<Reply, Failure> {
+        Ok(Reply::Change {
+            because: refusal.sentences().into_iter().map(|(_, what)| what).collect(),
+            change,
+            without_grants: without_grants.transpose()?,
+        })
+    }
+
     fn nothing(planned: PlannedQuery, windows: Option<Windows>) -> Reply {
-        let (cost, budget) = (planned.cost(), planned.budget());
-        Reply::Nothing { windows, cost, budget, accuracy: planned.accuracy }
-    }
-}
-
-/// In which windows of a recording enough owners have data.
-#[derive(Serialize)]
-struct Windows {
-    open: usize,
-    of: usize,
-    /// What to ask for instead, if most windows have too few.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    longer: Option<String>,
-}
-
-impl Windows {
-    fn of(
-        planned: &PlannedQuery,
-        (create, catalog): (&Create, &Catalog),
-        recording: &Recording,
-    ) -> Windows {
-        let filled = recording.streams.iter().filter(|stream| !stream.is_empty());
-        let streams: Vec<&RecordedStream> = filled.collect();
-        let audiences = Audience::of(planned, &streams);
-        let open: usize = audiences.iter().map(Audience::openable).sum();
-        let of: usize = audiences.iter().map(|own| own.present().len()).sum();
-        let longer = if open * 2 < of { longer(create, catalog, &streams) } else { None };
-        Windows { open, of, longer: longer.map(|own| own.to_string()) }
-    }
-
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let Windows { open, of, longer } = self;
-        match (*open, *of) {
-            (0, _) => writeln!(
-                out,
-                "Policies allow the query as it is, but no window of this recording has data of enough owners, so none would open."
-            )?,
-            (open, of) if open < of => writeln!(
-                out,
-                "Policies allow the query as it is. {open} of {of} windows of this recording have data of enough owners; the others would not open."
-            )?,
-            _ => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
-        }
-        longer.iter().try_for_each(|longer| writeln!(out, "To have more of them, {longer}."))
+        let (cost, budget, raised) = (planned.cost(), planned.budget(), planned.raised());
+        Reply::Nothing { windows, raised, cost, budget, accuracy: planned.accuracy }
     }
 }
 
@@ -286,15 +271,23 @@ struct Files {
     /// If the query loses its noise: how to have some instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead: Option<String>,
+    /// With a recording: how many of its windows then have data of enough owners.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows: Option<Windows>,
 }
 
 impl Files {
-    fn of(change: Suggestion, (asked, schema): (&Create, &Schema)) -> Files {
+    fn of(
+        change: Suggestion,
+        (asked, schema): (&Create, &Schema),
+        windows: Option<Windows>,
+    ) -> Files {
         let grants = change.changes.iter().any(|change| change.is_grant());
         Files {
             sentences: change.changes.iter().map(ToString::to_string).collect(),
             policies: grants.then(|| change.policies.to_yaml(schema)),
             instead: noise_instead(asked, &change.query, schema),
+            windows,
             change,
         }
     }
@@ -304,6 +297,7 @@ impl Files {
             writeln!(out, "  {number}. {sentence}")?;
         }
         writeln!(out, "It is then answered for {} streams.", self.change.streams)?;
+        self.windows.iter().try_for_each(|windows| windows.write_after(out))?;
         write_noise(&self.change.accuracy, self.change.cost.as_ref(), out)?;
         self.instead.iter().try_for_each(|what| writeln!(out, "{what}"))?;
         if let Some(policies) = &self.policies {
@@ -350,11 +344,12 @@ fn print(answer: &AssumedReply, format: Format, out: &mut impl Write) -> io::Res
         Format::Table => {}
     }
     match &answer.reply {
-        Reply::Nothing { windows, accuracy, cost, .. } => {
+        Reply::Nothing { windows, raised, accuracy, cost, .. } => {
             match windows {
                 Some(windows) => windows.write(out)?,
                 None => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
             }
+            raised.iter().try_for_each(|raised| writeln!(out, "{raised}"))?;
             write_noise(accuracy, cost.as_ref(), out)?;
         }
         Reply::Change { because, change, without_grants } => {

@@ -1,0 +1,59 @@
+//! What narrower bounds and a limit on events leave out of a recording. Noise margins do not count that.
+
+use alpheus_input::rows::{Cell, RecordedStream, Recording};
+use alpheus_policy::decimal::parse_exact;
+use alpheus_policy::planner::suggest::Change;
+use alpheus_policy::query::Create;
+use alpheus_policy::schema::{AttributeKind, Schema};
+use std::collections::BTreeMap;
+
+/// Readings beyond narrower bounds, which devices refuse.
+pub(super) fn beyond_bounds(
+    change: &Change,
+    schema: &Schema,
+    recording: &Recording,
+) -> Option<String> {
+    let Change::Schema { attribute, after: [min, max], .. } = change else { return None };
+    let at = schema.attributes.iter().position(|own| own.name == *attribute)?;
+    let AttributeKind::Number { scale, .. } = schema.attributes.get(at)?.kind else { return None };
+    let within = parse_exact(min, scale).ok()?..=parse_exact(max, scale).ok()?;
+    let (mut all, mut beyond) = (0u64, 0u64);
+    for event in recording.streams.iter().flat_map(RecordedStream::events) {
+        if let Some(Cell::Number(number)) = event.cells.get(at) {
+            all += 1;
+            beyond += u64::from(!within.contains(number));
+        }
+    }
+    (beyond > 0).then(|| {
+        format!(
+            "{} of the recording's readings of `{attribute}` are beyond these bounds and would be refused; means then lack them",
+            share(beyond, all)
+        )
+    })
+}
+
+/// Events of streams with more than the limit in a window, which leave those streams out of it.
+pub(super) fn beyond_events(create: &Create, recording: &Recording) -> Option<String> {
+    let limit = create.settings.events?;
+    let (mut all, mut beyond) = (0u64, 0u64);
+    for stream in &recording.streams {
+        let mut windows: BTreeMap<u64, u64> = BTreeMap::new();
+        for event in stream.events() {
+            *windows.entry(event.time.floor(create.window).0).or_default() += 1;
+        }
+        all += stream.len() as u64;
+        beyond += windows.values().filter(|many| **many > limit).sum::<u64>();
+    }
+    (beyond > 0).then(|| {
+        format!(
+            "{} of the recording's readings belong to streams with more than {limit} in a window, so results lack them",
+            share(beyond, all)
+        )
+    })
+}
+
+/// As a percentage with one decimal, never rounded to none.
+fn share(part: u64, all: u64) -> String {
+    let tenths = part.saturating_mul(1000).div_ceil(all.max(1));
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
