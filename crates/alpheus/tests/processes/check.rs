@@ -117,6 +117,32 @@ fn the_files_of_a_folder_are_checked() {
     assert!(code == 4 && said.contains("1 of 1 files are not valid"), "{said}");
 }
 
+/// A query is checked against its schema, whatever policies allow.
+#[test]
+fn a_query_that_its_schema_does_not_support_is_not_valid() {
+    let (folder, _) = kinds();
+    let file = folder.path().join("query.sql");
+    let query = |window: &str, from: &str| {
+        let text = format!(
+            "CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE {window}) FROM {from} BETWEEN 1 AND 9;"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    let schema = folder.path().join("schema.yaml");
+    for (window, from, problem) in [
+        ("10 SECONDS", "M", None),
+        ("15 SECONDS", "M", Some("is not a multiple of 10 SECONDS")),
+        ("10 SECONDS", "N", Some("its schema `N` is not among the valid files")),
+    ] {
+        query(window, from);
+        let (code, said) = check(&[file.clone(), schema.clone()], &[]);
+        assert_eq!(code == 0, problem.is_none(), "{said}");
+        assert!(problem.is_none_or(|problem| said.contains(problem)), "{said}");
+    }
+    let (code, said) = check(&[file], &[]);
+    assert!(code == 0 && said.contains("names and windows were not checked"), "{said}");
+}
+
 /// Every kind of file that has a JSON Schema, with a valid file of it.
 const KINDS: &[(&str, &str, &str, &str)] = &[
     ("schema", "schema", "schema.yaml", SCHEMA),

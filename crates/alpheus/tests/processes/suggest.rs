@@ -140,3 +140,116 @@ fn an_error_is_solved_for_and_its_price_is_said() {
         "{text}"
     );
 }
+
+/// Twelve owners with one or two readings on each of two days, but only seven on the second.
+fn two_days() -> tempfile::TempDir {
+    const SCHEMA: &str = "name: Steps\ntick: 1hr\nstreamAttributes:\n  - { name: steps, type: integer, min: 0, max: 5000, aggregations: [count, sum, mean] }\nstreamPolicyOptions:\n  - { name: crowd, option: aggregate, clients: [5, 12, 13], window: [1hr] }\n  - { name: noisy, option: dp-aggregate, clients: [5], window: [1hr], budget: { perWindow: 5, total: 100, unit: person-per-window } }\n";
+    let mut rows = "who,at,steps\n".to_owned();
+    for day in 1..=2 {
+        for owner in (0..12).filter(|owner| day == 1 || *owner < 7) {
+            for hour in 0..=owner % 2 {
+                rows +=
+                    &format!("p{owner},2024-03-0{day}T{:02}:10:00Z,{}\n", 8 + hour, 100 * owner);
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("schema.yaml", SCHEMA);
+    write(
+        "source.yaml",
+        "schema: Steps\ntime: { column: at, format: rfc3339 }\nstream: who\nattributes: { steps: steps }\n",
+    );
+    write("steps.csv", &rows);
+    folder
+}
+
+fn suggested(folder: &Path, clients: u32, query: &str) -> (Option<i32>, String, String) {
+    let option = if query.contains("error") { "noisy" } else { "crowd" };
+    let policies = format!(
+        "schema: Steps\ndefault:\n  \"*\": {{ option: {option}, clients: {clients}, window: 1hr }}\n"
+    );
+    std::fs::write(folder.join("policies.yaml"), policies).unwrap();
+    std::fs::write(folder.join("query.sql"), query).unwrap();
+    said(alpheus(["suggest"]).arg(folder).output().unwrap())
+}
+
+const DAILY: &str =
+    "CREATE STREAM daily AS SELECT AVG(steps) WINDOW TUMBLING (SIZE 1 DAY) FROM Steps";
+
+/// A query that policies allow is of no use if no window has enough owners.
+#[test]
+fn a_query_without_windows_that_open_fails_with_the_numbers() {
+    let folder = two_days();
+    let ask = |clients, population: &str| {
+        suggested(folder.path(), clients, &format!("{DAILY} BETWEEN {population}"))
+    };
+    let (code, text, err) = ask(12, "12 AND 100");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("1 of 2 windows of this recording have data of enough"), "{text}");
+    // Hours of the first day have data of all twelve in the first hour only.
+    let hourly = DAILY.replace("1 DAY", "1 HOUR");
+    let (code, text, err) = suggested(folder.path(), 5, &format!("{hourly} BETWEEN 5 AND 100"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("3 of 4 windows"), "{text}");
+    let late = format!("{DAILY} BETWEEN 12 AND 100");
+    let rows = std::fs::read_to_string(folder.path().join("steps.csv")).unwrap();
+    let second: Vec<&str> = rows.lines().filter(|row| !row.contains("-01T")).collect();
+    let first =
+        rows.lines().filter(|row| row.starts_with("p9,")).map(|row| row.replace("p9", "p11"));
+    let few = [second.join("\n"), first.collect::<Vec<_>>().join("\n")].join("\n");
+    let few = few
+        + "\n"
+        + &["p7", "p8", "p9", "p10"].map(|own| format!("{own},2024-03-05T08:00:00Z,1")).join("\n");
+    std::fs::write(folder.path().join("steps.csv"), few + "\n").unwrap();
+    let (code, text, err) = suggested(folder.path(), 12, &late);
+    assert_eq!(code, Some(1), "{text}{err}");
+    assert!(
+        text.contains("each needs data of 12 owners, and none has data of more than 7"),
+        "{text}"
+    );
+    assert!(
+        err.contains("no window of this recording would open") && err.contains("help: "),
+        "{err}"
+    );
+}
+
+/// `BETWEEN` is a wish: a policy may demand more owners, which is said.
+#[test]
+fn a_larger_population_than_asked_for_is_said() {
+    let folder = two_days();
+    let query = format!("{DAILY} BETWEEN 2 AND 100");
+    let raised = "The query asks for at least 2 owners. Windows open with 5 or more";
+    let (code, text, err) = suggested(folder.path(), 5, &query);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains(raised), "{text}");
+    let file = |name: &str| folder.path().join(name);
+    let mut explained = alpheus(["query", "--query", &query]);
+    explained.arg("--schema").arg(file("schema.yaml")).arg("--policies").arg(file("policies.yaml"));
+    let (_, text, _) = said(explained.output().unwrap());
+    assert!(text.contains(raised), "{text}");
+    let (_, text, _) = suggested(folder.path(), 5, &format!("{DAILY} BETWEEN 5 AND 100"));
+    assert!(!text.contains("The query asks for"), "{text}");
+}
+
+/// Margins of noise do not count what bounds and limits on events leave out, so a recording does.
+#[test]
+fn what_narrower_bounds_and_limits_leave_out_of_a_recording_is_said() {
+    let folder = two_days();
+    let ask = |with: &str| {
+        suggested(folder.path(), 5, &format!("{DAILY} BETWEEN 5 AND 100 WITH ({with})"))
+    };
+    // Half of the owners have two readings a day.
+    let (code, text, err) = ask("error = 99 %, typical = 5000, values = 1, events = 1");
+    assert_eq!(code, Some(0), "{err}");
+    let lacks = "64.3 % of the recording's readings belong to streams with more than 1 in a window";
+    assert!(text.contains(lacks), "{text}");
+    let (code, text, err) = ask("error = 60 %, typical = 200, values = 1, events = 2");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("the schema bounds `steps` by 0 and "), "{text}");
+    assert!(
+        text.contains(" of the recording's readings of `steps` are beyond these bounds"),
+        "{text}"
+    );
+    assert!(text.contains("windows of this recording then have data of enough owners."), "{text}");
+}
