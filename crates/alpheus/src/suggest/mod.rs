@@ -12,7 +12,6 @@ use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
-use alpheus_policy::catalog::Catalog;
 use alpheus_policy::planner::suggest::{Advice, Change, Owners, Suggestion, suggest};
 use alpheus_policy::planner::{BudgetLife, PlannedQuery, PlanningError};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};

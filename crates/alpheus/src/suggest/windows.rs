@@ -6,7 +6,7 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::planner::suggest::Suggestion;
 use alpheus_policy::planner::{PlannedQuery, plan};
-use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::query::{Accuracy, Create, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::query_planner::{QueryContext, options};
 use alpheus_streams::assumed_owners::consumer;
@@ -80,7 +80,9 @@ impl Windows {
         (catalog, schema): (&Catalog, &Schema),
         recording: &Recording,
     ) -> Option<Windows> {
-        let Ok(Statement::Create(create)) = parse(&change.query) else { return None };
+        let Ok(Statement::Create(mut create)) = parse(&change.query) else { return None };
+        // Which windows open does not depend on the error, which may take other bounds than the schema's.
+        create.settings.accuracy = Accuracy::default();
         let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
         let planned = plan(&create, catalog, &options(asking, &[0; 32])).ok()?;
         let mut windows = Windows::of(&planned, (&create, catalog), recording);

@@ -120,15 +120,15 @@ fn the_files_of_a_folder_are_checked() {
 /// A query is checked against its schema, whatever policies allow.
 #[test]
 fn a_query_that_its_schema_does_not_support_is_not_valid() {
-    let (folder, _) = kinds();
-    let file = folder.path().join("query.sql");
+    let folder = tempfile::tempdir().unwrap();
+    let (schema, file) = (folder.path().join("schema.yaml"), folder.path().join("query.sql"));
+    std::fs::write(&schema, SCHEMA.replace("optional: true", "aggregations: [sum]")).unwrap();
     let query = |window: &str, from: &str| {
         let text = format!(
             "CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE {window}) FROM {from} BETWEEN 1 AND 9;"
         );
         std::fs::write(&file, text).unwrap();
     };
-    let schema = folder.path().join("schema.yaml");
     for (window, from, problem) in [
         ("10 SECONDS", "M", None),
         ("15 SECONDS", "M", Some("is not a multiple of 10 SECONDS")),

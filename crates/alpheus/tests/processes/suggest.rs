@@ -158,7 +158,7 @@ fn two_days() -> tempfile::TempDir {
     write("schema.yaml", SCHEMA);
     write(
         "source.yaml",
-        "schema: Steps\ntime: { column: at, format: rfc3339 }\nstream: who\nattributes: { steps: steps }\n",
+        "schema: Steps\ntime: { column: at, format: \"%Y-%m-%dT%H:%M:%SZ\" }\nstream: who\nattributes: { steps: steps }\n",
     );
     write("steps.csv", &rows);
     folder
