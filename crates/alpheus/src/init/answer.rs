@@ -108,7 +108,12 @@ pub(super) fn show(
         Some(part) => (part.source.clone(), part.input.clone()),
         None => (folder.join("source.yaml"), args.file.clone()),
     };
-    replay::run(&replayed(folder, (source, input), output.clone()), globals)?;
+    replay::run(&replayed(folder, (source, input), output.clone()), globals).map_err(
+        |failure| match &written.lonely {
+            Some(lonely) if failure.category() == Category::Check => failure.with_help(lonely),
+            _ => failure,
+        },
+    )?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
     let mut rows: Vec<Vec<String>> =

@@ -50,6 +50,34 @@ fn an_error_is_had_in_longer_windows_where_shorter_ones_have_too_few() {
     assert!(query.contains("SIZE 84 DAYS"), "{query}");
 }
 
+/// Patients who are seen in different months have data in one window only if it is a year long.
+#[test]
+fn owners_who_are_measured_apart_get_windows_in_which_some_are_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let visits = |months: &[&str]| {
+        let mut rows = "patient,time,pulse\n".to_owned();
+        for (n, month) in months.iter().enumerate() {
+            for day in 1..28 {
+                rows += &format!("p{n},{month}-{day:02} 08:00,{}\n", 60 + n + day);
+            }
+        }
+        rows
+    };
+    let year = ["2023-11", "2023-12", "2024-01", "2024-02", "2024-03", "2024-04"];
+    let more = ["2024-05", "2024-06", "2024-07", "2024-08", "2024-09"];
+    let file = written(&folder, "year.csv", &visits(&[&year[..], &more[..]].concat()));
+    let output = folder.path().join("year");
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert!(code == 0 && said.contains("in windows of 364 DAYS"), "{code} {said}");
+    // In different years, no window helps.
+    let years: Vec<String> = (2001..2024).step_by(2).map(|year| format!("{year}-03")).collect();
+    let years: Vec<&str> = years.iter().map(String::as_str).collect();
+    let file = written(&folder, "years.csv", &visits(&years));
+    let (code, said) = init(&file, &folder.path().join("years"), &["--yes"]);
+    let lonely = "no window of up to 364 days has data of 10 owners, and none of more than 1";
+    assert!(code == 1 && said.contains(lonely), "{code} {said}");
+}
+
 /// Two people are too few for any error: about how many it would take is said.
 #[test]
 fn an_error_that_no_window_can_have_says_how_many_owners_it_would_take() {

@@ -10,7 +10,7 @@ mod source;
 pub use noise::{NoiseTerms, noise_terms};
 pub use report::{FileReport, UnderstoodAttribute};
 
-use crate::tally::Values;
+use crate::tally::{Tally, Values};
 use crate::windows::{DAY, SECOND, USUAL, WINDOWS, Window};
 use crate::words::{schema_name, worded};
 use crate::{Part, Understanding};
@@ -39,6 +39,9 @@ pub struct Files {
     pub crowd: u64,
     /// The part of the file that a first answer covers, if all of it would take long.
     pub part: Option<Part>,
+    /// If windows of no length have data of enough owners: how many that would be, and the most that
+    /// any has.
+    pub lonely: Option<String>,
 }
 
 /// Results with noise.
@@ -87,7 +90,51 @@ pub fn files(found: &Understanding, file: &str, noise: Option<Noise<'_>>) -> Fil
         window: draft.asked_window().sql,
         crowd: found.tally.usual_crowd(noise::length(&draft)),
         part: Part::of(&found.tally.attendance, draft.asked_window().seconds, draft.part()),
+        lonely: lonely(&draft),
     }
+}
+
+/// That owners have no window in common, in words.
+fn lonely(draft: &Draft<'_>) -> Option<String> {
+    let longest = WINDOWS.last()?;
+    let crowds = draft.found.tally.crowds.iter();
+    let most = crowds.filter_map(|own| own.keys().next_back()).max()?;
+    (*most < draft.least).then(|| {
+        format!(
+            "no window of up to {} has data of {} owners, and none of more than {most}: bring data of more owners at the same time",
+            longest.sql.to_lowercase(),
+            draft.least
+        )
+    })
+}
+
+/// The position of the length of the windows of the query without noise, if any fits.
+fn length(tally: &Tally, least: u64) -> Option<usize> {
+    let span = tally.span.map_or(0, |(first, last)| last - first);
+    let share = |at: usize| tally.share_of_crowds(at, least);
+    let multiple =
+        |at: &usize| tally.shortest.is_none_or(|shortest| WINDOWS[*at].is_multiple_of(shortest));
+    // In windows shorter than the time from one reading to the next, most are empty.
+    let holds = |at: &usize| {
+        let length = WINDOWS[*at].seconds * SECOND;
+        tally.interval.is_none_or(|interval| length * 20 >= interval * 19)
+    };
+    let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at) && holds(at);
+    let usual: Vec<usize> = (0..=USUAL).filter(fits).collect();
+    let longer: Vec<usize> = (USUAL..WINDOWS.len()).filter(multiple).collect();
+    // The shortest in most of which there are enough owners, else the one with the most.
+    let enough = |at: &usize| share(*at) >= 50;
+    let fullest =
+        |all: &[usize]| all.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));
+    let opens = |at: &usize| share(*at) > 0;
+    usual
+        .iter()
+        .chain(&longer)
+        .copied()
+        .find(enough)
+        .or_else(|| fullest(&usual).filter(opens))
+        .or_else(|| fullest(&longer).filter(opens))
+        .or_else(|| fullest(&usual))
 }
 
 /// What is noticed and what is asked of attributes of which too few owners have a value in some
@@ -139,22 +186,7 @@ impl<'u> Draft<'u> {
         let span = tally.span.map_or(0, |(first, last)| last - first);
         let owners = tally.owners.max(1);
         let least = owners.min(CROWD);
-        let share = |at: usize| tally.share_of_crowds(at, least);
-        let multiple = |at: &usize| {
-            tally.shortest.is_none_or(|shortest| WINDOWS[*at].is_multiple_of(shortest))
-        };
-        // In windows shorter than the time from one reading to the next, most are empty.
-        let holds = |at: &usize| {
-            let length = WINDOWS[*at].seconds * SECOND;
-            tally.interval.is_none_or(|interval| length * 20 >= interval * 19)
-        };
-        let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at) && holds(at);
-        let long: Vec<usize> = (0..=USUAL).filter(fits).collect();
-        // The shortest in most of which there are enough owners, else the one with the most.
-        let best = long.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));
-        let enough = |at: &usize| share(*at) >= 50;
-        let longer = || (USUAL..WINDOWS.len()).find(|at| multiple(at) && enough(at));
-        let at = long.iter().copied().find(enough).or_else(longer).or(best);
+        let at = length(tally, least);
         let window = WINDOWS[at.unwrap_or(USUAL)];
         let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);
         let usual = if window.seconds > DAY { day } else { window };
