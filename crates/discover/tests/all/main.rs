@@ -8,6 +8,7 @@ mod codes;
 mod courses;
 mod doubts;
 mod files;
+mod first_rows;
 mod generated_files;
 mod headings;
 mod mistaken;
