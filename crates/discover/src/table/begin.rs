@@ -181,7 +181,7 @@ impl<'a> Finder<'a> {
         let within = |cells: usize| cells >= used && cells <= width;
         let mut best: Option<usize> = None;
         for at in (top.unwrap_or(sure).saturating_sub(MAX_ABOVE)..sure).rev() {
-            if best.is_none() && strays[at] {
+            if best.is_none() && (strays[at] || headings::is_rule(&self.sample.rows[at])) {
                 continue;
             }
             let cells = self.names_at(at).len();
