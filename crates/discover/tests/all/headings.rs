@@ -95,3 +95,18 @@ fn a_rule_below_the_names_hides_none() {
         assert_eq!(unit(&found, "T1"), Some("0.1 degrees Celsius"), "{rule}");
     }
 }
+
+/// A meter's portal writes what its only column is in two lines above the table.
+#[test]
+fn a_unit_below_its_word_is_that_of_the_only_column() {
+    let above = "Compteur;Debut;Grandeur;Unite;Pas\n12345678901234;01/02/2024;Energie;W;\n";
+    let table =
+        lines(48, |n| format!("2024-02-{:02}T{:02}:00:00+01:00;{}", 1 + n / 24, n % 24, 300 + n));
+    let found = look(format!("{above}Horodate;Valeur\n{table}"));
+    assert_eq!((unit(&found, "Valeur"), found.tally.rows), (Some("W"), 48));
+    let two = lines(48, |n| {
+        format!("2024-02-{:02}T{:02}:00:00+01:00;{};{}", 1 + n / 24, n % 24, 300 + n, n)
+    });
+    let found = look(format!("{above}Horodate;Valeur;Rang\n{two}"));
+    assert_eq!(unit(&found, "Valeur"), None);
+}
