@@ -11,6 +11,7 @@ mod files;
 mod first_rows;
 mod generated_files;
 mod headings;
+mod intervals;
 mod mistaken;
 mod moments;
 mod owner_guess;
