@@ -129,6 +129,7 @@ impl<'a> Finder<'a> {
     /// The position of the first row of data, and of the header if there is one.
     pub(super) fn begin(&mut self) -> Option<(usize, Option<usize>)> {
         let agreement = self.agreement();
+        self.alike = agreement.iter().map(|own| own.agree > 0).collect();
         let is_data = |found: &Agreement| {
             found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0
         };

@@ -76,6 +76,8 @@ struct Finder<'a> {
     cell_units: BTreeMap<usize, String>,
     forced: Option<Marks>,
     shapes: HashMap<String, bool>,
+    /// Whether some cell of a row is of the kind of its column.
+    alike: Vec<bool>,
     open_header: Option<String>,
 }
 
@@ -97,8 +99,18 @@ impl<'a> Finder<'a> {
         };
         let open_marks = found.open.filter(|_| decimal.is_none());
         let (cell_units, shapes) = (found.units, HashMap::new());
-        let open_header = None;
-        Finder { text_lines, sample, form, open_marks, cell_units, forced, shapes, open_header }
+        let (open_header, alike) = (None, Vec::new());
+        Finder {
+            text_lines,
+            sample,
+            form,
+            open_marks,
+            cell_units,
+            forced,
+            shapes,
+            alike,
+            open_header,
+        }
     }
 
     /// The names on the line of a row.
@@ -250,7 +262,11 @@ impl<'a> Finder<'a> {
     fn widths(&mut self, first: usize, notes: &mut Vec<String>) {
         let used = self.used_width(first);
         let rows = || self.sample.rows.iter().skip(first);
-        let short = rows().filter(|row| row.len() > 1 && row.len() < used).count();
+        // A line of prose below the table is no row that ends early.
+        let alike = self.alike.iter().skip(first);
+        let short =
+            rows().zip(alike).filter(|(row, alike)| **alike && row.len() > 1 && row.len() < used);
+        let short = short.count();
         let long = rows()
             .filter(|row| {
                 row.len() > self.sample.width

@@ -1,7 +1,7 @@
 //! Rows right below the header that are not as wide as others: they are rows, not lines to pass over.
 
 use super::wild::lines;
-use super::look;
+use super::{ExpectedFile, is, look};
 
 const HEADER: &str = "time;temp;hum;wind\n";
 
@@ -72,4 +72,31 @@ fn lines_of_units_that_end_early_stay_none() {
         assert_eq!(found.form.below, below.lines().count(), "{below}");
         assert_eq!((found.tally.rows, found.tally.bad_width), (200, 0), "{below}");
     }
+}
+
+/// Prose below the table does not make rows that end early of itself.
+#[test]
+fn a_legend_below_the_table_hides_no_times() {
+    let table = lines(40, |n| {
+        format!("2016{:02}{:02}:{:02}10,{}.5,{}", 1, 1 + n / 24, n % 24, n, n * 7 % 31)
+    });
+    let legend = "\nG: Irradiance (W/m2)\nT: Temperature, in the air (degree Celsius)\n\nSome institute, 2001-2021\n";
+    let text = format!("Latitude:\t45.0\nElevation (m):\t250\n\ntime,G,T\n{table}");
+    let expected = ExpectedFile {
+        owner: None,
+        time: &["time"],
+        format: "%Y%m%d:%H%M",
+        zone: "none stated",
+        attribute: ("G", 40, "800.0"),
+        rows: 40,
+    };
+    is(&text, &expected);
+    let found = look(format!("{text}{legend}"));
+    super::agrees(&found, &expected);
+    assert_eq!((found.form.ragged, found.tally.bad_width), (false, 3));
+    assert!(
+        found.questions.iter().any(|q| q.contains("first in line 46")),
+        "{:?}",
+        found.questions
+    );
 }
