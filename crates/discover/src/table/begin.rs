@@ -134,7 +134,8 @@ impl<'a> Finder<'a> {
             found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0
         };
         let sure = agreement.iter().position(is_data)?;
-        let strays = self.strays(&agreement, sure);
+        let has_times = agreement.iter().any(|own| own.fits && own.timed);
+        let strays = self.strays(&agreement, sure, has_times);
         // A row of data may have texts among its numbers, or lack some.
         let data = |at: &usize| {
             let own = &agreement[*at];
@@ -148,16 +149,16 @@ impl<'a> Finder<'a> {
         let comments = below.peek().is_some() && !below.any(|at| is_data(&agreement[at]));
         self.form.comment = comments.then_some('#');
         // Below the header, only data has times.
-        let read = |at: &usize| data(at) || (header.is_some() && agreement[*at].has_time);
+        let below_header = has_times && header.is_some();
+        let read = |at: &usize| data(at) || (below_header && agreement[*at].has_time);
         let first = header.map_or(0, |header| header + 1);
         Some(((first..sure).find(read).unwrap_or(sure), header))
     }
 
     /// Which rows above the first that is data for certain are data too, though they have more cells
     /// than most, or fewer, or quotes that do not fit.
-    fn strays(&self, all: &[Agreement], sure: usize) -> Vec<bool> {
+    fn strays(&self, all: &[Agreement], sure: usize, has_times: bool) -> Vec<bool> {
         let used = self.used_width(sure);
-        let has_times = all.iter().any(|own| own.fits && own.timed);
         let mut named = false;
         let is_stray = |(at, own): (usize, &Agreement)| {
             let row = &self.sample.rows[at];
