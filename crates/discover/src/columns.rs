@@ -112,11 +112,7 @@ impl SortedColumns {
         } else if is_row_number(at, column) {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
-            let (name, word) = (&column.name, worded(&column.name));
-            // Beside a time, one without a name is another.
-            if !name.starts_with("column ") {
-                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
-            }
+            self.ask_about_times(&column.name);
             self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
             || column.holds_years()
@@ -156,6 +152,14 @@ impl SortedColumns {
             } else {
                 self.left_out.push(left("it holds texts that hardly repeat"));
             }
+        }
+    }
+
+    /// Asks about numbers that may count from 1970. Beside a time, those without a name are another.
+    fn ask_about_times(&mut self, name: &str) {
+        if !name.starts_with("column ") {
+            let word = worded(name);
+            self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
         }
     }
 

@@ -22,6 +22,11 @@ fn has_units(row: &Row<'_>, above: &Row<'_>) -> bool {
     row.iter().any(|cell| unit(cell)) && (names_time(above) || !names_time(row))
 }
 
+/// Whether a row has neither letters nor digits, as a line of dashes or a lone `#`.
+pub(crate) fn is_rule(row: &Row<'_>) -> bool {
+    !row.is_empty() && !row.iter().any(|cell| cell.contains(char::is_alphanumeric))
+}
+
 fn names_time(row: &Row<'_>) -> bool {
     row.iter().any(|cell| has(cell, TIMES))
 }

@@ -168,20 +168,38 @@ pub(crate) fn is_width(cell: &str) -> bool {
 }
 
 /// The unit that a line above the table gives to a column: `T = Temperature (in 0.1 degC)`, or
-/// a line that names the unit of the only column.
+/// a line that names the unit of the only column, or that has it below such a word.
 #[must_use]
 pub(crate) fn of_lines(lines: &[String], name: &str, is_only: bool) -> Option<String> {
     for (left, right) in legends(lines) {
         if left == name {
             return of_legend(right);
         }
-        let says_unit = left.to_lowercase();
-        let says_unit = says_unit.contains("unit") || says_unit.contains("einheit");
-        if is_only && says_unit && !says_unit_name(left) && (1..=16).contains(&right.len()) {
+        if is_only && says_unit(left) && !says_unit_name(left) && (1..=16).contains(&right.len()) {
             return Some(right.to_owned());
         }
     }
-    None
+    lines.windows(2).filter(|_| is_only).find_map(below_its_word)
+}
+
+/// The unit that one line has below the word for it in another: `Meter;Unit;Step` and `4711;kWh;15`.
+fn below_its_word(lines: &[String]) -> Option<String> {
+    let [above, below] = lines else { return None };
+    [';', '\t', ',', '|'].into_iter().find_map(|mark| {
+        let cells = |line: &str| -> Vec<String> {
+            line.split(mark).map(|cell| cell.trim().trim_matches('"').to_owned()).collect()
+        };
+        let (names, values) = (cells(above), cells(below));
+        let pairs = || names.iter().zip(&values).filter(|_| names.len() == values.len());
+        let (_, unit) = pairs().find(|(name, value)| says_unit(name) && is_written_out(value))?;
+        Some(unit.clone())
+    })
+}
+
+/// Whether a word says that what follows is a unit.
+fn says_unit(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    ["unit", "einheit", "eenheid", "unidad"].iter().any(|word| lower.contains(word))
 }
 
 /// What lines above the table say, each of the name before it.
@@ -308,6 +326,11 @@ mod tests {
         assert_eq!(of_lines(&lines, "T", false).as_deref(), Some("0.1 degrees Celsius"));
         let lines = ["#ts_unitname;meter + NAP".to_owned(), "#ts_unitsymbol;m+NAP".to_owned()];
         assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("m+NAP"));
+        let lines = ["Meter;Unité;Step;".to_owned(), "4711;kWh;15;".to_owned()];
+        assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("kWh"));
+        assert_eq!(of_lines(&lines, "Value", false), None);
+        let lines = ["Meter;Unit;Step".to_owned(), "4711;North;15".to_owned()];
+        assert_eq!(of_lines(&lines, "Value", true), None);
         assert_eq!(of_cell("[degC]").as_deref(), Some("degC"));
         assert_eq!(of_cell("-"), None);
         // A width and a kind, not 14 newtons.

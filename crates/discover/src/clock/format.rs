@@ -1,41 +1,8 @@
 //! One format: read from its text, and applied to cells.
 
-use super::region::{Local, Region};
+use super::moment::{Field, Moment};
 use super::words;
-use alpheus_time::calendar;
 use thiserror::Error;
-use time::{Date, Month, Weekday};
-
-/// Microseconds of a second.
-const SECOND: i64 = 1_000_000;
-
-/// A part of a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    Year,
-    ShortYear,
-    Month,
-    Day,
-    Hour,
-    Hour12,
-    Minute,
-    Second,
-    Ordinal,
-    WeekYear,
-    Week,
-    WeekDay,
-}
-
-impl Field {
-    fn width(self) -> usize {
-        match self {
-            Field::Year | Field::WeekYear => 4,
-            Field::Ordinal => 3,
-            Field::WeekDay => 1,
-            _ => 2,
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -49,14 +16,21 @@ enum Part {
     Zone,
     Spaces,
     Literal(char),
+    /// What follows, whatever it is.
+    Rest,
 }
 
 /// Why a format cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
     /// A letter after `%` that is not known.
-    #[error("`%{0}` is not known; use Y y m d H I M S f p j b B a A z Z G V u, as in strftime")]
+    #[error(
+        "`%{0}` is not known; use Y y m d H I M S f p j b B a A z Z G V u, as in strftime, or `%*` at the end for what is passed over"
+    )]
     Unknown(char),
+    /// What is passed over, with something behind it.
+    #[error("`%*` passes over all that follows; put nothing behind it")]
+    BehindRest,
     /// No day.
     #[error("the format has no date: it needs `%Y`, `%y` or `%G`")]
     NoDate,
@@ -79,31 +53,12 @@ pub struct Format {
     date: Moment,
 }
 
-/// The parts of a time that a text gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    year: Option<i32>,
-    month: Option<u8>,
-    day: Option<u8>,
-    ordinal: Option<u16>,
-    /// The ISO week and the day in it, from Monday.
-    week: Option<u8>,
-    week_day: Option<u8>,
-    hour: u8,
-    minute: u8,
-    second: u8,
-    micros: i64,
-    /// Whether it is after noon, of a clock of twelve hours.
-    noon: Option<bool>,
-    /// Seconds east of Greenwich.
-    offset: Option<i32>,
-}
-
 impl Format {
     /// Reads a format that may lack the date, for one of several columns.
     ///
     /// # Errors
-    /// [`FormatError::Unknown`] if a letter is not known.
+    /// [`FormatError::Unknown`] if a letter is not known, and [`FormatError::BehindRest`] if
+    /// something is behind `%*`.
     pub fn part(text: &str) -> Result<Format, FormatError> {
         let (mut parts, mut chars) = (Vec::new(), text.chars());
         while let Some(c) = chars.next() {
@@ -113,6 +68,7 @@ impl Format {
                 c => Part::Literal(c),
             };
             match (parts.last_mut(), part) {
+                (Some(Part::Rest), _) => return Err(FormatError::BehindRest),
                 (Some(Part::Digits(run)), Part::Digits(more)) => run.extend(more),
                 (Some(Part::Spaces), Part::Spaces) => {}
                 (_, part) => parts.push(part),
@@ -181,6 +137,12 @@ impl Format {
         self.has(&[Field::Hour]) || self.has(&[Field::Hour12])
     }
 
+    /// Whether it passes over the end of its values.
+    #[must_use]
+    pub fn has_rest(&self) -> bool {
+        self.parts.last() == Some(&Part::Rest)
+    }
+
     /// Reads a text; none if it is not in this format.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<Moment> {
@@ -220,6 +182,7 @@ fn directive(letter: char) -> Result<Part, FormatError> {
         'z' => return Ok(Part::Offset),
         'Z' => return Ok(Part::Zone),
         '%' => return Ok(Part::Literal('%')),
+        '*' => return Ok(Part::Rest),
         other => return Err(FormatError::Unknown(other)),
     };
     Ok(Part::Digits(vec![field]))
@@ -231,6 +194,7 @@ impl Part {
         match self {
             Part::Digits(run) => digits(run, text, moment),
             Part::Literal(c) => text.strip_prefix(*c),
+            Part::Rest => (!text.is_empty()).then_some(""),
             Part::Spaces => {
                 let rest = text.trim_start();
                 (rest.len() < text.len() || text.is_empty()).then_some(rest)
@@ -317,109 +281,13 @@ fn digits<'t>(run: &[Field], text: &'t str, moment: &mut Moment) -> Option<&'t s
     Some(rest)
 }
 
-impl Moment {
-    fn set(&mut self, field: Field, value: u16) -> Option<()> {
-        let small = u8::try_from(value).ok();
-        let within = |lo: u8, hi: u8| small.filter(|value| (lo..=hi).contains(value));
-        match field {
-            Field::Year | Field::WeekYear => self.year = Some(i32::from(value)),
-            Field::Week => self.week = Some(within(1, 53)?),
-            Field::WeekDay => self.week_day = Some(within(1, 7)?),
-            Field::ShortYear => {
-                let century = if value < 69 { 2000 } else { 1900 };
-                self.year = Some(century + i32::from(value));
-            }
-            Field::Month => self.month = Some(within(1, 12)?),
-            Field::Day => self.day = Some(within(1, 31)?),
-            Field::Hour => self.hour = within(0, 24)?,
-            Field::Hour12 => self.hour = within(1, 12)?,
-            Field::Minute => self.minute = within(0, 59)?,
-            Field::Second => self.second = within(0, 60)?,
-            Field::Ordinal => self.ordinal = Some(value).filter(|day| (1..=366).contains(day)),
-        }
-        Some(())
-    }
-
-    fn is_possible(&self) -> bool {
-        let end_of_day = self.hour == 24 && (self.minute > 0 || self.second > 0 || self.micros > 0);
-        let noon = self.noon.is_some() && !(1..=12).contains(&self.hour);
-        !end_of_day && !noon
-    }
-
-    /// Whether it is written as hour 24, and not as hour 0; none if it is no midnight.
-    pub(crate) fn ends_day(&self) -> Option<bool> {
-        const DAY: i64 = 86_400 * SECOND;
-        match self.time_of_day() {
-            0 => Some(false),
-            time => (time == DAY).then_some(true),
-        }
-    }
-
-    /// The same with day and month exchanged; none if that is no date, or the same.
-    #[must_use]
-    pub fn exchanged(&self) -> Option<Moment> {
-        let (month, day) = (self.month?, self.day?);
-        (day <= 12 && day != month).then_some(Moment {
-            month: Some(day),
-            day: Some(month),
-            ..*self
-        })
-    }
-
-    /// Days since 1970 of its date.
-    #[must_use]
-    pub fn day_number(&self) -> Option<i64> {
-        let year = self.year?;
-        if let Some(week) = self.week {
-            let day = Weekday::Monday.nth_next(self.week_day.unwrap_or(1) - 1);
-            let date = Date::from_iso_week_date(year, week, day).ok()?;
-            return Some(calendar::day_number(date));
-        }
-        let first = Date::from_calendar_date(year, Month::January, 1).ok()?;
-        let date = match self.ordinal {
-            Some(day) => Date::from_ordinal_date(year, day).ok()?,
-            None => {
-                let month = self.month.map_or(Some(Month::January), |m| Month::try_from(m).ok())?;
-                Date::from_calendar_date(first.year(), month, self.day.unwrap_or(1)).ok()?
-            }
-        };
-        Some(calendar::day_number(date))
-    }
-
-    /// Microseconds since midnight.
-    #[must_use]
-    pub fn time_of_day(&self) -> i64 {
-        let hour = match self.noon {
-            Some(after) => i64::from(self.hour % 12) + if after { 12 } else { 0 },
-            None => i64::from(self.hour),
-        };
-        (hour * 3600 + i64::from(self.minute) * 60 + i64::from(self.second)) * SECOND + self.micros
-    }
-
-    /// Microseconds since 1970, in a region unless it has its own zone; and how often the local
-    /// time occurs there.
-    #[must_use]
-    pub fn instant(&self, region: &Region) -> Option<(i64, Local)> {
-        let local = self.day_number()? * 86_400 * SECOND + self.time_of_day();
-        Some(match self.offset {
-            Some(offset) => (local - i64::from(offset) * SECOND, Local::Once),
-            None => region.micros(local),
-        })
-    }
-
-    /// Microseconds since 1970, in a zone so many seconds east of Greenwich unless it has its
-    /// own.
-    #[must_use]
-    pub fn micros(&self, zone: i32) -> Option<i64> {
-        let local = self.day_number()? * 86_400 * SECOND + self.time_of_day();
-        Some(local - i64::from(self.offset.unwrap_or(zone)) * SECOND)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_time::calendar;
     use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000;
 
     fn seconds(format: &str, text: &str, zone: i32) -> Option<i64> {
         Format::new(format).unwrap().micros(text, zone).map(|micros| micros / SECOND)
@@ -440,6 +308,7 @@ mod tests {
             ("%Y%m%d%H%M%S", "20180306141530"),
             ("%Y %j %H%M%S", "2018 65 141530"),
             ("%G-W%V-%u %H:%M:%S", "2018-W10-2 14:15:30"),
+            ("%Y-%m-%d %H:%M:%S to %*", "2018-03-06 14:15:30 to 2018-03-06 14:30:30"),
         ] {
             assert_eq!(seconds(format, text, 0), Some(expected), "{format}");
         }
@@ -462,12 +331,15 @@ mod tests {
             ("%Y-%m-%d %H:%M", "2018-02-03 24:01"),
             ("%Y-%m-%d %I:%M %p", "2018-02-03 13:00 PM"),
             ("%Y%m%d", "2018023"),
+            ("%Y-%m-%d to %*", "2018-02-03"),
+            ("%Y-%m-%d to %*", "2018-02-03 to"),
         ] {
             let read = Format::new(format).unwrap().micros(text, 0);
             assert_eq!(read.is_some(), text.ends_with(' '), "{format} {text}");
         }
         assert_eq!(Format::new("%H:%M"), Err(FormatError::NoDate));
         assert_eq!(Format::new("%Q"), Err(FormatError::Unknown('Q')));
+        assert_eq!(Format::new("%Y-%m-%d%*%H"), Err(FormatError::BehindRest));
     }
 
     proptest! {

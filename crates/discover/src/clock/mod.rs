@@ -4,15 +4,19 @@
 //! where no doubt arises: leading zeros may lack (a lone `%H%M` reads `5` as 00:05), `%b` and
 //! `%B` take a month's name in seven languages, `%z` takes `Z`, `+01`, `+0100` and `+01:00`, a
 //! space stands for any number of spaces, and hour 24 is the midnight at the end of the day.
-//! A field that stands twice has its last value.
+//! A field that stands twice has its last value. `%*` at the end passes over the rest, such as the
+//! end of an interval.
 
 mod format;
+mod interval;
+mod moment;
 mod region;
 pub mod shape;
 mod unit;
 pub mod words;
 
-pub use format::{Format, FormatError, Moment};
+pub use format::{Format, FormatError};
+pub use moment::Moment;
 pub use region::{Local, Region};
 pub use unit::Unit;
 

@@ -1,6 +1,6 @@
 //! The shape of a time's text, and the formats that the shape allows.
 
-use super::words;
+use super::{interval, words};
 
 /// Longest text that is taken for a time, in bytes.
 const MAX_BYTES: usize = 48;
@@ -29,6 +29,12 @@ enum Token {
 /// The kind of a text: equal for texts that one format reads. None for what is no time.
 #[must_use]
 pub fn shape(text: &str) -> Option<String> {
+    let Some((start, mark, end)) = interval::split(text) else { return shape_of_one(text) };
+    Some(format!("{}{mark}{}", shape_of_one(start)?, shape_of_one(end)?))
+}
+
+/// The same for what is no interval.
+pub(super) fn shape_of_one(text: &str) -> Option<String> {
     let tokens = tokens(text)?;
     let numbers = tokens.iter().filter(|token| matches!(token, Token::Digits(_))).count();
     if numbers == 0 || tokens.len() < 2 || is_serial(&tokens, numbers) {
@@ -137,9 +143,15 @@ fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
 }
 
 /// The formats that can read a text and others of its shape: of a date, of a time of day, or
-/// of both. The usual ones come first.
+/// of both. The usual ones come first. Of an interval they read the start.
 #[must_use]
 pub fn formats(text: &str) -> Vec<String> {
+    let Some((start, mark, _)) = interval::split(text) else { return formats_of_one(text) };
+    formats_of_one(start).into_iter().map(|format| format!("{format}{mark}%*")).collect()
+}
+
+/// The same for what is no interval.
+pub(super) fn formats_of_one(text: &str) -> Vec<String> {
     let Some(tokens) = tokens(text) else { return Vec::new() };
     if let Some(week) = week(&tokens) {
         return vec![week.to_owned()];
@@ -381,6 +393,14 @@ mod tests {
             ("2018-W10", "%G-W%V"),
             ("2018W10", "%GW%V"),
             ("2018-W10-2", "%G-W%V-%u"),
+            ("2018-03-06 14:15 to 2018-03-06 14:30", "%Y-%m-%d %H:%M to %*"),
+            ("2018-03-06T14:15:00.0/2018-03-06T14:16:00.0", "%Y-%m-%dT%H:%M:%S.%f/%*"),
+            ("2018-03-06 14:15 - 14:30", "%Y-%m-%d %H:%M - %*"),
+            ("2018-03/2018-04", "%Y-%m/%*|%G-%V/%*"),
+            ("20180306:1415", "%Y%m%d:%H%M|%d%m%Y:%H%M|%m%d%Y:%H%M"),
+            ("14:15 - 14:30", ""),
+            ("2018-03-06 - 14:30", "%Y-%m-%d - %H:%M"),
+            ("2018-03-06 to 5", ""),
             ("fish", ""),
             ("12.5", ""),
             ("415,4", ""),

@@ -131,6 +131,7 @@ pub(crate) fn find(
     if formats.is_empty() {
         return Err(DiscoverError::UnreadableTime { name: names.join(" + ") });
     }
+    notes.extend(formats.iter().any(Format::has_rest).then(|| INTERVALS.to_owned()));
     let in_value = formats.iter().all(Format::has_offset);
     questions.extend(open_zone.filter(|_| !in_value && !days));
     questions.extend(differing(&formats, &zone, hints));
@@ -180,6 +181,9 @@ fn zone_of(
     }
 }
 
+/// Says which time of an interval counts.
+const INTERVALS: &str =
+    "Each time is an interval. Its start is the time of the row, and its end is passed over.";
 /// Says that a zone is not needed.
 const OWN_ZONE: &str = "Each time states its own zone, so `--zone` changes nothing.";
 /// Why dates have the zone UTC.

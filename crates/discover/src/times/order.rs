@@ -5,12 +5,17 @@ use crate::clock::{Format, Moment};
 use crate::form::Form;
 use crate::hints::Hints;
 use crate::scan::{ScannedRow, scan};
+use std::collections::BTreeMap;
 
 /// Rows that are read to weigh one order against another.
 const SAMPLE: u64 = 300_000;
 /// Most formats that are kept.
 const MAX_FORMATS: usize = 24;
 const DAY: i64 = 86_400_000_000;
+/// Most different steps that are kept.
+const MAX_STEPS: usize = 2000;
+/// Steps within days that show the usual one.
+const MIN_STEPS: u64 = 20;
 
 /// The times of a file.
 pub(super) struct View<'a> {
@@ -49,6 +54,9 @@ struct Weight {
     day_steps: u64,
     large_steps: u64,
     year_steps: u64,
+    /// Steps within a day and to another day, with how often each occurs.
+    within: BTreeMap<i64, u64>,
+    turns: BTreeMap<i64, u64>,
 }
 
 /// The order of a format whose date is digits alone and may be read in another order.
@@ -166,7 +174,8 @@ fn by_rows(
             // Rows of day after day in the order of ISO dates, or of the same day of many years.
             let iso = *order == Order::Year && weight.back == 0 && weight.large_steps == 0;
             let daily = iso && weight.day_steps > 5 && other.year_steps > 5;
-            sorted || daily || (close && weight.back <= other.back)
+            let steady = weight.goes_on() && other.large_steps > 0;
+            sorted || daily || steady || (close && weight.back <= other.back)
         })
     };
     if let Some((order, _)) = tied.iter().find(fits).copied() {
@@ -288,6 +297,10 @@ impl Weight {
         let exchanged = other.unwrap_or(day);
         if let Some((last, last_day, last_exchanged)) = before.replace((time, day, exchanged)) {
             self.back += u64::from(day < last_day);
+            let kind = if day == last_day { &mut self.within } else { &mut self.turns };
+            if time != last && (kind.len() < MAX_STEPS || kind.contains_key(&(time - last))) {
+                *kind.entry(time - last).or_default() += 1;
+            }
             self.days += (day - last_day).unsigned_abs();
             self.days_exchanged += (exchanged - last_exchanged).unsigned_abs();
             let step = (time - last).abs();
@@ -296,5 +309,19 @@ impl Weight {
             self.large_steps += u64::from(step > 20 * DAY);
             self.year_steps += u64::from(step > 300 * DAY);
         }
+    }
+
+    /// Whether rows go on from each day to another at the step that is usual within days.
+    fn goes_on(&self) -> bool {
+        let all: u64 = self.within.values().sum();
+        let Some((usual, count)) = self.within.iter().max_by_key(|(_, count)| **count) else {
+            return false;
+        };
+        let near = |step: &i64| {
+            let (step, usual) = (step * usual.signum(), usual.abs());
+            step * 2 >= usual && step * 2 <= usual * 3
+        };
+        let few = self.turns.len() < MAX_STEPS && !self.turns.is_empty();
+        few && all > MIN_STEPS && count * 2 > all && self.turns.keys().all(near)
     }
 }

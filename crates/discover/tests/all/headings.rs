@@ -71,3 +71,42 @@ fn types_below_names_are_none() {
     let found = look(format!("time,person,steps\nDay of time,Who,Count of steps\n{table}"));
     assert!(found.questions.iter().any(|q| q.starts_with("Line 2 ")), "{:?}", found.questions);
 }
+
+/// A header of a mark and names, with a line of the mark alone or a rule below.
+#[test]
+fn a_rule_below_the_names_hides_none() {
+    let table = lines(90, |n| {
+        format!(
+            "  {},2024{:02}{:02},{},{}",
+            310 + n % 3,
+            n / 3 / 28 + 1,
+            n / 3 % 28 + 1,
+            n * 7 % 90,
+            n % 9
+        )
+    });
+    let legend =
+        "# Some institute\n#\n# T1 = Mean temperature (in 0.1 degrees Celsius);\n# W2 = Wind;\n#\n";
+    for rule in ["#\n", "# ---------\n", "#\n#\n", "----------\n"] {
+        let found = look(format!("{legend}# SITE,YYYYMMDD,   T1,   W2\n{rule}{table}"));
+        assert_eq!(found.names, ["SITE", "YYYYMMDD", "T1", "W2"].map(str::to_owned), "{rule}");
+        assert_eq!(found.owner.as_deref(), Some("SITE"), "{rule}");
+        assert_eq!((found.time.format(), found.tally.rows), ("%Y%m%d".to_owned(), 90), "{rule}");
+        assert_eq!(unit(&found, "T1"), Some("0.1 degrees Celsius"), "{rule}");
+    }
+}
+
+/// A meter's portal writes what its only column is in two lines above the table.
+#[test]
+fn a_unit_below_its_word_is_that_of_the_only_column() {
+    let above = "Compteur;Debut;Grandeur;Unite;Pas\n12345678901234;01/02/2024;Energie;W;\n";
+    let table =
+        lines(48, |n| format!("2024-02-{:02}T{:02}:00:00+01:00;{}", 1 + n / 24, n % 24, 300 + n));
+    let found = look(format!("{above}Horodate;Valeur\n{table}"));
+    assert_eq!((unit(&found, "Valeur"), found.tally.rows), (Some("W"), 48));
+    let two = lines(48, |n| {
+        format!("2024-02-{:02}T{:02}:00:00+01:00;{};{}", 1 + n / 24, n % 24, 300 + n, n)
+    });
+    let found = look(format!("{above}Horodate;Valeur;Rang\n{two}"));
+    assert_eq!(unit(&found, "Valeur"), None);
+}

@@ -1,7 +1,8 @@
 //! Which column is the time, what else repeats it, and times that are none.
 
 use crate::doubts::asks;
-use crate::look;
+use crate::wild::lines;
+use crate::{ExpectedFile, is, look};
 use alpheus_discover::{Hints, OutlierTreatment, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
@@ -92,4 +93,31 @@ fn days_far_from_all_others_are_asked_about() {
         let said = Hints { keep_far_days: true, ..said };
         assert_eq!(understand(text.as_bytes(), &said).unwrap().questions, [""; 0]);
     }
+}
+
+/// Days go on at their usual step with the day first, and jump by a month with the month first.
+#[test]
+fn one_midnight_shows_whether_the_day_is_first() {
+    let row = |n: u32| {
+        format!("{:02}/01/2016 {:02}:{:02},{}", 9 + n / 144, n / 6 % 24, n % 6 * 10, n % 70)
+    };
+    let expected = ExpectedFile {
+        owner: None,
+        time: &["when"],
+        format: "%d/%m/%Y %H:%M",
+        zone: "none stated",
+        attribute: ("speed", 100, "3150"),
+        rows: 100,
+    };
+    let table = |from: u32| format!("when,speed\n{}", lines(100, |n| row(n + from)));
+    let found = is(table(80), &expected);
+    assert!(found.notes.iter().any(|note| note.contains("the day is assumed to come first")));
+    // One day alone shows nothing, nor does a gap of hours at midnight.
+    asks(&table(0), "--day-first");
+    let gap = format!("when,speed\n{}", lines(100, |n| row(n + if n < 50 { 60 } else { 140 })));
+    asks(&gap, "--day-first");
+    // The newest row may be first.
+    let newest = lines(100, |n| row(179 - n));
+    let found = look(format!("when,speed\n{newest}"));
+    assert_eq!(found.questions, [""; 0]);
 }

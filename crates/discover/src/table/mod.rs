@@ -1,13 +1,16 @@
 //! Where the table is in a text: delimiter, lines above it, header, rows of units, widths.
 
-use crate::cells::{Delimiter, Row, Rows};
-use crate::clock::shape;
+mod begin;
+mod sample;
+
+use crate::cells::{Delimiter, Row};
 use crate::error::DiscoverError;
 use crate::form::{Form, MISSING, distinct, header, names_rows, other_width};
 use crate::headings;
 use crate::marks;
 use crate::number::Marks;
-use std::cmp::Ordering;
+use begin::Kind;
+use sample::Sample;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rows that are looked at to find the table.
@@ -40,43 +43,6 @@ pub(crate) struct Table {
     pub open_header: Option<String>,
 }
 
-/// The first rows of a text.
-struct Sample<'a> {
-    delimiter: Delimiter,
-    rows: Vec<Row<'a>>,
-    lines: Vec<u64>,
-    /// The width of most rows.
-    width: usize,
-    score: f64,
-    multiline: bool,
-    /// Whether cells have quotes, so that other delimiters may stand within.
-    quotes: bool,
-}
-
-/// The kind of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Missing,
-    Number,
-    Time,
-    Text,
-}
-
-/// How a row's cells agree with the kinds of their columns.
-#[derive(Default)]
-struct Agreement {
-    fits: bool,
-    agree: usize,
-    differ: usize,
-    /// Empty cells of columns that are never empty.
-    lacks: usize,
-    /// Whether the first column with a kind differs.
-    first_differs: bool,
-    /// The number of different texts, and whether no cell equals another or is empty.
-    names: usize,
-    all_differ: bool,
-}
-
 /// Finds the table.
 ///
 /// # Errors
@@ -102,76 +68,6 @@ fn is_header_alone(text: &str) -> bool {
     Delimiter::ALL[..4].iter().any(names)
 }
 
-impl<'a> Sample<'a> {
-    fn read(text: &'a str, delimiter: Delimiter) -> Self {
-        let mut reader = Rows::new(text, delimiter, 1).over_lines(true);
-        let (mut rows, mut lines, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        while rows.len() < SAMPLE {
-            match reader.read(&mut row) {
-                Ok(false) => break,
-                Ok(true) => rows.push(std::mem::take(&mut row)),
-                Err(_) => rows.push(Vec::new()),
-            }
-            lines.push(reader.line());
-        }
-        let multiline = rows.iter().flatten().any(|cell| cell.contains('\n'));
-        let quotes = text.lines().take(SAMPLE).any(|line| line.contains('"'));
-        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline, quotes };
-        sample.measure();
-        sample
-    }
-
-    /// The position of the first row that is as wide as most.
-    fn start(&self) -> usize {
-        self.rows.iter().position(|row| row.len() == self.width).unwrap_or(0)
-    }
-
-    /// The rows from there on, but for the first, which may be a header.
-    fn body(&self) -> &[Row<'a>] {
-        let start = self.start();
-        let first = if self.rows.len() > start + 1 { start + 1 } else { start };
-        self.rows.get(first..).unwrap_or_default()
-    }
-
-    /// The second half of them: rows of data for certain, if there are any.
-    fn core(&self) -> &[Row<'a>] {
-        let body = self.body();
-        body.get(body.len() / 2..).unwrap_or_default()
-    }
-
-    /// How well the delimiter fits: the part of rows with the usual width, times the part of
-    /// cells without another delimiter in them.
-    fn measure(&mut self) {
-        let mut widths: HashMap<usize, usize> = HashMap::new();
-        for row in self.rows.iter().filter(|row| row.len() > 1) {
-            *widths.entry(row.len()).or_default() += 1;
-        }
-        let most = widths.iter().max_by_key(|(width, count)| (**count, **width));
-        let Some((width, count)) = most.map(|(width, count)| (*width, *count)) else { return };
-        self.width = width;
-        let body = self.body();
-        let count = count.saturating_sub(1).min(body.len());
-        let others: &[char] = match self.delimiter {
-            Delimiter::Spaces => &[';', '\t', '|'],
-            Delimiter::Comma => &[';', '\t', '|'],
-            Delimiter::Semicolon => &['\t', '|'],
-            Delimiter::Tab | Delimiter::Pipe => &[';'],
-        };
-        let cells = body.iter().flatten();
-        let clean = cells.clone().filter(|cell| !cell.contains(others)).count();
-        let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
-        let fits = part(count, body.len());
-        let weight = if self.delimiter == Delimiter::Spaces { 0.75 } else { 1.0 };
-        // Of two that fit alike, the one with more cells.
-        let bonus = 1.0 + (width.min(20) as f64) / 1000.0;
-        self.score = fits
-            * part(clean, cells.count()).powi(if self.quotes { 1 } else { 4 })
-            * weight
-            * bonus;
-        self.width = width;
-    }
-}
-
 struct Finder<'a> {
     text_lines: Vec<&'a str>,
     sample: Sample<'a>,
@@ -180,6 +76,8 @@ struct Finder<'a> {
     cell_units: BTreeMap<usize, String>,
     forced: Option<Marks>,
     shapes: HashMap<String, bool>,
+    /// Whether some cell of a row is of the kind of its column.
+    alike: Vec<bool>,
     open_header: Option<String>,
 }
 
@@ -201,138 +99,18 @@ impl<'a> Finder<'a> {
         };
         let open_marks = found.open.filter(|_| decimal.is_none());
         let (cell_units, shapes) = (found.units, HashMap::new());
-        let open_header = None;
-        Finder { text_lines, sample, form, open_marks, cell_units, forced, shapes, open_header }
-    }
-
-    fn kind(&mut self, cell: &str) -> Kind {
-        if self.form.is_missing(cell) {
-            return Kind::Missing;
+        let (open_header, alike) = (None, Vec::new());
+        Finder {
+            text_lines,
+            sample,
+            form,
+            open_marks,
+            cell_units,
+            forced,
+            shapes,
+            alike,
+            open_header,
         }
-        if self.form.marks().plain(cell).is_some() {
-            return Kind::Number;
-        }
-        let Some(shape) = shape::shape(cell) else { return Kind::Text };
-        let is_time = *self.shapes.entry(shape).or_insert_with(|| !shape::formats(cell).is_empty());
-        if is_time { Kind::Time } else { Kind::Text }
-    }
-
-    /// The kind of each column, if nearly all its cells have one; whether it is never empty.
-    fn columns(&mut self) -> Vec<(Option<Kind>, bool)> {
-        let width = self.sample.width;
-        let body: Vec<Row<'a>> =
-            self.sample.core().iter().filter(|row| row.len() == width).take(400).cloned().collect();
-        let mut found = Vec::new();
-        for column in 0..width {
-            let (mut number, mut time, mut all, mut filled) = (0, 0, 0, true);
-            for row in &body {
-                match self.kind(&row[column]) {
-                    Kind::Missing => {
-                        filled = false;
-                        continue;
-                    }
-                    Kind::Number => number += 1,
-                    Kind::Time => time += 1,
-                    Kind::Text => {}
-                }
-                all += 1;
-            }
-            let most = |count: usize| all > 0 && count * 20 >= all * 19;
-            let kind = if most(number) {
-                Some(Kind::Number)
-            } else if most(time) {
-                Some(Kind::Time)
-            } else {
-                None
-            };
-            found.push((kind, filled));
-        }
-        found
-    }
-
-    /// How many cells of each row agree with the kinds of their columns, and how many do not.
-    fn agreement(&mut self) -> Vec<Agreement> {
-        let columns = self.columns();
-        let rows = self.sample.rows.clone();
-        let typed = columns.iter().position(|(kind, _)| kind.is_some());
-        rows.iter()
-            .map(|row| {
-                let mut found =
-                    Agreement { fits: row.len() == self.sample.width, ..Agreement::default() };
-                for (at, (cell, (wanted, filled))) in row.iter().zip(&columns).enumerate() {
-                    let kind = self.kind(cell);
-                    if kind == Kind::Missing {
-                        found.lacks += usize::from(*filled && cell.is_empty());
-                    } else if let Some(wanted) = wanted {
-                        found.agree += usize::from(*wanted == kind);
-                        found.differ += usize::from(*wanted != kind);
-                        found.first_differs |= typed == Some(at) && *wanted != kind;
-                    }
-                }
-                let different: BTreeSet<&str> =
-                    row.iter().map(AsRef::as_ref).filter(|cell| !cell.is_empty()).collect();
-                found.names = different.len();
-                found.all_differ = different.len() == row.len();
-                found
-            })
-            .collect()
-    }
-
-    /// The position of the first row of data, and of the header if there is one.
-    fn begin(&mut self) -> Option<(usize, Option<usize>)> {
-        let agreement = self.agreement();
-        let is_data = |found: &Agreement| {
-            found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0
-        };
-        let sure = agreement.iter().position(is_data)?;
-        let (width, used) = (self.sample.width, self.used_width(sure));
-        // A row of data may have texts among its numbers, or lack some.
-        let data = |at: &usize| {
-            let own = &agreement[*at];
-            own.fits && own.agree > 0 && own.agree >= own.differ
-        };
-        let top = (0..sure).find(data).unwrap_or(sure);
-        let mut best: Option<usize> = None;
-        for at in (top.saturating_sub(MAX_ABOVE)..sure).rev() {
-            let cells = self.names_at(at).len();
-            let lacks_one =
-                self.sample.rows[at].len() < used && (cells + 1 == width || cells + 1 == used);
-            let within = |cells: usize| cells >= used && cells <= width;
-            if !within(cells) && !within(self.sample.rows[at].len()) && !lacks_one {
-                break;
-            }
-            if !within(cells) && !lacks_one {
-                continue;
-            }
-            let own = &agreement[at];
-            let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
-            if names && (own.differ > 0 || lacks_one || own.names > 1) {
-                best = self.better(&agreement, best, at);
-            }
-        }
-        // What begins with a mark and is data otherwise is no comment.
-        let marked =
-            |at: usize| self.sample.rows[at].first().is_some_and(|cell| cell.starts_with('#'));
-        let mut below = (sure..agreement.len()).filter(|at| marked(*at)).peekable();
-        let comments = below.peek().is_some() && !below.any(|at| is_data(&agreement[at]));
-        self.form.comment = comments.then_some('#');
-        let first = (best.map_or(0, |header| header + 1)..sure).find(data).unwrap_or(sure);
-        Some((first, best))
-    }
-
-    /// Which of two rows rather has the names: of rows with as many, the lower one, unless it has the
-    /// units or types of the other.
-    fn better(&mut self, all: &[Agreement], lower: Option<usize>, at: usize) -> Option<usize> {
-        let Some(known) = lower else { return Some(at) };
-        let rows = &self.sample.rows;
-        let upper = match all[at].names.cmp(&all[known].names) {
-            Ordering::Equal => headings::describes(&rows[known], &rows[at]),
-            other => other.is_gt(),
-        };
-        let line = usize::try_from(self.sample.lines[known]).unwrap_or(1);
-        let open = || headings::open(&rows[known], &rows[at], line);
-        self.open_header = if upper { None } else { open().filter(|_| all[at].fits) };
-        Some(if upper { at } else { known })
     }
 
     /// The names on the line of a row.
@@ -484,7 +262,11 @@ impl<'a> Finder<'a> {
     fn widths(&mut self, first: usize, notes: &mut Vec<String>) {
         let used = self.used_width(first);
         let rows = || self.sample.rows.iter().skip(first);
-        let short = rows().filter(|row| row.len() > 1 && row.len() < used).count();
+        // A line of prose below the table is no row that ends early.
+        let alike = self.alike.iter().skip(first);
+        let short =
+            rows().zip(alike).filter(|(row, alike)| **alike && row.len() > 1 && row.len() < used);
+        let short = short.count();
         let long = rows()
             .filter(|row| {
                 row.len() > self.sample.width
