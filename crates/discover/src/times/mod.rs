@@ -1,6 +1,7 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
+mod gaps;
 mod offsets;
 mod order;
 mod parts;
@@ -294,7 +295,8 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         moments.into_iter().partition::<Vec<_>, _>(|own| own.is_beside(profile));
     let has_gaps = |at: &usize| profile.columns[*at].has_gaps(profile.rows);
     let whole = |found: &Candidate| !found.columns.iter().any(has_gaps);
-    let found = by_kind(profile, table, &moments).filter(|found| beside.is_empty() || whole(found));
+    let found = by_kind(profile, table, &moments).map(|own| gaps::weigh(profile, &moments, own));
+    let found = found.filter(|found| beside.is_empty() || whole(found));
     if let Some(mut found) = found {
         parts::note_beside(profile, &beside, &mut found);
         return Ok(found);
