@@ -13,8 +13,10 @@ pub(crate) use order::join;
 
 use crate::clock::{Clock, Format, Region, Unit, words};
 use crate::error::DiscoverError;
+use crate::form::Form;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
+use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::words::{CLOCK_NAMES, HOUR, TIMES, ZONES, has, is, worded};
 
@@ -107,7 +109,7 @@ pub(crate) fn find(
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
     let Candidate { columns, formats, unit, date, mut notes, mut questions, .. } = found;
     let days = only_days(&columns, &formats, unit, profile);
-    let (mut zone, open_zone) = zone_of((&columns, &names), (table, profile), hints);
+    let (mut zone, open_zone) = zone_of(text, (&columns, &names), (table, profile), hints);
     if days && zone != Zone::Unstated {
         notes.push(DAYS.to_owned());
         zone = Zone::Fixed(Region::default(), OF_UTC);
@@ -166,6 +168,7 @@ fn candidate(
 
 /// The zone of times, with what to ask about it.
 fn zone_of(
+    text: &str,
     (columns, names): (&[usize], &[&str]),
     (table, profile): (&Table, &Profile),
     hints: &Hints,
@@ -175,10 +178,21 @@ fn zone_of(
     }
     let units = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
     let says: Vec<&str> = names.iter().copied().chain(units).collect();
-    match zone::find(&says, &table.above) {
+    let first = first_time(text, &table.form, columns);
+    match zone::find((&says, &first), &table.above) {
         (Zone::Unstated, asked) => zone::in_column(profile).unwrap_or((Zone::Unstated, asked)),
         found => found,
     }
+}
+
+/// The text of the first row's time.
+fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
+    let mut first = String::new();
+    scan(text, form, |_, scanned| match scanned {
+        ScannedRow::Row(row) => !join(row, columns, form, &mut first),
+        _ => true,
+    });
+    first
 }
 
 /// Says that a zone is not needed.
