@@ -185,12 +185,13 @@ fn zone_of(
     }
 }
 
-/// The text of the first row's time.
+/// The text of the first time with digits.
 fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
     let mut first = String::new();
-    scan(text, form, |_, scanned| match scanned {
-        ScannedRow::Row(row) => !join(row, columns, form, &mut first),
-        _ => true,
+    scan(text, form, |_, scanned| {
+        let ScannedRow::Row(row) = scanned else { return true };
+        let joined = join(row, columns, form, &mut first);
+        !(joined && first.contains(|c: char| c.is_ascii_digit()))
     });
     first
 }

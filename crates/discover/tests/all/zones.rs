@@ -142,6 +142,8 @@ fn the_zone_behind_the_time_of_the_first_row_is_that_of_all() {
     assert_eq!(zone("GMT", "10:00:00"), "UTC+00:00");
     assert_eq!(zone("GMT+02:00", "10:00:00"), "UTC+02:00");
     assert_eq!(zone("K2", "10:00:00"), "none stated");
+    let below = text("GMT", "10:00:00").replace("steps\n", "steps\nbins of a mean:,0,0\n");
+    assert_eq!(look(below).zone_text(), "UTC+00:00");
     // The time of something else.
     assert_eq!(zone("GMT+02:00", "11:58:07"), "none stated");
 }
