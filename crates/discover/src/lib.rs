@@ -52,6 +52,7 @@ mod row_numbers;
 mod scan;
 mod sentinels;
 mod shapes;
+mod snapshot;
 mod sparse_attributes;
 mod spellings;
 mod steps;

@@ -13,6 +13,7 @@ use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
 use crate::scan::{ScannedRow, scan};
+use crate::snapshot;
 use crate::table::Table;
 use crate::times::{TimePlan, join};
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
@@ -77,6 +78,9 @@ pub(crate) fn find(
     let named = by_name(profile, &candidates);
     if let Some((at, asked)) = in_some_rows(profile, time, named) {
         return plan(at.or(named), Vec::new(), vec![asked]);
+    }
+    if let Some(found) = snapshot::find((text, &table.form), profile, time, named) {
+        return plan(Some(found.column), found.notes, found.questions);
     }
     if let Some(best) = named {
         let (notes, questions) =
@@ -197,7 +201,10 @@ fn in_some_rows(
     let some = |at: &usize| {
         let column = &profile.columns[*at];
         let gaps = column.has_gaps(profile.rows) && column.distinct() > 1;
-        gaps && score(*at) > known && !time.columns.contains(at) && may_name(column)
+        gaps && score(*at) > known
+            && !time.columns.contains(at)
+            && may_name(column)
+            && !column.is_truth()
     };
     let all = (0..profile.columns.len()).filter(some);
     let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
@@ -318,6 +325,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let whole = may_name(column) && !column.counts_up;
         !time.columns.contains(at)
             && !is(name, TIMES)
+            && !column.is_truth()
             && nearly_full
             && repeats
             && (!number || (named && whole))

@@ -237,8 +237,10 @@ const OWNERS: &[(u32, &[&str])] = &[
 
 /// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
 /// words counts by each of them and by both together. A name that ends in another word, such as `user
-/// agent`, says something about the owner, and so does a flag or a type.
+/// agent`, says something about the owner, and so does a flag such as `is_owner` or a type.
 pub(crate) fn owner_score(name: &str) -> u32 {
+    /// First words of names of flags.
+    const ASKS: &[&str] = &["is", "has", "ist", "hat"];
     let words = words(name);
     let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
     let within = |list: &[&str], word: &String| list.contains(&word.as_str());
@@ -247,7 +249,8 @@ pub(crate) fn owner_score(name: &str) -> u32 {
     let stems: Vec<String> = words.last().map_or_else(Vec::new, |word| stems(word));
     let names = ends.into_iter().any(|word| owners(word) || within(IDS, word));
     let names = names || stems.iter().any(owners);
-    if !names || words.iter().any(|word| within(FLAGS, word)) {
+    let asks = words.len() > 1 && within(ASKS, &words[0]);
+    if !names || asks || words.iter().any(|word| within(FLAGS, word)) {
         return 0;
     }
     let all = || words.iter().chain(&pairs).chain(&stems);
@@ -363,9 +366,14 @@ mod tests {
         assert_eq!(owner_score("Source Device ID"), 60);
         assert!(may_count_people("Anzahl Kunden") && may_count_people("num_passengers"));
         assert!(!may_count_people("staff_id") && !may_count_people("Kundennummer"));
-        for other in
-            ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]
-        {
+        for other in [
+            "Temperature",
+            "member_casual",
+            "store_and_fwd_flag",
+            "User Agent",
+            "Customer Type",
+            "isOwner",
+        ] {
             assert_eq!(owner_score(other), 0, "{other}");
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
         let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
         let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
         let moment = time.columns.contains(at) || is(name, TIMES) || column.times() > 0;
-        full && repeats && whole && !classifies && !measures && !moment
+        full && repeats && whole && !classifies && !measures && !moment && !column.is_truth()
     };
     let identifies = |column: &Column| {
         let named = owner_score(&column.name) > 0 || is_id(&column.name);

@@ -84,7 +84,7 @@ const GROUPS: &[&str] = &[
 ];
 
 /// Whether a name ends as that of a number, and no other word says what it names.
-fn is_vague(name: &str) -> bool {
+pub(crate) fn is_vague(name: &str) -> bool {
     let mut words = words(name);
     let id = words.iter().position(|word| word == "id").map(|at| words.remove(at));
     id.is_some() && !words.is_empty() && owner_score(&(words.join(" ") + " name")) == 0

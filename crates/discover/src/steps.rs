@@ -5,6 +5,9 @@ use crate::windows::{DAY, SECOND};
 use crate::words::{BALANCES, METERS, SO_FAR, has};
 use std::cmp::Ordering;
 
+/// Words of what rates a balance, as that of sleep, and holds no money.
+const SCORES: &[&str] = &["score", "scores", "rating", "index", "ratio", "percent", "punkte"];
+
 /// The reading before of one attribute of an owner: its time and its number.
 pub(crate) type Before = Option<(i64, Decimal)>;
 
@@ -98,7 +101,7 @@ impl Steps {
     /// How a column of this name progresses. `span` is the time from the first to the last reading,
     /// in microseconds.
     pub(crate) fn course(&self, name: &str, owners: u64, span: i64) -> Course {
-        if has(name, BALANCES) {
+        if has(name, BALANCES) && !has(name, SCORES) {
             return Course::Stands;
         }
         if self.starts_again(name) {

@@ -84,11 +84,14 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
         let inner = inner.trim();
         return (!inner.is_empty() && inner.len() <= 24).then(|| inner.to_owned());
     }
-    for part in name.split('(').skip(1) {
+    let mut parts = name.split('(');
+    let mut before = parts.next().unwrap_or_default();
+    for part in parts {
         let inner = part.split(')').next().unwrap_or_default().trim();
-        if is_unit(inner) {
+        if is_unit(inner) && !is_subscript(before, inner) {
             return Some(inner.to_owned());
         }
+        before = part;
     }
     let before = name.split('(').next().unwrap_or(name).trim();
     if let Some((_, behind)) = before.rsplit_once(", ") {
@@ -105,8 +108,20 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
     // One letter is more often a name than a unit.
     let short = last.len() < 2 && last.chars().all(char::is_alphanumeric);
     let lower = last.to_lowercase();
-    let other = if is(DOUBTFUL, &lower) { !has(first, LENGTHS) } else { is(NAMES, &lower) };
+    let other = match AMBIGUOUS.iter().find(|(units, _)| is(units, &lower)) {
+        Some((_, measured)) => !has(first, measured),
+        None => is(NAMES, &lower),
+    };
     (!short && !other && is_unit(last)).then(|| last.to_owned())
+}
+
+/// Whether a lone letter in brackets right behind a short name is an index, as in `pts(h)`, and no
+/// unit.
+fn is_subscript(before: &str, inner: &str) -> bool {
+    const INDEXES: &[&str] = &["h", "j", "k", "b", "u"];
+    const SHORT: usize = 4;
+    let joined = before.ends_with(|c: char| c.is_alphanumeric());
+    joined && before.chars().count() <= SHORT && is(INDEXES, inner) && !has(before, LENGTHS)
 }
 
 /// The unit that is a whole name, such as `kWh`, but for what is in brackets. One letter is more often a
@@ -114,9 +129,12 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
 pub(crate) fn whole_name(name: &str) -> Option<String> {
     const WORDS: &[&str] =
         &["amp", "b", "bar", "ma", "mb", "mi", "mm", "nm", "ph", "st", "stone", "va"];
-    let name = name.split('(').next().unwrap_or(name).trim();
+    // `Gb(i)` is a quantity with an index.
+    let (name, index) = name.split_once('(').unwrap_or((name, ""));
+    let is_index = index.trim_end_matches(')').chars().count() == 1 && !name.ends_with(' ');
+    let name = name.trim();
     let lower = name.to_lowercase();
-    let other = [DOUBTFUL, NAMES, WORDS].iter().any(|list| is(list, &lower));
+    let other = [DOUBTFUL, NAMES, WORDS].iter().any(|list| is(list, &lower)) || is_index;
     let short = name.chars().count() < 2 && name.chars().all(char::is_alphanumeric);
     // `P/L` and `Soll/Haben` are two words, and `KWH/hh` is a unit.
     let two = name.split_once(['/', '^']).is_some_and(|(first, _)| {
@@ -143,6 +161,47 @@ const DOUBTFUL: &[&str] = &["hr", "min", "h"];
 const LENGTHS: &[&str] = &[
     "duration", "dauer", "elapsed", "time", "zeit", "sleep", "asleep", "awake", "active", "moving",
     "interval", "length", "uptime", "runtime", "age", "delay",
+];
+/// Words of what is measured in milliseconds, besides.
+const INSTANTS: &[&str] = &[
+    "duration", "dauer", "elapsed", "t", "time", "zeit", "interval", "delay", "latency", "lag",
+    "lat", "ping", "rtt", "jitter", "response", "timeout", "period", "rr", "ibi", "nn", "hrv",
+    "rmssd", "sdnn", "qrs", "qt", "qtc", "pr", "ptt", "pep", "lvet", "offset", "gap", "age",
+    "wait", "uptime", "runtime", "reaction", "render", "query", "request", "cpu", "gc", "ttfb",
+    "load",
+];
+const PRESSURES: &[&str] = &[
+    "pressure",
+    "press",
+    "pres",
+    "druck",
+    "luftdruck",
+    "baro",
+    "barometer",
+    "barometric",
+    "vpd",
+    "vapor",
+    "vapour",
+    "presión",
+    "pression",
+    "slp",
+    "mslp",
+    "stress",
+    "suction",
+    "vacuum",
+];
+const POWERS: &[&str] =
+    &["power", "apparent", "leistung", "scheinleistung", "load", "rated", "s", "potencia"];
+const CURRENTS: &[&str] = &["current", "strom", "stromstärke", "amperage", "loop", "i", "charge"];
+
+/// Units that end a name as other words too, such as `va` for a value, `ms` for meters in a second
+/// and `amp` for an amplitude, with the words of what they measure.
+const AMBIGUOUS: &[(&[&str], &[&str])] = &[
+    (DOUBTFUL, LENGTHS),
+    (&["ms"], INSTANTS),
+    (&["pa"], PRESSURES),
+    (&["va"], POWERS),
+    (&["ma", "amp"], CURRENTS),
 ];
 /// Units that end a name as other words: `speed_in`, `step_count`.
 const NAMES: &[&str] = &["in", "u", "var", "count", "counts", "cal", "kt", "kn", "steps"];
@@ -303,6 +362,22 @@ mod tests {
             ("P(SUM)", None),
             ("300037926 (Bohlweg)", None),
             ("b3006", None),
+            ("flow_va", None),
+            ("wind_ms", None),
+            ("station_pa", None),
+            ("temp_ma", None),
+            ("wave amp", None),
+            ("apparent_power_va", Some("va")),
+            ("rtt_ms", Some("ms")),
+            ("air_pressure_pa", Some("pa")),
+            ("loop_current_mA", Some("mA")),
+            ("pts(h)", None),
+            ("Gb(k)", None),
+            ("sleep(h)", Some("h")),
+            ("Time (h)", Some("h")),
+            ("T(K)", Some("K")),
+            ("U(V)", Some("V")),
+            ("dist(m)", Some("m")),
         ] {
             assert_eq!(of_name(name).as_deref(), unit, "{name}");
         }
@@ -310,10 +385,11 @@ mod tests {
 
     #[test]
     fn a_whole_name_may_be_a_unit() {
+        assert_eq!(whole_name("kWh (d)").as_deref(), Some("kWh"));
         for unit in ["kWh", "°C", "%", "KWH/hh", "mg/dL"] {
             assert_eq!(whole_name(&format!("{unit} (mean)")).as_deref(), Some(unit));
         }
-        for name in ["T", "count", "pH", "min", "steps", "temp", ""] {
+        for name in ["T", "count", "pH", "min", "steps", "temp", "", "Gb(i)", "MJ(h)"] {
             assert_eq!(whole_name(name), None, "{name}");
         }
     }

@@ -1,6 +1,7 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
+mod gaps;
 mod offsets;
 mod order;
 mod parts;
@@ -12,8 +13,10 @@ pub(crate) use order::join;
 
 use crate::clock::{Clock, Format, Region, Unit, words};
 use crate::error::DiscoverError;
+use crate::form::Form;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
+use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::words::{CLOCK_NAMES, HOUR, TIMES, ZONES, has, is, worded};
 
@@ -106,7 +109,7 @@ pub(crate) fn find(
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
     let Candidate { columns, formats, unit, date, mut notes, mut questions, .. } = found;
     let days = only_days(&columns, &formats, unit, profile);
-    let (mut zone, open_zone) = zone_of((&columns, &names), (table, profile), hints);
+    let (mut zone, open_zone) = zone_of(text, (&columns, &names), (table, profile), hints);
     if days && zone != Zone::Unstated {
         notes.push(DAYS.to_owned());
         zone = Zone::Fixed(Region::default(), OF_UTC);
@@ -166,6 +169,7 @@ fn candidate(
 
 /// The zone of times, with what to ask about it.
 fn zone_of(
+    text: &str,
     (columns, names): (&[usize], &[&str]),
     (table, profile): (&Table, &Profile),
     hints: &Hints,
@@ -175,7 +179,8 @@ fn zone_of(
     }
     let units = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
     let says: Vec<&str> = names.iter().copied().chain(units).collect();
-    match zone::find(&says, &table.above) {
+    let first = first_time(text, &table.form, columns);
+    match zone::find((&says, &first), &table.above) {
         (Zone::Unstated, asked) => zone::in_column(profile).unwrap_or((Zone::Unstated, asked)),
         found => found,
     }
@@ -184,6 +189,17 @@ fn zone_of(
 /// Says which time of an interval counts.
 const INTERVALS: &str =
     "Each time is an interval. Its start is the time of the row, and its end is passed over.";
+/// The text of the first time with digits.
+fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
+    let mut first = String::new();
+    scan(text, form, |_, scanned| {
+        let ScannedRow::Row(row) = scanned else { return true };
+        let joined = join(row, columns, form, &mut first);
+        !(joined && first.contains(|c: char| c.is_ascii_digit()))
+    });
+    first
+}
+
 /// Says that a zone is not needed.
 const OWN_ZONE: &str = "Each time states its own zone, so `--zone` changes nothing.";
 /// Why dates have the zone UTC.
@@ -298,7 +314,8 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         moments.into_iter().partition::<Vec<_>, _>(|own| own.is_beside(profile));
     let has_gaps = |at: &usize| profile.columns[*at].has_gaps(profile.rows);
     let whole = |found: &Candidate| !found.columns.iter().any(has_gaps);
-    let found = by_kind(profile, table, &moments).filter(|found| beside.is_empty() || whole(found));
+    let found = by_kind(profile, table, &moments).map(|own| gaps::weigh(profile, &moments, own));
+    let found = found.filter(|found| beside.is_empty() || whole(found));
     if let Some(mut found) = found {
         parts::note_beside(profile, &beside, &mut found);
         return Ok(found);

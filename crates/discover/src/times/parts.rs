@@ -17,9 +17,9 @@ use crate::words::{
 /// A column of texts that are times.
 #[derive(Clone)]
 pub(super) struct Moments {
-    column: usize,
+    pub(super) column: usize,
     /// Whether each has a date.
-    date: bool,
+    pub(super) date: bool,
     /// Whether some have a time of day.
     clock: bool,
     /// Whether all times of day are midnight.
@@ -144,7 +144,7 @@ fn which(own: &str, other: &str) -> String {
 
 /// Whether a name says that the column has the time of a reading. `at` says it alone: with another
 /// word it is the time of what that word says.
-fn is_time(name: &str) -> bool {
+pub(super) fn is_time(name: &str) -> bool {
     has(name, TIMES) || name.trim().eq_ignore_ascii_case("at")
 }
 

@@ -5,8 +5,8 @@ use crate::clock::{Region, words};
 use crate::profile::{Column, Profile};
 use crate::words::{LOCAL, ZONES, has, worded};
 
-/// Looks for a zone; with what to ask about it.
-pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
+/// Looks for a zone; with what to ask about it. `first` is the time of the first row.
+pub(super) fn find((names, first): (&[&str], &str), above: &[String]) -> (Zone, Option<String>) {
     if let Some(region) = names.iter().find_map(|name| region(name)) {
         return (Zone::Fixed(region, "the column's name says so"), None);
     }
@@ -16,14 +16,13 @@ pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
         })?;
         region(line)
     });
-    let zone = |line: &&String| {
-        let lower = line.to_lowercase();
-        ["timezone", "time zone", "time_zone", "zeitzone", "utc offset", "utcoffset"]
-            .iter()
-            .any(|word| lower.contains(word))
-    };
-    let named = legend.or_else(|| above.iter().filter(zone).find_map(|line| region(line)));
-    if let Some(region) = named {
+    if let Some(region) = legend {
+        return (Zone::Fixed(region, ABOVE), None);
+    }
+    if let Some(found) = stated(above) {
+        return found;
+    }
+    if let Some(region) = above.iter().find_map(|line| beside(line, first)) {
         return (Zone::Fixed(region, ABOVE), None);
     }
     let said: Vec<ZoneNote> = above.iter().filter_map(|line| of_times(line)).collect();
@@ -36,6 +35,48 @@ pub(super) fn find(names: &[&str], above: &[String]) -> (Zone, Option<String>) {
         Some(ZoneNote::Local) => (Zone::Unstated, Some(IS_LOCAL.to_owned())),
         None => (Zone::Unstated, None),
     }
+}
+
+/// The zone that lines above the table state. One may name the zone, and another the offset: that
+/// decides, unless it is one of the place that is named.
+fn stated(above: &[String]) -> Option<(Zone, Option<String>)> {
+    const ZONE: &[&str] =
+        &["timezone", "time zone", "time_zone", "zeitzone", "utc offset", "utcoffset", "fuseau"];
+    const OFFSET: &[&str] = &["offset", "versatz", "verschiebung", "abweichung", "décalage"];
+    let says = |line: &str, list: &[&str]| {
+        let lower = line.to_lowercase();
+        list.iter().any(|word| lower.contains(word))
+    };
+    let zones = || above.iter().filter(|line| says(line, ZONE));
+    let offset = zones().filter(|line| says(line, OFFSET)).find_map(|line| in_name(line));
+    let named = zones().filter(|line| !says(line, OFFSET)).find_map(|line| region(line));
+    let (offset, named) = match (offset.map(Region::Fixed), named) {
+        (Some(offset), Some(named)) => (offset, named),
+        (offset, named) => return Some((Zone::Fixed(offset.or(named)?, ABOVE), None)),
+    };
+    if may_have(&named, &offset) {
+        return Some((Zone::Fixed(named, ABOVE), None));
+    }
+    let (own, other) = (offset.text(), named.text());
+    let asked = format!(
+        "Lines above the table state the offset {own} and the zone {other}, which contradict each other. Times are read with the offset. Use `--zone {own}` if that is right, `--zone {other}` if not, or name a place whose clocks change, such as `--zone Europe/London`."
+    );
+    Some((Zone::Fixed(offset, ABOVE), Some(asked)))
+}
+
+/// Whether the clocks of a zone have this offset in winter or in summer.
+fn may_have(zone: &Region, offset: &Region) -> bool {
+    // 2024-01-15 and 2024-07-15.
+    const DAYS: [i64; 2] = [1_705_276_800_000_000, 1_721_001_600_000_000];
+    DAYS.iter().any(|day| zone.micros(*day) == offset.micros(*day))
+}
+
+/// The zone behind the time of the first row, as in `Start: 2024-03-01 10:00:00 GMT`.
+fn beside(line: &str, first: &str) -> Option<Region> {
+    const MIN: usize = 12;
+    let is_time = first.len() >= MIN && first.contains(':');
+    let (_, behind) = line.split_once(first).filter(|_| is_time)?;
+    region(behind.trim())
 }
 
 /// What says a zone.
@@ -260,7 +301,7 @@ mod tests {
             assert_eq!(in_name(name), seconds, "{name}");
         }
         let above = ["HH  = time (HH uur/hour, UT. 12 UT=13 MET".to_owned()];
-        let find = |names: &[&str], above: &[String]| find(names, above).0;
+        let find = |names: &[&str], above: &[String]| find((names, ""), above).0;
         assert!(matches!(find(&["YYYYMMDD", "HH"], &above), Zone::Fixed(Region::Fixed(0), _)));
         assert!(matches!(
             find(&["t"], &["Time zone: UTC+01:00".to_owned()]),

@@ -66,3 +66,10 @@ fn a_total_below_hundreds_of_names_is_asked_about() {
     }
     asks(&text, "has `Total` beside other values");
 }
+
+#[test]
+fn the_score_of_a_balance_is_no_balance() {
+    let score = |day, hour, owner| 40 + (hour * 7 + day * 3 + owner) % 37;
+    assert_eq!(course(&look(hourly("Sleep Balance Score", 3, score))), Course::Any);
+    assert_eq!(course(&look(hourly("Balance after booking", 3, score))), Course::Stands);
+}

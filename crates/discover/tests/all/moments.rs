@@ -20,6 +20,33 @@ fn the_range_of_an_export_is_not_the_time() {
     assert_eq!(found.questions, [""; 0]);
 }
 
+/// Nights that a ring was not worn have a date and no time of going to bed.
+#[test]
+fn a_time_that_all_rows_have_comes_before_one_with_gaps() {
+    let text = |header: &str, each: u32| {
+        rows(header, 40, |n| {
+            let night = format!("2024-05-{:02}T22:{:02}:00+02:00", n % 30 + 1, n * 7 % 60);
+            let night = if n % each == 2 { String::new() } else { night };
+            format!("2024-{:02}-{:02},{night},{}", n / 30 + 5, n % 30 + 1, n * 7 % 31)
+        })
+    };
+    let found = look(text("date,bedtime start,score", 4));
+    assert_eq!(found.names[found.time.columns[0]], "date");
+    assert_eq!((found.tally.rows, found.questions.len()), (40, 0));
+    assert!(found.notes.iter().any(|note| note.contains("`bedtime start` holds times too")));
+    // A date of something else, and a time that a single row lacks.
+    let lost = "`bedtime start` is empty in 10 of 40 rows, which are left out";
+    asks(&text("checkout date,bedtime start,score", 4), lost);
+    let one = text("date,bedtime start,score", 60);
+    asks(&one, "Use `--time 'bedtime start'` if that is right, or `--time date` if not");
+    let said = Hints { time: vec!["bedtime start".to_owned()], ..Hints::default() };
+    let found = understand(one.as_bytes(), &said).unwrap();
+    assert_eq!((found.tally.rows, found.questions.len()), (39, 0));
+    // A plan is no time of a row.
+    let found = look(text("planned date,bedtime start,score", 60));
+    assert_eq!((found.tally.rows, found.questions.len()), (39, 0));
+}
+
 #[test]
 fn weeks_of_a_year_are_no_months() {
     let weeks = |header: &str, most: u32, mark: &str| {

@@ -141,3 +141,57 @@ fn numbers_that_are_an_owners_name_are_not_measured() {
         assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
     }
 }
+
+/// A text that follows no order.
+fn code(n: u32) -> u32 {
+    10_000 + n * 7919 % 90_001
+}
+
+#[test]
+fn flags_are_no_owner() {
+    for flag in ["is_owner", "owner", "hasUser", "Member"] {
+        let text = rows(&format!("time,{flag},level"), 60, |n| {
+            format!("{},{},{}.5", time(n), ["True", "False"][n as usize * 7 % 3 / 2], n * 13 % 40)
+        });
+        assert_eq!(look(&text).owner, None, "{flag}");
+        assert_eq!(look(text.replace("True", "False")).owner, None, "{flag}");
+    }
+    let yes = rows("time,user,level", 60, |n| {
+        format!("{},{},{}.5", time(n), ["sam", "kim"][n as usize * 7 % 3 / 2], n * 13 % 40)
+    });
+    assert_eq!(look(yes).owner.as_deref(), Some("user"));
+}
+
+#[test]
+fn each_row_of_a_snapshot_is_another_owners() {
+    // All but two are of one hour, in no order.
+    let seen = |n: u32| match n {
+        4 | 9 => time(n),
+        n => format!("2024-04-01 12:{:02}:{:02}", n * 17 % 50, n * 7 % 60),
+    };
+    let text = |header: &str, time: &dyn Fn(u32) -> String| {
+        rows(header, 24, |n| format!("{},place {n},{}.5,{},False", code(n), n * 13 % 40, time(n)))
+    };
+    let snapshot = text("id,label,level,last_seen,is_owner", &seen);
+    let found = look(&snapshot);
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("id"), vec![]));
+    assert!(found.notes.iter().any(|note| note.contains("`id` differs in each row")));
+    let same = text("sensor_id,label,level,read_at,flag", &|_| "2024-04-01".to_owned());
+    assert_eq!(look(same).owner.as_deref(), Some("sensor_id"));
+    // An order of events, or one beside an area, may be anybody's.
+    let vague = text("order_id,label,level,last_seen,is_owner", &seen);
+    asks(&vague, "`order_id` differs in each row");
+    let areas = rows("id,county,level,last_seen", 24, |n| {
+        format!("{},county {},{}.5,{}", code(n), n % 5, n * 13 % 40, seen(n))
+    });
+    asks(&areas, "`id` differs in each row");
+    // Over days, in no order.
+    let days = text("id,label,level,last_seen,is_owner", &|n| time(n * 577 % 4000));
+    asks(&days, "Use `--owner id` if it names the owner of a row");
+    // A series has an order, and numbers of its records name nobody.
+    for order in [|n: u32| n, |n: u32| 23 - n] {
+        let series = text("id,label,level,last_seen,is_owner", &|n| time(order(n)));
+        let found = look(series);
+        assert_eq!((found.owner, found.questions), (None, vec![]));
+    }
+}

@@ -123,3 +123,21 @@ fn two_words_with_a_stroke_between_them_are_no_unit() {
         assert_eq!(unit(&found, name), Some(name), "{name}");
     }
 }
+
+#[test]
+fn what_is_no_unit_for_sure_is_none() {
+    let text = |name: &str| {
+        (0..60).fold(format!("time,{name}\n"), |text, n| {
+            text + &format!("2024-05-01 10:{n:02}:00,{}.5\n", n * 37 % 71)
+        })
+    };
+    for name in ["stage_va", "gust_ms", "class_pa", "Gb(i)", "pts(h)", "wave_amp"] {
+        let found = look(text(name));
+        assert_eq!((unit(&found, name), found.questions.len()), (None, 0), "{name}");
+    }
+    for (name, own) in
+        [("latency_ms", "ms"), ("pressure_pa", "pa"), ("wind_m/s", "m/s"), ("Sonne (h)", "h")]
+    {
+        assert_eq!(unit(&look(text(name)), name), Some(own), "{name}");
+    }
+}

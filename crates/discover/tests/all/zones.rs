@@ -1,5 +1,6 @@
 //! Zones and offsets in cells of their own.
 
+use super::doubts::asks;
 use super::wild::lines;
 use super::{ExpectedFile, is, look};
 use alpheus_discover::{Hints, understand};
@@ -98,4 +99,51 @@ fn when_a_record_was_created_is_not_when_it_was_measured() {
     let row = |n: u32, own: &str| format!("2024-02-01 {own},2024-01-29 {own},{n}");
     let found = look(format!("create_time,start_time,heart_rate\n{}", rows(row)));
     assert_eq!(found.time.columns, [1]);
+}
+
+/// A logger names the zone of its place in winter, and the offset of its clock in summer.
+#[test]
+fn a_stated_offset_comes_before_the_name_of_a_zone() {
+    let text = |zone: &str, offset: &str| {
+        let row = |n: u32, own: &str| format!("\"{n}\",\"2024-07-15\",\"{own}\",\"{}\"", n * 3);
+        let above = format!("\"Model:\",\"K2\"\n\"Time Zone:\",\"{zone}\"\n");
+        let offset = match offset {
+            "" => String::new(),
+            own => format!("\"Time Zone Offset:\",\"{own}\",\"hours:minutes\"\n"),
+        };
+        format!("{above}{offset}\n\"Line\",\"Date\",\"Time\",\"Count\"\n{}", rows(row))
+    };
+    let of = |zone: &str, offset: &str| {
+        let found = look(text(zone, offset));
+        (found.zone_text(), found.questions.len())
+    };
+    let contradicts = "the offset +01:00 and the zone +00:00, which contradict each other";
+    asks(&text("(UTC) Dublin, Lisbon", "+01:00"), contradicts);
+    assert_eq!(of("(UTC) Dublin, Lisbon", "+01:00"), ("UTC+01:00".to_owned(), 1));
+    assert_eq!(of("(UTC) Dublin, Lisbon", "+00:00"), ("UTC+00:00".to_owned(), 0));
+    assert_eq!(of("(UTC) Dublin, Lisbon", ""), ("UTC+00:00".to_owned(), 0));
+    assert_eq!(of("Lisbon and nearby", "+01:00"), ("UTC+01:00".to_owned(), 0));
+    // The place has this offset in summer, and knows when its clocks change.
+    assert_eq!(of("Europe/Lisbon", "+01:00"), ("Europe/Lisbon".to_owned(), 0));
+    assert_eq!(of("Europe/Lisbon", "+05:00"), ("UTC+05:00".to_owned(), 1));
+    let said = Hints { zone: alpheus_discover::clock::Region::parse("UTC"), ..Hints::default() };
+    let found = understand(text("(UTC) Dublin, Lisbon", "+01:00").as_bytes(), &said).unwrap();
+    assert_eq!(found.questions, [""; 0]);
+}
+
+#[test]
+fn the_zone_behind_the_time_of_the_first_row_is_that_of_all() {
+    let text = |zone: &str, clock: &str| {
+        let row = |n: u32, own: &str| format!("2024-07-15 {own},u{},{n}", n % 4);
+        let rows = rows(row);
+        format!("Start: 2024-07-15 {clock} {zone}\nModel: K2\n\ntime,user,steps\n{rows}")
+    };
+    let zone = |zone: &str, clock: &str| look(text(zone, clock)).zone_text();
+    assert_eq!(zone("GMT", "10:00:00"), "UTC+00:00");
+    assert_eq!(zone("GMT+02:00", "10:00:00"), "UTC+02:00");
+    assert_eq!(zone("K2", "10:00:00"), "none stated");
+    let below = text("GMT", "10:00:00").replace("steps\n", "steps\nbins of a mean:,0,0\n");
+    assert_eq!(look(below).zone_text(), "UTC+00:00");
+    // The time of something else.
+    assert_eq!(zone("GMT+02:00", "11:58:07"), "none stated");
 }
