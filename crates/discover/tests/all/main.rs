@@ -10,6 +10,7 @@ mod doubts;
 mod files;
 mod generated_files;
 mod headings;
+mod joined_times;
 mod mistaken;
 mod moments;
 mod owner_guess;
