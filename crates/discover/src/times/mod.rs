@@ -3,6 +3,7 @@
 
 mod offsets;
 mod order;
+mod pairing;
 mod parts;
 mod time_of_day;
 mod time_pairs;
@@ -275,9 +276,14 @@ fn add_zone_column(found: &mut Candidate, profile: &Profile) {
     };
     let has_own =
         found.formats.iter().flatten().any(|format| format.contains("%z") || format.contains("%Z"));
+    // A date alone is a day, which no zone shifts.
+    let timed = found.formats.iter().flatten().any(|own| own.contains("%H") || own.contains("%I"));
+    let zones: Vec<usize> =
+        (0..profile.columns.len()).filter(|at| is_zone(&profile.columns[*at])).collect();
     if found.unit.is_none()
         && !has_own
-        && let Some(at) = profile.columns.iter().position(is_zone)
+        && timed
+        && let Some(at) = pairing::zone(profile, &found.columns, &zones)
     {
         found.columns.push(at);
         found.formats.push(vec!["%Z".to_owned()]);
@@ -317,7 +323,7 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.
 fn by_kind(profile: &Profile, table: &Table, moments: &[parts::Moments]) -> Option<Candidate> {
     parts::whole(profile, moments)
-        .or_else(|| parts::joined(profile, moments))
+        .or_else(|| pairing::joined(profile, moments))
         .or_else(|| parts::calendar(profile, moments))
         .or_else(|| parts::counted(profile, table.has_header))
 }
@@ -332,7 +338,7 @@ fn elapsed(profile: &Profile) -> String {
         );
     }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
-    if let Some(at) = parts::lone_clock(profile) {
+    if let Some(at) = pairing::lone_clock(profile) {
         return format!(
             ": `{}` has times of day without a date; if all rows are of one day, say it with `--date`, such as `--date 2024-03-01`",
             profile.columns[at].name

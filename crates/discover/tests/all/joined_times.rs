@@ -1,7 +1,8 @@
 //! Which date, time of day and zone belong together, and what is no part of a row's time.
 
+use crate::doubts::asks;
 use crate::look;
-use alpheus_discover::Understanding;
+use alpheus_discover::{Hints, Understanding, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -34,4 +35,77 @@ fn when_a_record_changed_is_not_when_it_was_measured() {
         assert_eq!(time(&found), ["Visit_StartDate", "Visit_StartTime", "Visit_StartTimeZone"]);
         assert!(notes(&found, changed), "{:?}", found.notes);
     }
+}
+
+/// A stamp of the whole export says nothing of its rows.
+#[test]
+fn a_time_that_all_rows_share_is_not_taken_before_a_date_and_a_clock() {
+    let text = rows("well,VisitDate,VisitTime,level,Stamp", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},{date},{clock},{n}.5,2024-03-05 06:07:08", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(time(&found), ["VisitDate", "VisitTime"]);
+    assert!(notes(&found, "Stamp"), "{:?}", found.notes);
+}
+
+#[test]
+fn a_date_a_clock_and_a_zone_share_the_words_of_their_names() {
+    let header = "well,VisitBeginDate,VisitBeginTime/Time,VisitBeginTime/TimeZoneCode,VisitEndDate,VisitEndTime/Time,VisitEndTime/TimeZoneCode,level";
+    let text = rows(header, 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},{date},{clock},MST,{date},23:59:00,MST,{n}.5", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(
+        time(&found),
+        ["VisitBeginDate", "VisitBeginTime/Time", "VisitBeginTime/TimeZoneCode"]
+    );
+    assert_eq!(found.questions, [""; 0]);
+    let header = "well,lab_zone,dive_zone,labdate,divedate,labtime,divetime,level";
+    let text = rows(header, 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},PST,MST,,{date},{clock},{clock},{n}.5", n % 4)
+    });
+    assert_eq!(time(&look(text)), ["divedate", "divetime", "dive_zone"]);
+}
+
+/// A zone without a time of day would shift a day.
+#[test]
+fn a_zone_is_not_joined_to_a_date_alone() {
+    let text = rows("well,day,zone,level", 40, |n| format!("w{},{},EST,{n}.5", n % 4, moment(n).0));
+    let found = look(text);
+    assert_eq!((time(&found), found.time.format()), (vec!["day"], "%Y-%m-%d".to_owned()));
+}
+
+#[test]
+fn of_two_dates_with_clocks_of_their_own_it_is_asked_which() {
+    let header = "site|Report Dt|Report Time|Event Dt|Event Time|Time Zone|level";
+    let text = rows(header, 40, |n| {
+        let clock = format!("{:02}:{:02}", n * 5 % 24, n * 7 % 60);
+        format!(
+            "s{}|2/{}/2019 00:00:00|12:05|2/{}/2019 00:00:00|{clock}|EST|{n}.5",
+            n % 4,
+            n % 20 + 2,
+            n % 20 + 1
+        )
+    });
+    let found = look(&text);
+    assert_eq!(time(&found), ["Event Dt", "Event Time", "Time Zone"]);
+    asks(&text, "or `--time 'Report Dt' --time 'Report Time'` if not");
+    let said = |date: &str, clock: &str| {
+        let time = vec![date.to_owned(), clock.to_owned()];
+        understand(text.as_bytes(), &Hints { time, ..Hints::default() }).unwrap()
+    };
+    for found in [said("Event Dt", "Event Time"), said("Report Dt", "Report Time")] {
+        assert!(!found.questions.iter().any(|own| own.contains("both")), "{:?}", found.questions);
+    }
+    // From and until need no question.
+    let text = rows("site,Start Date,Start Time,End Date,End Time,level", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("s{},{date},{clock},{date},23:59:00,{n}.5", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(found.questions, [""; 0]);
+    assert_eq!(time(&found), ["Start Date", "Start Time"]);
 }
