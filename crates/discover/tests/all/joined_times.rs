@@ -17,6 +17,10 @@ fn notes(found: &Understanding, column: &str) -> bool {
     found.notes.iter().any(|note| note.starts_with(&says))
 }
 
+fn measured(found: &Understanding) -> Vec<&str> {
+    found.attributes.iter().map(|own| own.column.as_str()).collect()
+}
+
 /// A date, and a time of day.
 fn moment(n: u32) -> (String, String) {
     (format!("2019-06-{:02}", n % 28 + 1), format!("{:02}:{:02}:00", n * 5 % 24, n * 7 % 60))
@@ -108,4 +112,42 @@ fn of_two_dates_with_clocks_of_their_own_it_is_asked_which() {
     let found = look(text);
     assert_eq!(found.questions, [""; 0]);
     assert_eq!(time(&found), ["Start Date", "Start Time"]);
+}
+
+#[test]
+fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
+    // Means of several rows, as programs that resample write them.
+    let header = "measured_on,Year,Month,Day,Hour,Minute,wind";
+    let text = rows(header, 200, |n| {
+        let (day, hour) = (n / 48 + 1, n / 2 % 24);
+        format!(
+            "2018-05-{day:02} {hour:02}:{:02}:00-07:00,2018.0,5.{},{day}.25,{hour}.5,{}.0,{}.5",
+            n % 2 * 30,
+            n % 4 * 25,
+            n % 2 * 30,
+            n * 7 % 31
+        )
+    });
+    assert_eq!(measured(&look(text)), ["wind"]);
+    let text = rows(",Year,Month,Day,Hour,Minute,Min,wind", 200, |n| {
+        let (day, hour, minute) = (n / 72 + 1, n / 3 % 24, n % 3 * 20);
+        format!(
+            "2018-05-{day:02} {hour:02}:{minute:02}:00-07:00,2018,5,{day},{hour},{minute},{}.5,{}.5",
+            n % 9,
+            n * 7 % 31
+        )
+    });
+    assert_eq!(measured(&look(text)), ["Min", "wind"]);
+    // Without an hour, `Min` is no minute.
+    let text = rows("Year,Month,Day,Max,Min", 300, |n| {
+        format!(
+            "{},{},{},{},{}",
+            2018 + n / 144,
+            n / 12 % 12 + 1,
+            n % 12 + 1,
+            n * 7 % 31 + 20,
+            n * 11 % 20
+        )
+    });
+    assert_eq!(measured(&look(text)), ["Max", "Min"]);
 }
