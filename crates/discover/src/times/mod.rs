@@ -300,12 +300,18 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         moments.into_iter().partition::<Vec<_>, _>(|own| own.is_beside(profile));
     let has_gaps = |at: &usize| profile.columns[*at].has_gaps(profile.rows);
     let whole = |found: &Candidate| !found.columns.iter().any(has_gaps);
-    let found = by_kind(profile, table, &moments).filter(|found| beside.is_empty() || whole(found));
-    if let Some(mut found) = found {
+    let likely = by_kind(profile, table, &moments);
+    if let Some(mut found) = likely.filter(|found| beside.is_empty() || whole(found)) {
         parts::note_beside(profile, &beside, &mut found);
         return Ok(found);
     }
-    if let Some(found) = by_kind(profile, table, &[moments, beside].concat()) {
+    let (changes, others) = beside.into_iter().partition::<Vec<_>, _>(|own| own.is_change(profile));
+    let rest = [moments, others].concat();
+    if let Some(mut found) = by_kind(profile, table, &rest) {
+        parts::note_beside(profile, &changes, &mut found);
+        return Ok(found);
+    }
+    if let Some(found) = by_kind(profile, table, &[rest, changes].concat()) {
         return Ok(found);
     }
     if let Some(name) = parts::mixed_epochs(profile) {

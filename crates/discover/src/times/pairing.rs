@@ -126,6 +126,13 @@ pub(super) fn own_clock<'m>(
     })
 }
 
+/// Whether some date has times of day in a column of their own.
+pub(super) fn has_clocks(profile: &Profile, moments: &[Moments]) -> bool {
+    let mut dates = moments.iter().filter(|m| m.date);
+    dates.any(|m| own_clock(profile, moments, m.column).is_some())
+        || !clocks(profile, moments, usize::MAX).is_empty()
+}
+
 /// Whether some date has times of day, and neither is the same in all rows.
 pub(super) fn varies(profile: &Profile, moments: &[Moments]) -> bool {
     let several = |m: &Moments| profile.columns[m.column].distinct() > 1;

@@ -35,6 +35,11 @@ impl Moments {
         let name = &profile.columns[self.column].name;
         [PLANS, BIRTHS, RECORDS].iter().any(|list| has(name, list))
     }
+
+    /// Whether a name says that the times are of a change to the record.
+    pub(super) fn is_change(&self, profile: &Profile) -> bool {
+        has(&profile.columns[self.column].name, RECORDS)
+    }
 }
 
 /// The columns whose values are nearly all times by their shape.
@@ -93,9 +98,8 @@ fn weeks_or_months(column: &Column, formats: &mut Vec<String>) {
 /// One column with date and time of day; or a date alone, if no column has the time of day.
 pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
-    let beside =
-        |m: &Moments| m.midnight && pairing::own_clock(profile, moments, m.column).is_some();
-    let full: Vec<&Moments> = full.into_iter().filter(|m| !beside(m)).collect();
+    let clocked = pairing::has_clocks(profile, moments);
+    let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocked)).collect();
     let best = full.iter().copied().min_by_key(|found| rank(profile, found))?;
     if profile.columns[best.column].distinct() < 2
         && profile.rows > 1

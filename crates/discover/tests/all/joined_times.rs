@@ -74,6 +74,26 @@ fn a_date_a_clock_and_a_zone_share_the_words_of_their_names() {
     assert_eq!(time(&look(text)), ["divedate", "divetime", "dive_zone"]);
 }
 
+/// Rows without a time are refused, and said to be.
+#[test]
+fn a_change_to_the_record_is_not_taken_where_the_time_has_gaps() {
+    let text = rows("well,visited,level,last_change", 40, |n| {
+        let (date, clock) = moment(n);
+        let own = if n % 4 == 1 { String::new() } else { format!("{date} {clock}") };
+        format!("w{},{own},{n}.5,2024-03-0{} 06:07:08", n % 5, n % 7 + 1)
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.tally.rows, found.tally.untimed), (vec!["visited"], 30, 10));
+    assert!(notes(&found, "last_change"), "{:?}", found.notes);
+    // A day that was changed is none before a date with a time of day.
+    let text = rows("well,Event Dt,Event Time,level,Updated Dt", 40, |n| {
+        let (date, clock) = moment(n);
+        let own = if n % 4 == 1 { ",".to_owned() } else { format!("{date} 00:00:00,{clock}") };
+        format!("w{},{own},{n}.5,2024-03-0{} 00:00:00", n % 5, n % 7 + 1)
+    });
+    assert_eq!(time(&look(text)), ["Event Dt", "Event Time"]);
+}
+
 /// A zone without a time of day would shift a day.
 #[test]
 fn a_zone_is_not_joined_to_a_date_alone() {
