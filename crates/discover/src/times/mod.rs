@@ -72,14 +72,17 @@ pub(crate) struct Candidate {
     pub date: Option<String>,
     /// Other columns that hold whole times too.
     pub others: Vec<(usize, Vec<String>)>,
+    /// Those of them that are as likely.
+    pub peers: Vec<usize>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
 }
 
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
-        let (others, notes, questions) = (Vec::new(), Vec::new(), Vec::new());
-        Candidate { columns, formats, unit: None, date: None, others, notes, questions }
+        let (others, peers) = (Vec::new(), Vec::new());
+        let (notes, questions) = (Vec::new(), Vec::new());
+        Candidate { columns, formats, unit: None, date: None, others, peers, notes, questions }
     }
 
     /// Takes the format that a person states.
@@ -153,6 +156,7 @@ fn candidate(
 ) -> Result<(Candidate, Option<String>), DiscoverError> {
     let mut found = columns(profile, table, hints)?;
     time_of_day::add(&mut found, profile, table, hints);
+    time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {

@@ -113,6 +113,7 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
         found.notes.push(taken_from(name, own));
         found.questions.extend(either(profile, best, other));
         found.others.push((other.column, other.formats.clone()));
+        found.peers.extend((rank(profile, best) == rank(profile, other)).then_some(other.column));
     }
     note_dates(profile, moments, &mut found);
     Some(found)

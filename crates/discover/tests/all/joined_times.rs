@@ -171,3 +171,27 @@ fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
     });
     assert_eq!(measured(&look(text)), ["Max", "Min"]);
 }
+
+#[test]
+fn of_two_clocks_that_run_together_the_finer_one_is_read() {
+    let text = |ahead: u32| {
+        rows("Date_PC,Date_BOX,gas", 400, |n| {
+            let (own, box_) = (n / 10, n / 10 + ahead);
+            format!(
+                "2021-06-24 04:{:02}:{:02},2021-06-24 04:{:02}:{:02}.{}00,{}.5",
+                own / 60,
+                own % 60,
+                box_ / 60,
+                box_ % 60,
+                n % 10,
+                n * 7 % 31
+            )
+        })
+    };
+    let found = look(text(0));
+    assert_eq!((time(&found), found.questions.len()), (vec!["Date_BOX"], 0));
+    // It is finer, but not of the same time.
+    let found = look(text(754));
+    assert_eq!(time(&found), ["Date_BOX"]);
+    asks(&text(754), "differ by 12 min 34 s");
+}
