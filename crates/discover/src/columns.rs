@@ -20,7 +20,7 @@ use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::wide_columns::Look;
 use crate::words::{CODES, LENGTHS, TIMES, has, schema_name, worded, words};
-use crate::{codes, kinds, lengths, sentinels, units, wide_columns};
+use crate::{codes, kinds, lengths, sentinels, time_parts, units, wide_columns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a degree of latitude or longitude is not measured.
@@ -51,6 +51,7 @@ impl SortedColumns {
     ) -> SortedColumns {
         let mut sorted = SortedColumns::default();
         let mut codes = Vec::new();
+        let parts = time_parts::of(profile);
         for (at, column) in profile.columns.iter().enumerate() {
             if time.columns.contains(&at) || owner.column == Some(at) {
                 continue;
@@ -59,6 +60,8 @@ impl SortedColumns {
                 sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
             } else if hints.measure.contains(&column.name) && column.numbers > 0 {
                 sorted.attribute(at, column, Values::Number);
+            } else if let Some(says) = parts.get(&at) {
+                sorted.left_out.push((column.name.clone(), (*says).to_owned()));
             } else if !is_row_number(at, column) && codes::are(table, column)
                 || owner.parts.contains(&at)
                 || (owner.constant.contains(&at) && !is_amount((table, at), column))
@@ -114,10 +117,7 @@ impl SortedColumns {
         } else if column.may_be_times() && !has(&column.name, TIMES) {
             self.ask_about_times(&column.name);
             self.left_out.push(left("it may hold times"));
-        } else if column.may_be_times()
-            || column.holds_years()
-            || (column.counts_seconds() && has(&column.name, TIMES))
-        {
+        } else if column.holds_times() {
             self.left_out.push(left("it may hold times"));
         } else if column.holds_clock_times() {
             let (name, word) = (&column.name, worded(&column.name));

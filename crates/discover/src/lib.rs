@@ -58,6 +58,7 @@ mod spellings;
 mod steps;
 mod sureness;
 mod table;
+mod time_parts;
 pub mod times;
 mod totals;
 mod units;

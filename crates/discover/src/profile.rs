@@ -126,6 +126,12 @@ impl Column {
             && self.whole_range().is_some_and(within)
     }
 
+    /// Whether numbers may be times: since 1970, or years with decimals.
+    pub(crate) fn holds_times(&self) -> bool {
+        let counts = self.counts_seconds() && crate::words::has(&self.name, TIMES);
+        self.may_be_times() || self.holds_years() || counts
+    }
+
     /// Whether a name and all numbers fit times of day such as 1735. Round numbers fit, too, but of
     /// those up to 2400 there are few.
     pub(crate) fn holds_clock_times(&self) -> bool {

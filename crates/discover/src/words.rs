@@ -90,6 +90,16 @@ pub(crate) const RECORDS: &[&str] = &[
     "sync",
     "ingested",
     "downloaded",
+    "change",
+    "changed",
+    "changes",
+    "edited",
+    "revised",
+    "revision",
+    "refreshed",
+    "retrieved",
+    "scraped",
+    "geändert",
 ];
 
 /// Words that say that a date is that of a birth.

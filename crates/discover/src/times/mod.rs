@@ -4,6 +4,7 @@
 mod gaps;
 mod offsets;
 mod order;
+mod pairing;
 mod parts;
 mod time_of_day;
 mod time_pairs;
@@ -74,14 +75,17 @@ pub(crate) struct Candidate {
     pub date: Option<String>,
     /// Other columns that hold whole times too.
     pub others: Vec<(usize, Vec<String>)>,
+    /// Those of them that are as likely.
+    pub peers: Vec<usize>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
 }
 
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
-        let (others, notes, questions) = (Vec::new(), Vec::new(), Vec::new());
-        Candidate { columns, formats, unit: None, date: None, others, notes, questions }
+        let (others, peers) = (Vec::new(), Vec::new());
+        let (notes, questions) = (Vec::new(), Vec::new());
+        Candidate { columns, formats, unit: None, date: None, others, peers, notes, questions }
     }
 
     /// Takes the format that a person states.
@@ -156,6 +160,7 @@ fn candidate(
 ) -> Result<(Candidate, Option<String>), DiscoverError> {
     let mut found = columns(profile, table, hints)?;
     time_of_day::add(&mut found, profile, table, hints);
+    time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
@@ -295,9 +300,14 @@ fn add_zone_column(found: &mut Candidate, profile: &Profile) {
     };
     let has_own =
         found.formats.iter().flatten().any(|format| format.contains("%z") || format.contains("%Z"));
+    // A date alone is a day, which no zone shifts.
+    let timed = found.formats.iter().flatten().any(|own| own.contains("%H") || own.contains("%I"));
+    let zones: Vec<usize> =
+        (0..profile.columns.len()).filter(|at| is_zone(&profile.columns[*at])).collect();
     if found.unit.is_none()
         && !has_own
-        && let Some(at) = profile.columns.iter().position(is_zone)
+        && timed
+        && let Some(at) = pairing::zone(profile, &found.columns, &zones)
     {
         found.columns.push(at);
         found.formats.push(vec!["%Z".to_owned()]);
@@ -320,7 +330,13 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         parts::note_beside(profile, &beside, &mut found);
         return Ok(found);
     }
-    if let Some(found) = by_kind(profile, table, &[moments, beside].concat()) {
+    let (changes, others) = beside.into_iter().partition::<Vec<_>, _>(|own| own.is_change(profile));
+    let rest = [moments, others].concat();
+    if let Some(mut found) = by_kind(profile, table, &rest) {
+        parts::note_beside(profile, &changes, &mut found);
+        return Ok(found);
+    }
+    if let Some(found) = by_kind(profile, table, &[rest, changes].concat()) {
         return Ok(found);
     }
     if let Some(name) = parts::mixed_epochs(profile) {
@@ -338,7 +354,7 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.
 fn by_kind(profile: &Profile, table: &Table, moments: &[parts::Moments]) -> Option<Candidate> {
     parts::whole(profile, moments)
-        .or_else(|| parts::joined(profile, moments))
+        .or_else(|| pairing::joined(profile, moments))
         .or_else(|| parts::calendar(profile, moments))
         .or_else(|| parts::counted(profile, table.has_header))
 }
@@ -353,7 +369,7 @@ fn elapsed(profile: &Profile) -> String {
         );
     }
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
-    if let Some(at) = parts::lone_clock(profile) {
+    if let Some(at) = pairing::lone_clock(profile) {
         return format!(
             ": `{}` has times of day without a date; if all rows are of one day, say it with `--date`, such as `--date 2024-03-01`",
             profile.columns[at].name

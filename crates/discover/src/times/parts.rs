@@ -1,6 +1,6 @@
 //! Candidates for the columns of the time.
 
-use super::Candidate;
+use super::{Candidate, pairing};
 use crate::clock::Unit;
 use crate::clock::words;
 use crate::error::DiscoverError;
@@ -10,8 +10,8 @@ use crate::profile::{Column, Profile};
 use crate::words::worded;
 use crate::words::words as words_of;
 use crate::words::{
-    BIRTHS, CHANGES, CLOCKS, DAY, ENDS, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, PLANS,
-    RECORDS, SECOND, TIMES, WEEK, YEAR, has, is,
+    BIRTHS, CHANGES, DAY, ENDS, HHMM, HOUR, MINUTE, MONTH, ORDINAL, PLANS, RECORDS, SECOND, TIMES,
+    WEEK, YEAR, has, is,
 };
 
 /// A column of texts that are times.
@@ -25,8 +25,8 @@ pub(super) struct Moments {
     /// Whether all times of day are midnight.
     midnight: bool,
     /// Whether nearly none is beyond a day, as a length of time such as 45:30 is.
-    within_day: bool,
-    formats: Vec<String>,
+    pub(super) within_day: bool,
+    pub(super) formats: Vec<String>,
 }
 
 impl Moments {
@@ -34,6 +34,11 @@ impl Moments {
     pub(super) fn is_beside(&self, profile: &Profile) -> bool {
         let name = &profile.columns[self.column].name;
         [PLANS, BIRTHS, RECORDS].iter().any(|list| has(name, list))
+    }
+
+    /// Whether a name says that the times are of a change to the record.
+    pub(super) fn is_change(&self, profile: &Profile) -> bool {
+        has(&profile.columns[self.column].name, RECORDS)
     }
 }
 
@@ -93,17 +98,36 @@ fn weeks_or_months(column: &Column, formats: &mut Vec<String>) {
 /// One column with date and time of day; or a date alone, if no column has the time of day.
 pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
-    let clocks = !clocks(profile, moments, usize::MAX).is_empty();
-    let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocks)).collect();
+    let clocked = pairing::has_clocks(profile, moments);
+    let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocked)).collect();
     let best = full.iter().copied().min_by_key(|found| rank(profile, found))?;
+    if profile.columns[best.column].distinct() < 2
+        && profile.rows > 1
+        && pairing::varies(profile, moments)
+    {
+        return None;
+    }
     let mut found = Candidate::text(vec![best.column], vec![best.formats.clone()]);
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
         found.notes.push(taken_from(name, own));
         found.questions.extend(either(profile, best, other));
         found.others.push((other.column, other.formats.clone()));
+        found.peers.extend((rank(profile, best) == rank(profile, other)).then_some(other.column));
     }
+    note_dates(profile, moments, &mut found);
     Some(found)
+}
+
+/// Says that dates of something else are not taken.
+fn note_dates(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
+    let Some(own) = found.columns.first().map(|at| &profile.columns[*at].name) else { return };
+    let of = |m: &Moments| &profile.columns[m.column].name;
+    let other = |m: &&Moments| {
+        let about = pairing::about(of(m));
+        m.date && !m.clock && !about.is_empty() && about != pairing::about(own)
+    };
+    found.notes.extend(moments.iter().filter(other).map(|m| taken_from(of(m), own)));
 }
 
 /// Says which of several columns has the time.
@@ -116,10 +140,10 @@ pub(super) fn taken_from(other: &str, own: &str) -> String {
 pub(super) fn note_beside(profile: &Profile, beside: &[Moments], found: &mut Candidate) {
     let name = |at: usize| &profile.columns[at].name;
     let Some(own) = found.columns.first().map(|at| name(*at)) else { return };
-    let full = beside.iter().filter(|one| one.date && one.clock);
-    for other in full.map(|one| name(one.column)) {
+    for one in beside.iter().filter(|one| one.date) {
+        let other = name(one.column);
         found.notes.push(taken_from(other, own));
-        if has(own, ENDS) && !has(other, BIRTHS) {
+        if one.clock && has(own, ENDS) && !has(other, BIRTHS) {
             found.questions.push(which(own, other));
         }
     }
@@ -134,7 +158,7 @@ fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> 
     (tied && unknown(own) && unknown(name)).then(|| which(own, name))
 }
 
-fn which(own: &str, other: &str) -> String {
+pub(super) fn which(own: &str, other: &str) -> String {
     format!(
         "`{own}` and `{other}` both hold times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {}` if not.",
         worded(own),
@@ -150,7 +174,7 @@ pub(super) fn is_time(name: &str) -> bool {
 
 /// How little a column's name says that it is the time of a reading, and not of a change to its
 /// record or of its end.
-fn rank(profile: &Profile, moments: &Moments) -> u8 {
+pub(super) fn rank(profile: &Profile, moments: &Moments) -> u8 {
     let column = &profile.columns[moments.column];
     let name = &column.name;
     let gaps = column.has_gaps(profile.rows);
@@ -170,63 +194,8 @@ fn rank(profile: &Profile, moments: &Moments) -> u8 {
         }
 }
 
-/// Times of day, but for what a name says to be a length of time. Of several, those whose names
-/// say nothing besides; a lone one beside the date may have any name.
-fn clocks<'m>(profile: &Profile, moments: &'m [Moments], date: usize) -> Vec<&'m Moments> {
-    let name = |m: &&Moments| &profile.columns[m.column].name;
-    let is_clock = |m: &&Moments| !m.date && m.within_day && !has(name(m), LENGTHS);
-    let all: Vec<&Moments> = moments.iter().filter(is_clock).collect();
-    let is_known = |word: &String| {
-        let known = |list: &[&str]| list.contains(&word.as_str());
-        known(TIMES) || known(CHANGES) || known(CLOCKS) || word.bytes().all(|b| b.is_ascii_digit())
-    };
-    let plain = |m: &&Moments| words_of(name(m)).iter().all(is_known);
-    let plain: Vec<&Moments> = all.iter().copied().filter(plain).collect();
-    match all.as_slice() {
-        [only] if plain.is_empty() && only.column.abs_diff(date) == 1 => vec![*only],
-        _ => plain,
-    }
-}
-
-/// The column of times of day of a file without dates.
-pub(super) fn lone_clock(profile: &Profile) -> Option<usize> {
-    let moments = moments(profile);
-    let found = clocks(profile, &moments, usize::MAX);
-    found.iter().min_by_key(|own| rank(profile, own)).map(|own| own.column)
-}
-
-/// A date in one column and the time of day in another; else a date alone.
-pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
-    let dates: Vec<&Moments> = moments.iter().filter(|m| m.date).collect();
-    let text = dates.iter().copied().min_by_key(|found| rank(profile, found));
-    let (date, formats) = match text {
-        Some(date) => (date.column, date.formats.clone()),
-        None => compact_date(profile)?,
-    };
-    let clocks = clocks(profile, moments, date);
-    let near = clocks.iter().min_by_key(|m| (rank(profile, m), m.column.abs_diff(date)));
-    if let Some(clock) = near {
-        return Some(Candidate::text(
-            vec![date, clock.column],
-            vec![formats, clock.formats.clone()],
-        ));
-    }
-    if let Some((clock, format)) = number_clock(profile, date) {
-        let mut columns = vec![date, clock];
-        let mut all = vec![formats, vec![format.to_owned()]];
-        if format == "%H"
-            && let Some(minute) = part(profile, MINUTE, 0, 59, &columns)
-        {
-            columns.push(minute);
-            all.push(vec!["%M".to_owned()]);
-        }
-        return Some(Candidate::text(columns, all));
-    }
-    Some(Candidate::text(vec![date], vec![formats]))
-}
-
 /// A column of integers such as 20240131, each a date, or with hours and minutes behind it.
-fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
+pub(super) fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
     for (at, column) in profile.columns.iter().enumerate() {
         if !is_whole(profile, column) {
             continue;
@@ -270,7 +239,7 @@ fn is_whole(profile: &Profile, column: &Column) -> bool {
 }
 
 /// An hour, or `hhmm`, as a number.
-fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)> {
+pub(super) fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)> {
     if let Some(hour) = part(profile, HOUR, 0, 24, &[date]) {
         return Some((hour, "%H"));
     }
@@ -292,7 +261,13 @@ fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)>
 }
 
 /// An integer column of one of these names, within these bounds.
-fn part(profile: &Profile, names: &[&str], lo: i128, hi: i128, used: &[usize]) -> Option<usize> {
+pub(super) fn part(
+    profile: &Profile,
+    names: &[&str],
+    lo: i128,
+    hi: i128,
+    used: &[usize],
+) -> Option<usize> {
     let fits = |(at, column): &(usize, &Column)| {
         let within = column
             .whole_range()
@@ -347,7 +322,7 @@ pub(super) fn calendar(profile: &Profile, moments: &[Moments]) -> Option<Candida
     let mut formats: Vec<Vec<String>> =
         formats.into_iter().map(|format| vec![format.to_owned()]).collect();
     if !formats.iter().flatten().any(|format| format == "%H") {
-        let text = clocks(profile, moments, year).into_iter().next();
+        let text = pairing::clocks(profile, moments, year).into_iter().next();
         let text = text.map(|clock| (clock.column, clock.formats.clone()));
         let number =
             || number_clock(profile, year).map(|(at, format)| (at, vec![format.to_owned()]));

@@ -13,7 +13,7 @@ const WORDS: usize = 3;
 
 /// The column of times of day, if its date is known.
 pub(super) fn clock(profile: &Profile, table: &Table, hints: &Hints) -> Option<Candidate> {
-    let at = parts::lone_clock(profile)?;
+    let at = super::pairing::lone_clock(profile)?;
     hints.date.clone().or_else(|| above(&table.above))?;
     let formats = parts::of_named(profile, at).ok()?;
     Some(Candidate::text(vec![at], vec![formats]))

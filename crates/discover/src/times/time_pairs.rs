@@ -20,6 +20,83 @@ const HOUR: i64 = 3600;
 /// Different offsets at most.
 const MAX_SHIFTS: usize = 48;
 
+/// Takes a column that is as likely and runs together with the time, if it has smaller parts of a
+/// minute or a second; asks about it if its clock is another.
+pub(super) fn finer(rows: (&str, &Form), profile: &Profile, found: &mut Candidate) {
+    let [column] = found.columns.as_slice() else { return };
+    if !found.questions.is_empty() {
+        return;
+    }
+    let own = (*column, formats(found.formats.first().map_or(&[], Vec::as_slice)));
+    let step = smallest(&own.1);
+    let name = |at: usize| profile.columns[at].name.as_str();
+    for (at, texts) in found.others.iter().filter(|(at, _)| found.peers.contains(at)) {
+        let other = (*at, formats(texts));
+        let is_finer = smallest(&other.1) < step
+            && profile.columns[*at].distinct() > profile.columns[own.0].distinct();
+        let Some((least, most)) = apart(rows, &own, &other).filter(|_| is_finer) else { continue };
+        if most - least > 2 * step {
+            continue;
+        }
+        let seconds = i64::midpoint(least, most).div_euclid(1_000_000);
+        let is_other = seconds.abs() * 1_000_000 > 2 * step;
+        let question = is_other.then(|| runs_apart((name(*at), name(own.0)), seconds));
+        let (at, texts) = (*at, texts.clone());
+        let others = found.others.iter().map(|(at, _)| *at).chain([own.0]);
+        let others = others.filter(|other| *other != at);
+        found.notes = others.map(|own| super::parts::taken_from(name(own), name(at))).collect();
+        found.questions.extend(question);
+        (found.columns, found.formats, found.others) = (vec![at], vec![texts], Vec::new());
+        return;
+    }
+}
+
+/// The smallest part of a time that formats read, in microseconds.
+fn smallest(formats: &[Format]) -> i64 {
+    let has = |part: &str| formats.iter().any(|own| own.text().contains(part));
+    match (has("%f"), has("%S"), has("%M")) {
+        (true, ..) => 1,
+        (_, true, _) => 1_000_000,
+        (.., true) => 60_000_000,
+        _ => HOUR * 1_000_000,
+    }
+}
+
+/// By how many microseconds the times of one column are later than those of another, at least and
+/// at most.
+fn apart(
+    (text, form): (&str, &Form),
+    own: &(usize, Vec<Format>),
+    other: &(usize, Vec<Format>),
+) -> Option<(i64, i64)> {
+    let (mut rows, mut both, mut range) = (0, 0, None::<(i64, i64)>);
+    scan(text, form, |_, scanned| {
+        let ScannedRow::Row(row) = scanned else { return true };
+        rows += 1;
+        if let (Some(from), Some(to)) = (micros(row, own), micros(row, other)) {
+            both += 1;
+            let apart = to - from;
+            range = Some(range.map_or((apart, apart), |(lo, hi)| (lo.min(apart), hi.max(apart))));
+        }
+        rows < SAMPLE
+    });
+    range.filter(|_| both >= MIN_ROWS && both * 10 >= rows * 9)
+}
+
+/// The time of a row in a column, without a zone that it does not state.
+fn micros(row: &[Cow<'_, str>], (at, formats): &(usize, Vec<Format>)) -> Option<i64> {
+    let cell = row.get(*at).map_or("", AsRef::as_ref);
+    formats.iter().find_map(|format| format.read(cell)?.micros(0))
+}
+
+fn runs_apart((taken, left): (&str, &str), seconds: i64) -> String {
+    let (own, other) = (worded(taken), worded(left));
+    format!(
+        "The times of `{taken}` and `{left}` run together, but differ by {}, so one clock is wrong or in another zone. `{taken}` is read, since it is finer. Use `--time {own}` if that is right, or `--time {other}` if not.",
+        length(seconds)
+    )
+}
+
 /// Asks which of two columns has the time, if they differ by the offset of a zone and no name says
 /// which is in UTC. Takes the one whose name does not say that it is local, or the only one that
 /// states its zone.
@@ -65,19 +142,15 @@ fn formats(texts: &[String]) -> Vec<Format> {
 /// of them is local.
 fn shifts(
     (text, form): (&str, &Form),
-    (own, formats): &(usize, Vec<Format>),
-    (other, others): &(usize, Vec<Format>),
+    own: &(usize, Vec<Format>),
+    other: &(usize, Vec<Format>),
     local: bool,
 ) -> Option<Vec<i64>> {
     let (mut counts, mut rows, mut both): (Map<i64, u64>, u64, u64) = (Map::default(), 0, 0);
-    let read = |row: &[Cow<'_, str>], at: usize, formats: &[Format]| {
-        let cell = row.get(at).map_or("", AsRef::as_ref);
-        formats.iter().find_map(|format| format.read(cell)?.micros(0))
-    };
     scan(text, form, |_, scanned| {
         let ScannedRow::Row(row) = scanned else { return true };
         rows += 1;
-        if let (Some(from), Some(to)) = (read(row, *own, formats), read(row, *other, others)) {
+        if let (Some(from), Some(to)) = (micros(row, own), micros(row, other)) {
             both += 1;
             *counts.entry((to - from) / 1_000_000).or_default() += 1;
         }
@@ -105,14 +178,9 @@ fn shifts(
 }
 
 fn question((taken, left): (&str, &str), shifts: &[i64], stated: bool) -> String {
-    let length = |seconds: &i64| match (seconds.abs() / HOUR, seconds.abs() % HOUR / 60) {
-        (1, 0) => "1 hour".to_owned(),
-        (hours, 0) => format!("{hours} hours"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    };
     let how = match shifts {
-        [one] => format!("by {} in all rows", length(one)),
-        [one, two] => format!("by {} or {}", length(one), length(two)),
+        [one] => format!("by {} in all rows", length(*one)),
+        [one, two] => format!("by {} or {}", length(*one), length(*two)),
         several => format!("by {} different offsets", several.len()),
     };
     let zone = match stated {
@@ -123,4 +191,19 @@ fn question((taken, left): (&str, &str), shifts: &[i64], stated: bool) -> String
     format!(
         "The times of `{taken}` and `{left}` differ {how}, as times in different zones do, {zone}. `{taken}` is read. Use `--time {own}` if that is right, or `--time {other}` if not; if it is local and states no zone, name the zone with `--zone` too."
     )
+}
+
+/// A length of time in words.
+fn length(seconds: i64) -> String {
+    let (hours, minutes, rest) =
+        (seconds.abs() / HOUR, seconds.abs() % HOUR / 60, seconds.abs() % 60);
+    match (hours, minutes, rest) {
+        (1, 0, 0) => "1 hour".to_owned(),
+        (hours, 0, 0) => format!("{hours} hours"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (hours, minutes, 0) => format!("{hours} h {minutes} min"),
+        (0, 0, rest) => format!("{rest} s"),
+        (0, minutes, rest) => format!("{minutes} min {rest} s"),
+        (hours, minutes, rest) => format!("{hours} h {minutes} min {rest} s"),
+    }
 }

@@ -12,6 +12,7 @@ mod first_rows;
 mod generated_files;
 mod headings;
 mod intervals;
+mod joined_times;
 mod mistaken;
 mod moments;
 mod owner_guess;

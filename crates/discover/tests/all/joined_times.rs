@@ -1,0 +1,197 @@
+//! Which date, time of day and zone belong together, and what is no part of a row's time.
+
+use crate::doubts::asks;
+use crate::look;
+use alpheus_discover::{Hints, Understanding, understand};
+
+fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
+    (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
+}
+
+fn time(found: &Understanding) -> Vec<&str> {
+    found.time.columns.iter().map(|at| found.names[*at].as_str()).collect()
+}
+
+fn notes(found: &Understanding, column: &str) -> bool {
+    let says = format!("`{column}` holds times too");
+    found.notes.iter().any(|note| note.starts_with(&says))
+}
+
+fn measured(found: &Understanding) -> Vec<&str> {
+    found.attributes.iter().map(|own| own.column.as_str()).collect()
+}
+
+/// A date, and a time of day.
+fn moment(n: u32) -> (String, String) {
+    (format!("2019-06-{:02}", n % 28 + 1), format!("{:02}:{:02}:00", n * 5 % 24, n * 7 % 60))
+}
+
+#[test]
+fn when_a_record_changed_is_not_when_it_was_measured() {
+    for changed in ["LastChangeDate", "last_changed", "Revised"] {
+        let header =
+            format!("well,Visit_StartDate,Visit_StartTime,Visit_StartTimeZone,level,{changed}");
+        let text = rows(&header, 40, |n| {
+            let (date, clock) = moment(n);
+            format!("w{},{date},{clock},EDT,{n}.5,Tue Mar 05 06:07:0{} UTC 2024", n % 4, n % 7)
+        });
+        let found = look(text);
+        assert_eq!(time(&found), ["Visit_StartDate", "Visit_StartTime", "Visit_StartTimeZone"]);
+        assert!(notes(&found, changed), "{:?}", found.notes);
+    }
+}
+
+/// A stamp of the whole export says nothing of its rows.
+#[test]
+fn a_time_that_all_rows_share_is_not_taken_before_a_date_and_a_clock() {
+    let text = rows("well,VisitDate,VisitTime,level,Stamp", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},{date},{clock},{n}.5,2024-03-05 06:07:08", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(time(&found), ["VisitDate", "VisitTime"]);
+    assert!(notes(&found, "Stamp"), "{:?}", found.notes);
+}
+
+#[test]
+fn a_date_a_clock_and_a_zone_share_the_words_of_their_names() {
+    let header = "well,VisitBeginDate,VisitBeginTime/Time,VisitBeginTime/TimeZoneCode,VisitEndDate,VisitEndTime/Time,VisitEndTime/TimeZoneCode,level";
+    let text = rows(header, 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},{date},{clock},MST,{date},23:59:00,MST,{n}.5", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(
+        time(&found),
+        ["VisitBeginDate", "VisitBeginTime/Time", "VisitBeginTime/TimeZoneCode"]
+    );
+    assert_eq!(found.questions, [""; 0]);
+    let header = "well,lab_zone,dive_zone,labdate,divedate,labtime,divetime,level";
+    let text = rows(header, 40, |n| {
+        let (date, clock) = moment(n);
+        format!("w{},PST,MST,,{date},{clock},{clock},{n}.5", n % 4)
+    });
+    assert_eq!(time(&look(text)), ["divedate", "divetime", "dive_zone"]);
+}
+
+/// Rows without a time are refused, and said to be.
+#[test]
+fn a_change_to_the_record_is_not_taken_where_the_time_has_gaps() {
+    let text = rows("well,visited,level,last_change", 40, |n| {
+        let (date, clock) = moment(n);
+        let own = if n % 4 == 1 { String::new() } else { format!("{date} {clock}") };
+        format!("w{},{own},{n}.5,2024-03-0{} 06:07:08", n % 5, n % 7 + 1)
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.tally.rows, found.tally.untimed), (vec!["visited"], 30, 10));
+    assert!(notes(&found, "last_change"), "{:?}", found.notes);
+    // A day that was changed is none before a date with a time of day.
+    let text = rows("well,Event Dt,Event Time,level,Updated Dt", 40, |n| {
+        let (date, clock) = moment(n);
+        let own = if n % 4 == 1 { ",".to_owned() } else { format!("{date} 00:00:00,{clock}") };
+        format!("w{},{own},{n}.5,2024-03-0{} 00:00:00", n % 5, n % 7 + 1)
+    });
+    assert_eq!(time(&look(text)), ["Event Dt", "Event Time"]);
+}
+
+/// A zone without a time of day would shift a day.
+#[test]
+fn a_zone_is_not_joined_to_a_date_alone() {
+    let text = rows("well,day,zone,level", 40, |n| format!("w{},{},EST,{n}.5", n % 4, moment(n).0));
+    let found = look(text);
+    assert_eq!((time(&found), found.time.format()), (vec!["day"], "%Y-%m-%d".to_owned()));
+}
+
+#[test]
+fn of_two_dates_with_clocks_of_their_own_it_is_asked_which() {
+    let header = "site|Report Dt|Report Time|Event Dt|Event Time|Time Zone|level";
+    let text = rows(header, 40, |n| {
+        let clock = format!("{:02}:{:02}", n * 5 % 24, n * 7 % 60);
+        format!(
+            "s{}|2/{}/2019 00:00:00|12:05|2/{}/2019 00:00:00|{clock}|EST|{n}.5",
+            n % 4,
+            n % 20 + 2,
+            n % 20 + 1
+        )
+    });
+    let found = look(&text);
+    assert_eq!(time(&found), ["Event Dt", "Event Time", "Time Zone"]);
+    asks(&text, "or `--time 'Report Dt' --time 'Report Time'` if not");
+    let said = |date: &str, clock: &str| {
+        let time = vec![date.to_owned(), clock.to_owned()];
+        understand(text.as_bytes(), &Hints { time, ..Hints::default() }).unwrap()
+    };
+    for found in [said("Event Dt", "Event Time"), said("Report Dt", "Report Time")] {
+        assert!(!found.questions.iter().any(|own| own.contains("both")), "{:?}", found.questions);
+    }
+    // From and until need no question.
+    let text = rows("site,Start Date,Start Time,End Date,End Time,level", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("s{},{date},{clock},{date},23:59:00,{n}.5", n % 4)
+    });
+    let found = look(text);
+    assert_eq!(found.questions, [""; 0]);
+    assert_eq!(time(&found), ["Start Date", "Start Time"]);
+}
+
+#[test]
+fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
+    // Means of several rows, as programs that resample write them.
+    let header = "measured_on,Year,Month,Day,Hour,Minute,wind";
+    let text = rows(header, 200, |n| {
+        let (day, hour) = (n / 48 + 1, n / 2 % 24);
+        format!(
+            "2018-05-{day:02} {hour:02}:{:02}:00-07:00,2018.0,5.{},{day}.25,{hour}.5,{}.0,{}.5",
+            n % 2 * 30,
+            n % 4 * 25,
+            n % 2 * 30,
+            n * 7 % 31
+        )
+    });
+    assert_eq!(measured(&look(text)), ["wind"]);
+    let text = rows(",Year,Month,Day,Hour,Minute,Min,wind", 200, |n| {
+        let (day, hour, minute) = (n / 72 + 1, n / 3 % 24, n % 3 * 20);
+        format!(
+            "2018-05-{day:02} {hour:02}:{minute:02}:00-07:00,2018,5,{day},{hour},{minute},{}.5,{}.5",
+            n % 9,
+            n * 7 % 31
+        )
+    });
+    assert_eq!(measured(&look(text)), ["Min", "wind"]);
+    // Without an hour, `Min` is no minute.
+    let text = rows("Year,Month,Day,Max,Min", 300, |n| {
+        format!(
+            "{},{},{},{},{}",
+            2018 + n / 144,
+            n / 12 % 12 + 1,
+            n % 12 + 1,
+            n * 7 % 31 + 20,
+            n * 11 % 20
+        )
+    });
+    assert_eq!(measured(&look(text)), ["Max", "Min"]);
+}
+
+#[test]
+fn of_two_clocks_that_run_together_the_finer_one_is_read() {
+    let text = |ahead: u32| {
+        rows("Date_PC,Date_BOX,gas", 400, |n| {
+            let (own, box_) = (n / 10, n / 10 + ahead);
+            format!(
+                "2021-06-24 04:{:02}:{:02},2021-06-24 04:{:02}:{:02}.{}00,{}.5",
+                own / 60,
+                own % 60,
+                box_ / 60,
+                box_ % 60,
+                n % 10,
+                n * 7 % 31
+            )
+        })
+    };
+    let found = look(text(0));
+    assert_eq!((time(&found), found.questions.len()), (vec!["Date_BOX"], 0));
+    // It is finer, but not of the same time.
+    let found = look(text(754));
+    assert_eq!(time(&found), ["Date_BOX"]);
+    asks(&text(754), "differ by 12 min 34 s");
+}
