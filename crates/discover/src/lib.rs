@@ -51,6 +51,7 @@ mod rounds;
 mod row_numbers;
 mod scan;
 mod sentinels;
+mod separators;
 mod shapes;
 mod sparse_attributes;
 mod spellings;

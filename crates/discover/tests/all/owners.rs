@@ -141,3 +141,48 @@ fn numbers_that_are_an_owners_name_are_not_measured() {
         assert_eq!((is_measured(&found, name), found.questions.len()), (true, 0), "{name}");
     }
 }
+
+#[test]
+fn what_a_row_is_about_is_no_owner_though_it_makes_times_unique() {
+    const SKIES: [&str; 12] = [
+        "Sunny", "Rainy", "Snowy", "Foggy", "Misty", "Hazy", "Icy", "Wet", "Stormy", "Smoky",
+        "Dusty", "Windy",
+    ];
+    // Every fifth hour has a second row, of another sky.
+    let skies = |name: &str| {
+        rows(&format!("{name},temp,clouds_all,time,cars"), 600, |n| {
+            let (hour, second) = (n * 5 / 6, u32::from(n % 6 == 1));
+            let sky = SKIES[(hour as usize / 7 + second as usize * 3) % 12];
+            let clouds = n * 7 % 40 * 2 + 20;
+            format!("{sky},{}.5,{clouds},{},{}", 10 + n * 7 % 19, time(hour), n * n % 4999)
+        })
+    };
+    let found = look(skies("weather_now"));
+    assert_eq!((found.owner, found.questions), (None, vec![]));
+    assert_eq!(found.categories, [("weather_now".to_owned(), 12)]);
+    asks(&skies("himmel"), "It may be one of `himmel`");
+    let bookings = rows("Date,Action,Amount", 12, |n| {
+        let (day, what) = (20 - n * 2 / 3, n * 5 % 9);
+        format!("2024-03-{day:02},PAYMENT {what} (cash),{}.25", 10 + n * 37 % 90)
+    });
+    assert_eq!(look(&bookings).owner, None);
+    assert_eq!(look(&bookings).questions, [""; 0]);
+    asks(&bookings.replace("Action", "Besked"), "It may be one of `Besked`");
+}
+
+#[test]
+fn why_a_column_is_taken_as_the_owner_is_true() {
+    // A box writes twice in its hour once.
+    let boxes = |twice: Option<u32>| {
+        rows("time,box,level", 400, |n| {
+            let own = if Some(n) == twice { n - 1 } else { n };
+            format!("{},B-{}x,{}", time(n / 8), own % 8, 300 + n * 7 % 90)
+        })
+    };
+    for (twice, says) in [(None, "with it no two rows"), (Some(101), "with it hardly any two rows")]
+    {
+        let found = look(boxes(twice));
+        assert_eq!(found.owner.as_deref(), Some("box"));
+        assert!(found.notes.iter().any(|own| own.contains(says)), "{:?}", found.notes);
+    }
+}
