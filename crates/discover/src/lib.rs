@@ -71,6 +71,7 @@ pub mod write;
 
 pub use error::DiscoverError;
 pub use hints::{Hints, OutlierTreatment};
+mod one_owner;
 mod owner;
 mod owner_rows;
 mod owner_words;

@@ -26,6 +26,10 @@ const MIN_RARE: u64 = 20;
 /// Most different numbers of a column that names parts of an owner.
 const MAX_PARTS: u64 = 100;
 
+/// What to say if no owner is found.
+pub(crate) const NO_OWNER: &str =
+    "No column says which owner a reading belongs to; the whole file is taken as one owner's.";
+
 /// The owner's column.
 pub(crate) struct OwnerPlan {
     /// Its position; none if the file is one series.
@@ -174,10 +178,7 @@ fn by_texts(
         );
         return (Some(first), vec![note], Vec::new());
     }
-    let note =
-        "No column says which owner a reading belongs to; the whole file is taken as one owner's."
-            .to_owned();
-    (None, vec![note], Vec::new())
+    (None, vec![NO_OWNER.to_owned()], Vec::new())
 }
 
 /// Asks about a column that says better whose a reading is than the one that does so in all rows, but

@@ -186,3 +186,31 @@ fn why_a_column_is_taken_as_the_owner_is_true() {
         assert!(found.notes.iter().any(|own| own.contains(says)), "{:?}", found.notes);
     }
 }
+
+#[test]
+fn an_id_with_one_value_names_the_one_owner() {
+    let of = |name: &str, own: &str| {
+        rows(&format!("Device,{name},time,glucose"), 90, |n| {
+            format!("Acme 3,{own},{},{}", time(n), 90 + n * 7 % 90)
+        })
+    };
+    for name in
+        ["id", "Device ID", "Serial Number", "Numero de serie", "N° de série", "Seriennummer"]
+    {
+        for own in ["Kim 1", "40017"] {
+            let found = look(of(name, own));
+            assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]), "{name}");
+            assert!(!found.notes.iter().any(|own| own.contains("No column says which owner")));
+            assert!(found.notes[0].contains("the same value in all rows"), "{:?}", found.notes);
+            assert!(!found.categories.iter().any(|(own, _)| own == name));
+        }
+    }
+    // What is no owner's, and a name beside it.
+    for name in ["tax code", "firmware version", "serie"] {
+        assert_eq!(look(of(name, "K-1")).owner, None, "{name}");
+    }
+    let people = rows("id,name,time,kcal", 90, |n| {
+        format!("K1,{},{},{}", ["zoe", "max", "kim"][n as usize * 7 % 3], time(n), n * 7 % 90)
+    });
+    assert!(look(people).questions[0].contains("`name`"));
+}
