@@ -3,7 +3,7 @@
 use crate::owner_words::owner_score;
 use crate::quantities::QUANTITIES;
 use crate::units::is_unit;
-use crate::words::{LENGTHS, MONEY, words};
+use crate::words::{LENGTHS, MONEY, has, words};
 
 /// Words of numbers that identify.
 const IDENTIFYING: &[&str] = &[
@@ -84,8 +84,18 @@ pub(crate) fn is_id(name: &str) -> bool {
         || COMPOUNDS.iter().any(|end| last.ends_with(end) && last.len() > end.len())
         || matches!(last.as_str(), "key" | "id" | "identifier" | "ids" | "uid" | "uuid" | "guid")
         || marked
+        || is_serial(name)
         || IDENTIFYING.contains(&last.as_str())
         || before.is_some_and(|word| last == "code" || is_numbered(name, &word, &last))
+}
+
+/// Whether a name is that of a serial number.
+pub(crate) fn is_serial(name: &str) -> bool {
+    const SERIALS: &[&str] = &["serial", "serie", "série"];
+    const NUMBERS: &[&str] =
+        &["no", "nr", "n", "number", "numero", "número", "numéro", "nummer", "num"];
+    let compound = has(name, &["seriennummer", "serienummer", "seriennr"]);
+    compound || (has(name, SERIALS) && has(name, NUMBERS))
 }
 
 /// Whether a name that ends so numbers what the word before says: something that is neither

@@ -51,6 +51,7 @@ mod rounds;
 mod row_numbers;
 mod scan;
 mod sentinels;
+mod separators;
 mod shapes;
 mod snapshot;
 mod sparse_attributes;
@@ -72,6 +73,7 @@ pub mod write;
 
 pub use error::DiscoverError;
 pub use hints::{Hints, OutlierTreatment};
+mod one_owner;
 mod owner;
 mod owner_rows;
 mod owner_words;

@@ -4,7 +4,7 @@ use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
-use crate::kinds::{self, MAX_KINDS, SAMPLE, names_quantities};
+use crate::kinds::{self, MAX_KINDS, SAMPLE};
 use crate::owner_guess;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
@@ -13,6 +13,7 @@ use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
 use crate::scan::{ScannedRow, scan};
+use crate::separators::{self, Separator};
 use crate::snapshot;
 use crate::table::Table;
 use crate::times::{TimePlan, join};
@@ -25,6 +26,10 @@ const MAX_TRIED: usize = 8;
 const MIN_RARE: u64 = 20;
 /// Most different numbers of a column that names parts of an owner.
 const MAX_PARTS: u64 = 100;
+
+/// What to say if no owner is found.
+pub(crate) const NO_OWNER: &str =
+    "No column says which owner a reading belongs to; the whole file is taken as one owner's.";
 
 /// The owner's column.
 pub(crate) struct OwnerPlan {
@@ -129,23 +134,17 @@ fn by_rows(
     let series = Series::read(text, &table.form, time, None, &tried);
     let name = |at: usize| format!("`{}`", profile.columns[at].name);
     if series.repeats * 20 > series.rows && !tried.is_empty() {
-        // What classifies tells series apart too, and is nobody's.
-        let may_own = |at: &usize| {
-            let column = &profile.columns[*at];
-            let classifies = has(&column.name, FLAGS) || is(&column.name, KINDS);
-            !column.is_number() && !classifies && !names_quantities(column)
-        };
-        let Some(at) = series.best().filter(may_own) else {
-            return (None, Vec::new(), vec![series.question(&offers(profile, time), name)]);
-        };
-        if is_plain_words(&profile.columns[at]) {
-            return (Some(at), Vec::new(), vec![series.question(&[at], name)]);
+        let Series { rows, repeats, within, .. } = &series;
+        match separators::find((*rows, *repeats, within), profile) {
+            Separator::Owner(at, note) => return (Some(at), vec![note], Vec::new()),
+            Separator::Asked(at) => {
+                return (Some(at), Vec::new(), vec![series.question(&[at], name)]);
+            }
+            Separator::Category => {}
+            Separator::Unclear => {
+                return (None, Vec::new(), vec![series.question(&offers(profile, time), name)]);
+            }
         }
-        let note = format!(
-            "No column is named like an owner. {} is taken as the owner, since with it no two rows have the same time.",
-            name(at)
-        );
-        return (Some(at), vec![note], Vec::new());
     }
     if series.repeats * 2 > series.rows {
         let asked = format!(
@@ -183,10 +182,7 @@ fn by_texts(
         );
         return (Some(first), vec![note], Vec::new());
     }
-    let note =
-        "No column says which owner a reading belongs to; the whole file is taken as one owner's."
-            .to_owned();
-    (None, vec![note], Vec::new())
+    (None, vec![NO_OWNER.to_owned()], Vec::new())
 }
 
 /// Asks about a column that says better whose a reading is than the one that does so in all rows, but
@@ -226,14 +222,6 @@ fn in_some_rows(
 /// Whether a column holds names: texts, or whole numbers that count nobody.
 fn may_name(column: &Column) -> bool {
     !column.is_number() || (!column.decimals && !may_count_people(&column.name))
-}
-
-/// Whether a column has so few values, all of letters alone, that they may be kinds of something,
-/// such as meals.
-fn is_plain_words(column: &Column) -> bool {
-    const FEW: u64 = 10;
-    let plain = |text: &String| text.chars().all(|c| c.is_alphabetic() || c == ' ');
-    column.distinct() < FEW && column.texts.keys().all(plain)
 }
 
 /// Asks about a column of names.
@@ -473,11 +461,5 @@ impl Series {
             "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a separate series. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
         );
         Some((at, asked))
-    }
-
-    /// The first column within whose values times repeat hardly ever.
-    fn best(&self) -> Option<usize> {
-        let found = self.within.iter().find(|(_, repeats)| repeats * 20 <= self.repeats);
-        found.map(|(at, _)| *at)
     }
 }

@@ -24,7 +24,7 @@ const TAGS: &[&str] =
 
 /// What texts in a column may name instead: things, places within one life, and what a row is
 /// about.
-const THINGS: &[&str] = &[
+pub(crate) const THINGS: &[&str] = &[
     "note",
     "notes",
     "notiz",
@@ -66,6 +66,14 @@ const THINGS: &[&str] = &[
     "album",
     "title",
     "genre",
+    "operation",
+    "transaction",
+    "buchungstext",
+    "verwendungszweck",
+    "libelle",
+    "libellé",
+    "concepto",
+    "omschrijving",
     "payee",
     "merchant",
     "vendor",
@@ -167,8 +175,34 @@ const THINGS: &[&str] = &[
 
 /// Short names of quantities and counts.
 const MEASURED: &[&str] = &[
-    "sys", "dia", "systole", "diastole", "hr", "rate", "reps", "sets", "set", "score", "age",
-    "alter", "visitors", "people", "persons", "procs", "tests", "pain", "rpe", "spo2", "count",
+    "sys",
+    "dia",
+    "systole",
+    "diastole",
+    "hr",
+    "rate",
+    "reps",
+    "sets",
+    "set",
+    "score",
+    "age",
+    "alter",
+    "visitors",
+    "people",
+    "persons",
+    "procs",
+    "tests",
+    "pain",
+    "rpe",
+    "spo2",
+    "count",
+    "cloud",
+    "clouds",
+    "cloudiness",
+    "cloudcover",
+    "bewölkung",
+    "nubosité",
+    "nubosidad",
 ];
 
 /// Most columns of whole numbers that may be names by these numbers alone.

@@ -10,6 +10,7 @@ use crate::error::{self, DiscoverError};
 use crate::form::Form;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
+use crate::one_owner;
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
 use crate::sparse_attributes::{self, Crowd};
@@ -105,7 +106,20 @@ pub(crate) fn of(
     let crowds = sparse_attributes::find(rows, (&time, owner.column), &sorted.wanted, &tally);
     describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
-    Ok(Understanding { hints: hints.clone(), ..finish(table, time, owner, sorted, tally) })
+    Ok(finish((table, &profile), (time, owner), (sorted, tally), hints))
+}
+
+impl Understanding {
+    /// Takes a column with one value as the owner.
+    fn belongs_to(&mut self, name: String) {
+        self.categories.retain(|(own, _)| *own != name);
+        self.left_out.retain(|(own, _)| *own != name);
+        let about = format!(" of `{name}` look");
+        self.notes.retain(|note| note != owner::NO_OWNER && !note.contains(&about));
+        let says = "has the same value in all rows, which is taken as their one owner.";
+        self.notes.insert(0, format!("`{name}` {says}"));
+        self.owner = Some(name);
+    }
 }
 
 /// No column holds what can be measured; the first open point may say why.
@@ -196,11 +210,10 @@ fn leave_outliers(sorted: &mut SortedColumns, tally: &Tally) -> bool {
 }
 
 fn finish(
-    table: Table,
-    time: TimePlan,
-    owner: OwnerPlan,
-    sorted: SortedColumns,
-    tally: Tally,
+    (table, profile): (Table, &Profile),
+    (time, owner): (TimePlan, OwnerPlan),
+    (sorted, tally): (SortedColumns, Tally),
+    hints: &Hints,
 ) -> Understanding {
     let Table { mut form, names, has_header, notes: noticed, .. } = table;
     let SortedColumns { attributes, categories, left_out, notes, questions, alike, .. } = sorted;
@@ -216,7 +229,7 @@ fn finish(
         alike,
         wide: None,
         tally,
-        hints: Hints::default(),
+        hints: hints.clone(),
         notes: [noticed, notes, owner.notes].concat(),
         questions: [owner.questions, questions].concat(),
     };
@@ -228,5 +241,10 @@ fn finish(
         );
     }
     found.say();
+    let one = one_owner::find(&found.attributes, profile, &found.time, hints);
+    if let Some(name) = one.filter(|_| found.owner.is_none() && !found.alike && !found.asks_whose())
+    {
+        found.belongs_to(name);
+    }
     found
 }

@@ -195,3 +195,76 @@ fn each_row_of_a_snapshot_is_another_owners() {
         assert_eq!((found.owner, found.questions), (None, vec![]));
     }
 }
+
+#[test]
+fn what_a_row_is_about_is_no_owner_though_it_makes_times_unique() {
+    const SKIES: [&str; 12] = [
+        "Sunny", "Rainy", "Snowy", "Foggy", "Misty", "Hazy", "Icy", "Wet", "Stormy", "Smoky",
+        "Dusty", "Windy",
+    ];
+    // Every fifth hour has a second row, of another sky.
+    let skies = |name: &str| {
+        rows(&format!("{name},temp,clouds_all,time,cars"), 600, |n| {
+            let (hour, second) = (n * 5 / 6, u32::from(n % 6 == 1));
+            let sky = SKIES[(hour as usize / 7 + second as usize * 3) % 12];
+            let clouds = n * 7 % 40 * 2 + 20;
+            format!("{sky},{}.5,{clouds},{},{}", 10 + n * 7 % 19, time(hour), n * n % 4999)
+        })
+    };
+    let found = look(skies("weather_now"));
+    assert_eq!((found.owner, found.questions), (None, vec![]));
+    assert_eq!(found.categories, [("weather_now".to_owned(), 12)]);
+    asks(&skies("himmel"), "It may be one of `himmel`");
+    let bookings = rows("Date,Action,Amount", 12, |n| {
+        let (day, what) = (20 - n * 2 / 3, n * 5 % 9);
+        format!("2024-03-{day:02},PAYMENT {what} (cash),{}.25", 10 + n * 37 % 90)
+    });
+    assert_eq!(look(&bookings).owner, None);
+    assert_eq!(look(&bookings).questions, [""; 0]);
+    asks(&bookings.replace("Action", "Besked"), "It may be one of `Besked`");
+}
+
+#[test]
+fn why_a_column_is_taken_as_the_owner_is_true() {
+    // A box writes twice in its hour once.
+    let boxes = |twice: Option<u32>| {
+        rows("time,box,level", 400, |n| {
+            let own = if Some(n) == twice { n - 1 } else { n };
+            format!("{},B-{}x,{}", time(n / 8), own % 8, 300 + n * 7 % 90)
+        })
+    };
+    for (twice, says) in [(None, "with it no two rows"), (Some(101), "with it hardly any two rows")]
+    {
+        let found = look(boxes(twice));
+        assert_eq!(found.owner.as_deref(), Some("box"));
+        assert!(found.notes.iter().any(|own| own.contains(says)), "{:?}", found.notes);
+    }
+}
+
+#[test]
+fn an_id_with_one_value_names_the_one_owner() {
+    let of = |name: &str, own: &str| {
+        rows(&format!("Device,{name},time,glucose"), 90, |n| {
+            format!("Acme 3,{own},{},{}", time(n), 90 + n * 7 % 90)
+        })
+    };
+    for name in
+        ["id", "Device ID", "Serial Number", "Numero de serie", "N° de série", "Seriennummer"]
+    {
+        for own in ["Kim 1", "40017"] {
+            let found = look(of(name, own));
+            assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]), "{name}");
+            assert!(!found.notes.iter().any(|own| own.contains("No column says which owner")));
+            assert!(found.notes[0].contains("the same value in all rows"), "{:?}", found.notes);
+            assert!(!found.categories.iter().any(|(own, _)| own == name));
+        }
+    }
+    // What is no owner's, and a name beside it.
+    for name in ["tax code", "firmware version", "serie"] {
+        assert_eq!(look(of(name, "K-1")).owner, None, "{name}");
+    }
+    let people = rows("id,name,time,kcal", 90, |n| {
+        format!("K1,{},{},{}", ["zoe", "max", "kim"][n as usize * 7 % 3], time(n), n * 7 % 90)
+    });
+    assert!(look(people).questions[0].contains("`name`"));
+}

@@ -1,0 +1,73 @@
+//! Which column tells rows of one time apart, and whether its values own them.
+
+use crate::id_words::is_id;
+use crate::kinds::{MAX_KINDS, names_quantities};
+use crate::owner_guess::THINGS;
+use crate::profile::{Column, Profile};
+use crate::words::{FLAGS, KINDS, has, is};
+
+/// What the column is that tells rows of one time apart.
+pub(crate) enum Separator {
+    /// The owner's, and why.
+    Owner(usize, String),
+    /// Perhaps the owner's: that is asked.
+    Asked(usize),
+    /// It says what a row is about, so all rows may be one owner's.
+    Category,
+    /// There is none that may be an owner's.
+    Unclear,
+}
+
+/// Finds it: from the number of rows, that of rows with the time of an earlier one, and that of such rows
+/// within the values of each column.
+pub(crate) fn find(
+    (rows, repeats, within): (u64, u64, &[(usize, u64)]),
+    profile: &Profile,
+) -> Separator {
+    let times = rows - repeats;
+    // What classifies tells series apart too, and is nobody's.
+    let may_own = |(at, own): &&(usize, u64)| {
+        let column = &profile.columns[*at];
+        let classifies = has(&column.name, FLAGS) || is(&column.name, KINDS);
+        let apart = own * 20 <= repeats;
+        apart && !column.is_number() && !classifies && !names_quantities(column)
+    };
+    let open = || within.iter().filter(may_own);
+    // A booking or the weather of some hours, and not a meal of each day.
+    let owns = |(at, _): &&(usize, u64)| {
+        let column = &profile.columns[*at];
+        !is_topic(column) || is_regular((rows, times), column)
+    };
+    let Some((at, own)) = open().find(owns).copied() else {
+        return if open().next().is_some() { Separator::Category } else { Separator::Unclear };
+    };
+    let column = &profile.columns[at];
+    if is_topic(column) || are_states(column) || column.distinct() * 2 > column.filled {
+        return Separator::Asked(at);
+    }
+    Separator::Owner(at, note(&column.name, own))
+}
+
+fn note(name: &str, repeats: u64) -> String {
+    let rows = if repeats == 0 { "no two rows have" } else { "hardly any two rows have" };
+    format!(
+        "No column is named like an owner. `{name}` is taken as the owner, since with it {rows} the same time."
+    )
+}
+
+/// Whether a column's name says that it tells what a row is about.
+fn is_topic(column: &Column) -> bool {
+    has(&column.name, THINGS) && !is_id(&column.name)
+}
+
+/// Whether most values of a column have a row at most times.
+fn is_regular((rows, times): (u64, u64), column: &Column) -> bool {
+    rows * 2 > times * column.distinct()
+}
+
+/// Whether a column has so few values, all of letters alone, that they may be kinds or states of
+/// something, such as meals.
+fn are_states(column: &Column) -> bool {
+    let plain = |text: &String| text.chars().all(|c| c.is_alphabetic() || c == ' ');
+    column.distinct() <= MAX_KINDS && column.texts.keys().all(plain)
+}
