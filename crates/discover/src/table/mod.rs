@@ -9,6 +9,7 @@ use crate::form::{Form, MISSING, distinct, header, names_rows, other_width};
 use crate::headings;
 use crate::marks;
 use crate::number::Marks;
+use crate::words::{TIMES, has};
 use begin::Kind;
 use sample::Sample;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -196,14 +197,16 @@ impl<'a> Finder<'a> {
             self.form.below = data_line - header_line - 1;
             return (names, units, header_line - 1);
         }
-        // A column without a name stands first, as some programs write their row numbers.
         let rows = self.sample.rows.get(first..).unwrap_or_default().to_vec();
         if !over_lines && !names_rows(&rows, |cell| self.kind(cell) == Kind::Time) {
             self.open_header = Some(other_width(header_line, names.len(), used));
         }
         let mut named: Vec<String> = if over_lines {
             self.sample.rows[at].iter().map(ToString::to_string).collect()
+        } else if self.begins_with_time(&names, first) {
+            names
         } else {
+            // A column without a name stands first, as some programs write their row numbers.
             std::iter::once(String::new()).chain(names).collect()
         };
         named.resize(used.max(named.len()), String::new());
@@ -211,6 +214,14 @@ impl<'a> Finder<'a> {
         let names = distinct(named.iter().map(String::as_str));
         (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
         (names, units, header_line - 1)
+    }
+
+    /// Whether the first of several names is that of a time, and the first column has times.
+    fn begins_with_time(&mut self, names: &[String], first: usize) -> bool {
+        let cell = self.sample.rows.get(first).and_then(|row| row.first()).cloned();
+        names.len() > 1
+            && has(&names[0], TIMES)
+            && cell.is_some_and(|cell| self.kind(&cell) == Kind::Time)
     }
 
     /// The question about a line right above the rows that holds names, but not one for each cell.

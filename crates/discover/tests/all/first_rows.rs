@@ -100,3 +100,12 @@ fn a_legend_below_the_table_hides_no_times() {
         found.questions
     );
 }
+
+/// Where times are digits alone, a line of dates below the names is none of the rows.
+#[test]
+fn a_line_of_dates_below_the_names_is_no_row() {
+    let row =
+        |n: u32| format!("2024{:02}{:02};{}.5;{}", n / 28 + 1, n % 28 + 1, n % 30, n * 7 % 50);
+    let found = look(format!("day;north;south\n;2019-04-01;2021-10-12\n{}", lines(200, row)));
+    assert_eq!((found.form.below, found.tally.rows, found.tally.refused()), (1, 200, 0));
+}

@@ -110,3 +110,17 @@ fn a_unit_below_its_word_is_that_of_the_only_column() {
     let found = look(format!("{above}Horodate;Valeur;Rang\n{two}"));
     assert_eq!(unit(&found, "Valeur"), None);
 }
+
+/// Where a name is missing, the first one stands above the times if it is that of a time.
+#[test]
+fn names_from_the_time_on_are_not_shifted() {
+    let table =
+        lines(60, |n| format!("08/{}/10 {:02}:00:00\t{}.5\tok\tx{n}", 18 + n / 24, n % 24, n % 31));
+    let found = look(format!("Date Time\tTemp\tState\n{table}"));
+    assert_eq!(found.names, ["Date Time", "Temp", "State", "column 4"].map(str::to_owned));
+    assert!(found.questions.iter().any(|q| q.starts_with("Line 1 seems to name 3 columns")));
+    assert_eq!(found.attributes[0].column, "Temp");
+    // Names of rows stand first, and have none.
+    let found = look(format!("Temp\tState\n{}", table.replace("\tok", "")));
+    assert_eq!(found.names, ["column 1", "Temp", "State"].map(str::to_owned));
+}
