@@ -100,12 +100,6 @@ impl Plan {
         Window { start, end: start.plus(self.window) }
     }
 
-    /// The number of a window: its start, counted in windows since the Unix epoch.
-    #[must_use]
-    pub fn window_number(&self, window: Window) -> u64 {
-        window.start.0 / self.window.0
-    }
-
     /// The plan that lists are made for, if the roster is one of its lists, else the plan
     /// itself. Plans of one family release different windows.
     #[must_use]

@@ -91,6 +91,14 @@ fn replayed(folder: &Path, (source, input): (PathBuf, PathBuf), output: PathBuf)
     }
 }
 
+/// If no window opened and none of any length would: why.
+fn explained(failure: Failure, written: &Files) -> Failure {
+    match &written.lonely {
+        Some(lonely) if failure.category() == Category::Check => failure.with_help(lonely),
+        _ => failure,
+    }
+}
+
 /// Runs the first query over the file, or over a part if all of it would take long, and shows the
 /// first rows of its answer.
 pub(super) fn show(
@@ -108,12 +116,8 @@ pub(super) fn show(
         Some(part) => (part.source.clone(), part.input.clone()),
         None => (folder.join("source.yaml"), args.file.clone()),
     };
-    replay::run(&replayed(folder, (source, input), output.clone()), globals).map_err(
-        |failure| match &written.lonely {
-            Some(lonely) if failure.category() == Category::Check => failure.with_help(lonely),
-            _ => failure,
-        },
-    )?;
+    let replayed = replayed(folder, (source, input), output.clone());
+    replay::run(&replayed, globals).map_err(|failure| explained(failure, written))?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
     let mut rows: Vec<Vec<String>> =
@@ -141,10 +145,7 @@ pub(super) fn show(
                     output.display()
                 )
             })
-            .and_then(|()| match &part {
-                Some(part) => writeln!(out, "{}", part.says),
-                None => Ok(()),
-            }),
+            .and_then(|()| part.iter().try_for_each(|part| writeln!(out, "{}", part.says))),
     )?;
     part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
 }

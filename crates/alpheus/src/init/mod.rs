@@ -173,22 +173,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-    let error = args.error.as_ref();
-    let planned = match asks && error.is_none() && found.tally.owners > 1 {
-        true => noise::asked(&found, &name),
-        false => noise::planned(&found, &name, error),
-    };
-    let (written, promised) = match planned {
-        Err(failure)
-            if failure.category() == Category::Refused && found.is_undecided() && !accepted =>
-        {
-            return Err(undecided(
-                &found,
-                &args.file,
-                "answer with the options that the questions name: the error that is possible depends on them. With the best guess, the requested one is not, so no file was written",
-            ));
-        }
-        other => other?,
+    let (written, promised) = match asks && args.error.is_none() && found.tally.owners > 1 {
+        true => noise::asked(&found, &name)?,
+        false => noise::planned(&found, &name, args.error.as_ref())
+            .map_err(|failure| with_questions(failure, &found, (&args.file, accepted)))?,
     };
     write(&written, &found, &folder, args.force)?;
     say(&format!(
@@ -260,6 +248,22 @@ fn default_folder(file: &Path) -> PathBuf {
 fn undecided(found: &Understanding, file: &Path, help: &str) -> Failure {
     let error = UndecidedError { count: found.questions.len() };
     Failure::new(Category::Undecided, error).at(file.display().to_string()).with_help(help)
+}
+
+/// If an error is not possible, but questions are open: that they come first.
+fn with_questions(
+    failure: Failure,
+    found: &Understanding,
+    (file, accepted): (&Path, bool),
+) -> Failure {
+    if failure.category() != Category::Refused || !found.is_undecided() || accepted {
+        return failure;
+    }
+    undecided(
+        found,
+        file,
+        "answer with the options that the questions name: the error that is possible depends on them. With the best guess, the requested one is not, so no file was written",
+    )
 }
 
 fn say(text: &str) -> Result<(), Failure> {

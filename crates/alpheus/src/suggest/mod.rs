@@ -134,21 +134,23 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         }
         Advice::Impossible { refusal, edits } => {
             let failure = failure(&refusal, &query.text, &query.place, has_policies);
-            return Err(match failure.category() {
-                Category::Refused => failure.with_help(format!(
-                    "no change of up to {edits} choices, clauses and settings makes the query allowed; assumed: {assumed}"
-                )),
-                _ => failure,
-            });
+            return Err(impossible(failure, edits, &assumed));
         }
     };
     let reply = AssumedReply { reply, assumed };
     let mut out = io::stdout().lock();
     let _ = printed(print(&reply, globals.format.unwrap_or_default(), &mut out))?;
-    match &reply.reply {
-        Reply::Nothing { windows: Some(windows), .. } => windows.check(),
-        _ => Ok(()),
+    reply.reply.check()
+}
+
+/// Says how many changes were tried, unless the query itself is wrong.
+fn impossible(failure: Failure, edits: usize, assumed: &str) -> Failure {
+    if failure.category() != Category::Refused {
+        return failure;
     }
+    failure.with_help(format!(
+        "no change of up to {edits} choices, clauses and settings makes the query allowed; assumed: {assumed}"
+    ))
 }
 
 /// The owners to plan for, in words who they are, and what they recorded.
@@ -232,6 +234,14 @@ enum Reply {
 }
 
 impl Reply {
+    /// Fails if the query is allowed, but has no result.
+    fn check(&self) -> Result<(), Failure> {
+        match self {
+            Reply::Nothing { windows: Some(windows), .. } => windows.check(),
+            _ => Ok(()),
+        }
+    }
+
     fn change(
         refusal: &PlanningError,
         change: Box<Files>,

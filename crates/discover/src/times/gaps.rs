@@ -1,7 +1,7 @@
 //! A time that some rows lack, beside one that more of them have.
 
-use super::Candidate;
 use super::parts::{self, Moments};
+use super::{Candidate, pairing};
 use crate::profile::Profile;
 use crate::words::{BIRTHS, CHANGES, ENDS, PLANS, has, worded};
 
@@ -23,7 +23,7 @@ pub(super) fn weigh(profile: &Profile, moments: &[Moments], mut found: Candidate
     let full: Vec<Moments> = moments.iter().filter(all).cloned().collect();
     if own.has_gaps(profile.rows)
         && full.iter().any(|one| one.date)
-        && let Some(mut better) = parts::joined(profile, &full)
+        && let Some(mut better) = pairing::joined(profile, &full)
         && better.columns.first().is_some_and(|at| is_plain(&profile.columns[*at].name))
     {
         let name = &profile.columns[better.columns[0]].name;

@@ -68,14 +68,6 @@ pub struct Calibration {
     pub charges: Vec<(u16, Cost)>,
 }
 
-impl Calibration {
-    /// Whether this is noise of running totals, whose cost covers all windows.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.rows.iter().any(|row| matches!(row, RowNoise::Running(_)))
-    }
-}
-
 /// No noise meets the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationError {
