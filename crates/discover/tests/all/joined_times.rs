@@ -195,3 +195,15 @@ fn of_two_clocks_that_run_together_the_finer_one_is_read() {
     assert_eq!(time(&found), ["Date_BOX"]);
     asks(&text(754), "differ by 12 min 34 s");
 }
+
+#[test]
+fn a_place_behind_an_offset_is_passed_over() {
+    for (space, place) in [(" ", "Europe/London"), ("", "America/Argentina/Buenos_Aires")] {
+        let text = rows("time,acc", 60, |n| {
+            format!("2014-05-07 13:{:02}:50.439000+0100{space}[{place}],{}.5", n, n * 7 % 31)
+        });
+        let found = look(text);
+        assert_eq!(found.time.format(), format!("%Y-%m-%d %H:%M:%S.%f%z{space}[{place}]"));
+        assert_eq!((found.zone_text().as_str(), found.questions.len()), ("offset in the value", 0));
+    }
+}
