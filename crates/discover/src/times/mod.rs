@@ -1,6 +1,7 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
+mod missing;
 mod offsets;
 mod order;
 mod pairing;
@@ -16,7 +17,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
-use crate::words::{CLOCK_NAMES, HOUR, TIMES, ZONES, has, is, worded};
+use crate::words::{CLOCK_NAMES, HOUR, ZONES, has, is};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,7 +328,11 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = time_of_day::clock(profile, table, hints) {
         return Ok(found);
     }
-    Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
+    // Some rows of a date's column may say more than the date.
+    if let Some(found) = by_kind(profile, table, &parts::with_texts(profile)) {
+        return Ok(found);
+    }
+    Err(DiscoverError::NoTime { elapsed: missing::why(profile) })
 }
 
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.
@@ -336,28 +341,4 @@ fn by_kind(profile: &Profile, table: &Table, moments: &[parts::Moments]) -> Opti
         .or_else(|| pairing::joined(profile, moments))
         .or_else(|| parts::calendar(profile, moments))
         .or_else(|| parts::counted(profile, table.has_header))
-}
-
-/// Names a column that may count from a start.
-fn elapsed(profile: &Profile) -> String {
-    let since_1970 = profile.columns.iter().find(|column| column.may_be_times());
-    if let Some(column) = since_1970 {
-        let (name, word) = (&column.name, worded(&column.name));
-        return format!(
-            ": the numbers of `{name}` may count from 1970; if they do, use `--time {word}`"
-        );
-    }
-    let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
-    if let Some(at) = pairing::lone_clock(profile) {
-        return format!(
-            ": `{}` has times of day without a date; if all rows are of one day, say it with `--date`, such as `--date 2024-03-01`",
-            profile.columns[at].name
-        );
-    }
-    match profile.columns.iter().find(counts) {
-        Some(column) => {
-            format!(": `{}` may count from a start that the file does not say", column.name)
-        }
-        None => String::new(),
-    }
 }

@@ -44,14 +44,21 @@ impl Moments {
 
 /// The columns whose values are nearly all times by their shape.
 pub(super) fn moments(profile: &Profile) -> Vec<Moments> {
-    let mut found = Vec::new();
-    for (at, column) in profile.columns.iter().enumerate() {
-        let likely = column.times() * 10 >= column.filled * 9 && column.times() * 2 >= profile.rows;
-        if likely && let Some(moments) = of_column(at, column) {
-            found.push(moments);
-        }
-    }
-    found
+    columns_of(profile, |column| column.times() * 10 >= column.filled * 9)
+}
+
+/// The same, and columns of a time's name that have a few other texts, such as `Total` or a date
+/// with a remark.
+pub(super) fn with_texts(profile: &Profile) -> Vec<Moments> {
+    let likely = |column: &Column| column.times() * 4 >= column.filled * 3 && is_time(&column.name);
+    columns_of(profile, likely)
+}
+
+fn columns_of(profile: &Profile, likely: impl Fn(&Column) -> bool) -> Vec<Moments> {
+    let half = |column: &Column| column.times() * 2 >= profile.rows;
+    let columns = profile.columns.iter().enumerate();
+    let likely = columns.filter(|(_, column)| half(column) && likely(column));
+    likely.filter_map(|(at, column)| of_column(at, column)).collect()
 }
 
 fn of_column(at: usize, column: &Column) -> Option<Moments> {
@@ -233,9 +240,10 @@ fn months(column: &Column, rest: u32) -> bool {
     column.whole_range().is_some_and(|(lo, hi)| month(lo) && month(hi))
 }
 
-/// Whether nearly every row has an integer.
+/// Whether nearly every row has an integer. A row of totals at the end may have another text.
 fn is_whole(profile: &Profile, column: &Column) -> bool {
-    column.is_integer() && column.numbers * 10 >= profile.rows * 9
+    let integers = column.numbers * 100 >= column.filled * 99 && !column.fractional;
+    integers && column.numbers > 0 && column.numbers * 10 >= profile.rows * 9
 }
 
 /// An hour, or `hhmm`, as a number.

@@ -21,6 +21,10 @@ fn measured(found: &Understanding) -> Vec<&str> {
     found.attributes.iter().map(|own| own.column.as_str()).collect()
 }
 
+fn refusal(text: &str) -> String {
+    understand(text.as_bytes(), &Hints::default()).err().map_or_else(String::new, |e| e.to_string())
+}
+
 /// A date, and a time of day.
 fn moment(n: u32) -> (String, String) {
     (format!("2019-06-{:02}", n % 28 + 1), format!("{:02}:{:02}:00", n * 5 % 24, n * 7 % 60))
@@ -206,4 +210,56 @@ fn a_place_behind_an_offset_is_passed_over() {
         assert_eq!(found.time.format(), format!("%Y-%m-%d %H:%M:%S.%f%z{space}[{place}]"));
         assert_eq!((found.zone_text().as_str(), found.questions.len()), ("offset in the value", 0));
     }
+}
+
+#[test]
+fn a_year_before_the_name_of_a_month() {
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    for mark in ["-", " "] {
+        let text = rows("when,riders", 60, |n| {
+            format!("{}{mark}{},{}", 1977 + n / 12, months[n as usize % 12], n * 37 % 499)
+        });
+        let found = look(text);
+        assert_eq!((found.time.format(), found.questions.len()), (format!("%Y{mark}%b"), 0));
+        assert_eq!(found.tally.span.map(|(first, _)| first), Some(220_924_800_000_000));
+    }
+    for quarter in ["{} Q1", "{}Q1", "{}-Q1", "Q1 {}"] {
+        let text = rows("Quarter,savings", 40, |n| {
+            let quarter = quarter.replace("{}", &(1970 + n / 4).to_string());
+            format!("{},{}.5", quarter.replace("Q1", &format!("Q{}", n % 4 + 1)), n * 37 % 499)
+        });
+        let says = refusal(&text);
+        assert!(says.contains("`Quarter` has quarters of years"), "{says}");
+    }
+}
+
+#[test]
+fn a_few_odd_dates_are_refused_and_not_the_file() {
+    let text = rows("\"Date\",\"Action\",\"Amount\"", 13, |n| match n {
+        4 => "\"05/17/2022 as of 05/15/2022\",\"Interest\",\"0.03\"".to_owned(),
+        12 => "\"Rows Total\",\"\",\"99.5\"".to_owned(),
+        _ => format!("\"05/{}/2022\",\"Buy\",\"{}.25\"", 28 - n, n * 7 % 31),
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.tally.rows, found.tally.bad_time), (vec!["Date"], 11, 2));
+    // Texts among which a few look like dates are none.
+    let text = rows("Date note,level", 20, |n| match n % 3 {
+        0 => format!("2022-05-{:02},{n}.5", n + 1),
+        _ => format!("about noon {n},{n}.5"),
+    });
+    assert!(refusal(&text).contains("no column holds calendar times"));
+}
+
+#[test]
+fn a_year_that_is_missing_is_named() {
+    let row = |n: u32| format!("{},{},{},{}", n / 240 + 1, n / 24 % 10 + 1, n % 24, n * 37 % 499);
+    let text = rows("Month,Day,Hour,irradiance", 400, row) + "Totals,,,99999\n";
+    let says = refusal(&text);
+    assert!(says.contains("`Month` and `Day` have no year"), "{says}");
+    // With it, the row of totals is refused, and no other.
+    let text = rows("Year,Month,Day,Hour,irradiance", 400, |n| format!("2021,{}", row(n)));
+    let found = look(text + "2021,Totals,,,99999\n");
+    assert_eq!((found.tally.rows, found.tally.bad_time), (400, 1));
+    assert_eq!(time(&found), ["Year", "Month", "Day", "Hour"]);
 }
