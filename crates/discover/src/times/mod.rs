@@ -1,11 +1,12 @@
 //! Which columns say when a reading was taken, and how: in one column or several, as text or
 //! as numbers.
 
-mod missing;
 mod offsets;
 mod order;
 mod pairing;
 mod parts;
+mod periods;
+mod refusal;
 mod time_of_day;
 mod time_pairs;
 mod zone;
@@ -157,6 +158,7 @@ fn candidate(
 ) -> Result<(Candidate, Option<String>), DiscoverError> {
     let mut found = columns(profile, table, hints)?;
     time_of_day::add(&mut found, profile, table, hints);
+    periods::add((text, &table.form), profile, hints, &mut found)?;
     time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
@@ -332,7 +334,7 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = by_kind(profile, table, &parts::with_texts(profile)) {
         return Ok(found);
     }
-    Err(DiscoverError::NoTime { elapsed: missing::why(profile) })
+    Err(DiscoverError::NoTime { elapsed: refusal::why(profile) })
 }
 
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.

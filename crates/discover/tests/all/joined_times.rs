@@ -177,6 +177,41 @@ fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
 }
 
 #[test]
+fn periods_of_a_day_are_its_time_and_no_owners() {
+    let text = |periods: u32| {
+        rows("Year,Month,Day,Period,plant", periods * 4, |n| {
+            format!("2021,1,{},{},{}.5", n / periods + 1, n % periods + 1, n * 37 % 499)
+        })
+    };
+    let found = look(text(24));
+    assert_eq!(time(&found), ["Year", "Month", "Day", "Period"]);
+    let says = "`--time Year --time Month --time Day --time Period --time-format '%Y %m %d %H'`";
+    assert!(
+        found.questions.len() == 1 && found.questions[0].contains(says),
+        "{:?}",
+        found.questions
+    );
+    let columns = ["Year", "Month", "Day", "Period"].map(str::to_owned).to_vec();
+    let said =
+        Hints { time: columns, time_format: Some("%Y %m %d %H".to_owned()), ..Hints::default() };
+    let named = understand(text(24).as_bytes(), &said).unwrap();
+    assert_eq!((named.questions.len(), named.tally.span), (0, found.tally.span));
+    for (periods, minutes) in [(48, "30 minutes"), (288, "5 minutes")] {
+        let says = refusal(&text(periods));
+        let named =
+            format!("`Period` seems to number the {periods} periods of each day, of {minutes}");
+        assert!(says.contains(&named), "{says}");
+        let said = Hints { leave_out: vec!["Period".to_owned()], ..Hints::default() };
+        assert!(understand(text(periods).as_bytes(), &said).is_ok());
+    }
+    // One number for each day is no period of it.
+    let text = rows("Date,Period,plant", 240, |n| {
+        format!("2021-{:02}-{:02},{},{}.5", n / 24 + 1, n % 24 + 1, n % 24 + 1, n * 37 % 499)
+    });
+    assert_eq!(time(&look(text)), ["Date"]);
+}
+
+#[test]
 fn of_two_clocks_that_run_together_the_finer_one_is_read() {
     let text = |ahead: u32| {
         rows("Date_PC,Date_BOX,gas", 400, |n| {
