@@ -2,6 +2,7 @@
 
 use super::Candidate;
 use super::parts::{Moments, compact_date, moments, number_clock, part, rank, taken_from};
+use crate::owner_words::owner_score;
 use crate::profile::Profile;
 use crate::words::{CHANGES, CLOCKS, LENGTHS, MINUTE, TIMES, has, worded, words};
 
@@ -194,7 +195,8 @@ fn note_others(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
     let Some(date) = found.columns.first().copied() else { return };
     let Some(own) = moments.iter().find(|m| m.column == date) else { return };
     let clock = paired(profile, moments, date);
-    for other in moments.iter().filter(|m| m.date && m.column != date) {
+    let other = |m: &&Moments| m.date && m.column != date && owner_score(name(m.column)) == 0;
+    for other in moments.iter().filter(other) {
         found.notes.push(taken_from(name(other.column), name(date)));
         let likely = rank(profile, other) == rank(profile, own);
         if let (Some(clock), Some(beside)) = (clock, paired(profile, moments, other.column))

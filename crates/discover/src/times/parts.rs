@@ -6,6 +6,7 @@ use crate::clock::words;
 use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::number::Decimal;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::words::worded;
 use crate::words::words as words_of;
@@ -132,7 +133,8 @@ fn note_dates(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
     let of = |m: &Moments| &profile.columns[m.column].name;
     let other = |m: &&Moments| {
         let about = pairing::about(of(m));
-        m.date && !m.clock && !about.is_empty() && about != pairing::about(own)
+        let names = owner_score(of(m)) > 0;
+        m.date && !m.clock && !names && !about.is_empty() && about != pairing::about(own)
     };
     found.notes.extend(moments.iter().filter(other).map(|m| taken_from(of(m), own)));
 }

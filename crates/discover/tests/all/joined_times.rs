@@ -298,3 +298,15 @@ fn a_year_that_is_missing_is_named() {
     assert_eq!((found.tally.rows, found.tally.bad_time), (400, 1));
     assert_eq!(time(&found), ["Year", "Month", "Day", "Hour"]);
 }
+
+/// The names of owners may look like a year and a day.
+#[test]
+fn only_other_times_are_said_to_be_passed_over() {
+    let text = rows("id,mealtime,logged,kcal", 60, |n| {
+        let (date, clock) = moment(n);
+        format!("2133-0{:02},{date} {clock},{date},{n}.5", n % 6 + 10)
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.owner.as_deref()), (vec!["mealtime"], Some("id")));
+    assert!(notes(&found, "logged") && !notes(&found, "id"), "{:?}", found.notes);
+}
