@@ -128,6 +128,12 @@ fn of_two_dates_with_clocks_of_their_own_it_is_asked_which() {
     for found in [said("Event Dt", "Event Time"), said("Report Dt", "Report Time")] {
         assert!(!found.questions.iter().any(|own| own.contains("both")), "{:?}", found.questions);
     }
+    // The end of something is no time of its start.
+    let text = rows("site,Start Date,End Date,End Time,level", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("s{},{date},{date},{clock},{n}.5", n % 4)
+    });
+    assert_eq!(time(&look(text)), ["Start Date"]);
     // From and until need no question.
     let text = rows("site,Start Date,Start Time,End Date,End Time,level", 40, |n| {
         let (date, clock) = moment(n);
@@ -162,18 +168,11 @@ fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
         )
     });
     assert_eq!(measured(&look(text)), ["Min", "wind"]);
-    // Without an hour, `Min` is no minute.
-    let text = rows("Year,Month,Day,Max,Min", 300, |n| {
-        format!(
-            "{},{},{},{},{}",
-            2018 + n / 144,
-            n / 12 % 12 + 1,
-            n % 12 + 1,
-            n * 7 % 31 + 20,
-            n * 11 % 20
-        )
+    // Without an hour, minutes are how long something took.
+    let text = rows("Year,Month,Day,Minutes", 300, |n| {
+        format!("{},{},{},{}", 2018 + n / 144, n / 12 % 12 + 1, n % 12 + 1, n * 11 % 50)
     });
-    assert_eq!(measured(&look(text)), ["Max", "Min"]);
+    assert_eq!(measured(&look(text)), ["Minutes"]);
 }
 
 #[test]
@@ -278,9 +277,9 @@ fn a_few_odd_dates_are_refused_and_not_the_file() {
     });
     let found = look(text);
     assert_eq!((time(&found), found.tally.rows, found.tally.bad_time), (vec!["Date"], 11, 2));
-    // Texts among which a few look like dates are none.
-    let text = rows("Date note,level", 20, |n| match n % 3 {
-        0 => format!("2022-05-{:02},{n}.5", n + 1),
+    // A column in which many are others is no date.
+    let text = rows("Date note,level", 20, |n| match n % 5 {
+        0..3 => format!("2022-05-{:02},{n}.5", n + 1),
         _ => format!("about noon {n},{n}.5"),
     });
     assert!(refusal(&text).contains("no column holds calendar times"));
