@@ -76,15 +76,27 @@ pub(crate) struct Candidate {
     pub others: Vec<(usize, Vec<String>)>,
     /// Those of them that are as likely.
     pub peers: Vec<usize>,
+    /// A date and a time of day that are as likely, with their formats.
+    pub pair: Option<([usize; 2], [Vec<String>; 2])>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
 }
 
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
-        let (others, peers) = (Vec::new(), Vec::new());
+        let (others, peers, pair) = (Vec::new(), Vec::new(), None);
         let (notes, questions) = (Vec::new(), Vec::new());
-        Candidate { columns, formats, unit: None, date: None, others, peers, notes, questions }
+        Candidate {
+            columns,
+            formats,
+            unit: None,
+            date: None,
+            others,
+            peers,
+            pair,
+            notes,
+            questions,
+        }
     }
 
     /// Takes the format that a person states.
@@ -161,6 +173,7 @@ fn candidate(
     periods::add((text, &table.form), profile, hints, &mut found)?;
     time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
+    time_pairs::ask_pair((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
         found.read_with(format);

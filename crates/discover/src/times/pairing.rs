@@ -141,6 +141,23 @@ pub(super) fn varies(profile: &Profile, moments: &[Moments]) -> bool {
     dates.filter_map(|m| own_clock(profile, moments, m.column)).any(several)
 }
 
+/// A date with times of day of its own that is as likely as a column of whole times.
+pub(super) fn beside(
+    profile: &Profile,
+    moments: &[Moments],
+    whole: &Moments,
+) -> Option<([usize; 2], [Vec<String>; 2])> {
+    let likely = |m: &&Moments| {
+        m.date && m.column != whole.column && rank(profile, m) <= rank(profile, whole)
+    };
+    let mut dates = moments.iter().filter(likely);
+    dates.find_map(|date| {
+        let clock = paired(profile, moments, date.column)?;
+        let formats = [date.formats.clone(), clock.formats.clone()];
+        Some(([date.column, clock.column], formats))
+    })
+}
+
 /// The column of times of day of a file without dates.
 pub(super) fn lone_clock(profile: &Profile) -> Option<usize> {
     let moments = moments(profile);

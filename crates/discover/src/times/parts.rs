@@ -123,6 +123,7 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
         found.others.push((other.column, other.formats.clone()));
         found.peers.extend((rank(profile, best) == rank(profile, other)).then_some(other.column));
     }
+    found.pair = pairing::beside(profile, moments, best);
     note_dates(profile, moments, &mut found);
     Some(found)
 }

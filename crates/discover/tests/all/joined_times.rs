@@ -98,6 +98,27 @@ fn a_change_to_the_record_is_not_taken_where_the_time_has_gaps() {
     assert_eq!(time(&look(text)), ["Event Dt", "Event Time"]);
 }
 
+/// Whatever a name says, two times of a row cannot both be that of the reading.
+#[test]
+fn a_time_that_contradicts_a_date_and_its_clock_is_asked_about() {
+    let text = |later: u32| {
+        rows("well,VisitDate,VisitTime,level,Stamp", 40, |n| {
+            let (date, clock) = moment(n);
+            let (day, hour) = (n % 28 + 1 + later / 24, n * 5 % 24 + later % 24);
+            let stamp = format!("2019-06-{:02} {:02}", day + hour / 24, hour % 24);
+            format!("w{},{date},{clock},{n}.5,{stamp}{}", n % 4, &clock[2..])
+        })
+    };
+    let found = look(text(50).replace("2019-06-31", "2019-07-01"));
+    assert_eq!(time(&found), ["Stamp"]);
+    let says = "or `--time VisitDate --time VisitTime` if not";
+    assert!(found.questions.iter().any(|own| own.contains(says)), "{:?}", found.questions);
+    // The same times, or in another zone.
+    for later in [0, 2] {
+        assert_eq!(look(text(later)).questions, [""; 0]);
+    }
+}
+
 /// A zone without a time of day would shift a day.
 #[test]
 fn a_zone_is_not_joined_to_a_date_alone() {
