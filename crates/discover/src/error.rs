@@ -58,6 +58,20 @@ pub enum DiscoverError {
         /// The column that may count from a start, if any.
         elapsed: String,
     },
+    /// Numbers of the periods of a day.
+    #[error(
+        "`{name}` seems to number the {periods} periods of each day, of {minutes} minutes each, and no format reads these; add a column with the time at which each begins, such as 2024-05-01 12:30:00, or use `--leave-out {word}` if it is no time of day"
+    )]
+    Periods {
+        /// The column.
+        name: String,
+        /// Its name on a command line.
+        word: String,
+        /// How many there are on a day.
+        periods: i128,
+        /// How long each is.
+        minutes: i128,
+    },
     /// A column that is not in the file.
     #[error("the file has no column {name:?}{meant}; its columns are: {columns}")]
     NoColumn {

@@ -1,14 +1,14 @@
 //! The shape of a time's text, and the formats that the shape allows.
 
-use super::{interval, words};
+use super::{Region, interval, words};
 
 /// Longest text that is taken for a time, in bytes.
-const MAX_BYTES: usize = 48;
+const MAX_BYTES: usize = 72;
 
 /// Orders of date fields that people use. `b` is a month's name.
-const ORDERS: [&str; 15] = [
+const ORDERS: [&str; 16] = [
     "Ymd", "dmY", "mdY", "ymd", "dmy", "mdy", "dbY", "bdY", "Ybd", "dby", "bdy", "Yj", "Ym", "mY",
-    "bY",
+    "bY", "Yb",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +77,25 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     }
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some(c) = rest.chars().next() {
+        if found.contains(&Token::Offset) && is_place(rest) {
+            found.extend(rest.chars().map(Token::Literal));
+            break;
+        }
         let (token, length) = token(rest, c, &found)?;
         found.push(token);
         rest = rest.get(length..)?;
     }
     Some(found)
+}
+
+/// Whether a text is a place in brackets, such as `[Europe/London]`. Behind an offset it adds nothing,
+/// so formats have it as it is.
+fn is_place(text: &str) -> bool {
+    let name = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let known = |name: &str| {
+        matches!(name, "UTC" | "GMT") || (name.contains('/') && Region::parse(name).is_some())
+    };
+    name.is_some_and(known)
 }
 
 fn token(rest: &str, c: char, before: &[Token]) -> Option<(Token, usize)> {
@@ -388,6 +402,11 @@ mod tests {
             ("02:15 p", "%I:%M %p"),
             ("2018-03-06 14", "%Y-%m-%d %H"),
             ("2018-03", "%Y-%m|%G-%V"),
+            ("2018-Mar", "%Y-%b"),
+            ("2018 Mar", "%Y %b"),
+            ("2018-03-06T14:15+01:00[Europe/Berlin]", "%Y-%m-%dT%H:%M%z[Europe/Berlin]"),
+            ("2018-03-06T14:15[Europe/Berlin]", ""),
+            ("2018-03-06T14:15+01:00 [Europe/Nowhere]", ""),
             ("14:15:30 06.03.2018", "%H:%M:%S %d.%m.%Y|%H:%M:%S %m.%d.%Y"),
             ("Mar 6, 2018 @ 14:15:30.250", "%b %d, %Y @ %H:%M:%S.%f"),
             ("2018-W10", "%G-W%V"),

@@ -6,6 +6,8 @@ mod offsets;
 mod order;
 mod pairing;
 mod parts;
+mod periods;
+mod refusal;
 mod time_of_day;
 mod time_pairs;
 mod zone;
@@ -19,7 +21,7 @@ use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
-use crate::words::{CLOCK_NAMES, HOUR, TIMES, ZONES, has, is, worded};
+use crate::words::{CLOCK_NAMES, HOUR, ZONES, has, is};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,15 +79,27 @@ pub(crate) struct Candidate {
     pub others: Vec<(usize, Vec<String>)>,
     /// Those of them that are as likely.
     pub peers: Vec<usize>,
+    /// A date and a time of day that are as likely, with their formats.
+    pub pair: Option<([usize; 2], [Vec<String>; 2])>,
     pub notes: Vec<String>,
     pub questions: Vec<String>,
 }
 
 impl Candidate {
     fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
-        let (others, peers) = (Vec::new(), Vec::new());
+        let (others, peers, pair) = (Vec::new(), Vec::new(), None);
         let (notes, questions) = (Vec::new(), Vec::new());
-        Candidate { columns, formats, unit: None, date: None, others, peers, notes, questions }
+        Candidate {
+            columns,
+            formats,
+            unit: None,
+            date: None,
+            others,
+            peers,
+            pair,
+            notes,
+            questions,
+        }
     }
 
     /// Takes the format that a person states.
@@ -160,8 +174,10 @@ fn candidate(
 ) -> Result<(Candidate, Option<String>), DiscoverError> {
     let mut found = columns(profile, table, hints)?;
     time_of_day::add(&mut found, profile, table, hints);
+    periods::add((text, &table.form), profile, hints, &mut found)?;
     time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
+    time_pairs::ask_pair((text, &table.form), profile, &mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
         found.read_with(format);
@@ -348,7 +364,11 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = time_of_day::clock(profile, table, hints) {
         return Ok(found);
     }
-    Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
+    // Some rows of a date's column may say more than the date.
+    if let Some(found) = by_kind(profile, table, &parts::with_texts(profile)) {
+        return Ok(found);
+    }
+    Err(DiscoverError::NoTime { elapsed: refusal::why(profile) })
 }
 
 /// The columns of the time: whole times first, then dates and times of day, parts, and numbers.
@@ -357,28 +377,4 @@ fn by_kind(profile: &Profile, table: &Table, moments: &[parts::Moments]) -> Opti
         .or_else(|| pairing::joined(profile, moments))
         .or_else(|| parts::calendar(profile, moments))
         .or_else(|| parts::counted(profile, table.has_header))
-}
-
-/// Names a column that may count from a start.
-fn elapsed(profile: &Profile) -> String {
-    let since_1970 = profile.columns.iter().find(|column| column.may_be_times());
-    if let Some(column) = since_1970 {
-        let (name, word) = (&column.name, worded(&column.name));
-        return format!(
-            ": the numbers of `{name}` may count from 1970; if they do, use `--time {word}`"
-        );
-    }
-    let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
-    if let Some(at) = pairing::lone_clock(profile) {
-        return format!(
-            ": `{}` has times of day without a date; if all rows are of one day, say it with `--date`, such as `--date 2024-03-01`",
-            profile.columns[at].name
-        );
-    }
-    match profile.columns.iter().find(counts) {
-        Some(column) => {
-            format!(": `{}` may count from a start that the file does not say", column.name)
-        }
-        None => String::new(),
-    }
 }

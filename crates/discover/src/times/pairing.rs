@@ -2,6 +2,7 @@
 
 use super::Candidate;
 use super::parts::{Moments, compact_date, moments, number_clock, part, rank, taken_from};
+use crate::owner_words::owner_score;
 use crate::profile::Profile;
 use crate::words::{CHANGES, CLOCKS, LENGTHS, MINUTE, TIMES, has, worded, words};
 
@@ -140,6 +141,23 @@ pub(super) fn varies(profile: &Profile, moments: &[Moments]) -> bool {
     dates.filter_map(|m| own_clock(profile, moments, m.column)).any(several)
 }
 
+/// A date with times of day of its own that is as likely as a column of whole times.
+pub(super) fn beside(
+    profile: &Profile,
+    moments: &[Moments],
+    whole: &Moments,
+) -> Option<([usize; 2], [Vec<String>; 2])> {
+    let likely = |m: &&Moments| {
+        m.date && m.column != whole.column && rank(profile, m) <= rank(profile, whole)
+    };
+    let mut dates = moments.iter().filter(likely);
+    dates.find_map(|date| {
+        let clock = paired(profile, moments, date.column)?;
+        let formats = [date.formats.clone(), clock.formats.clone()];
+        Some(([date.column, clock.column], formats))
+    })
+}
+
 /// The column of times of day of a file without dates.
 pub(super) fn lone_clock(profile: &Profile) -> Option<usize> {
     let moments = moments(profile);
@@ -194,7 +212,8 @@ fn note_others(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
     let Some(date) = found.columns.first().copied() else { return };
     let Some(own) = moments.iter().find(|m| m.column == date) else { return };
     let clock = paired(profile, moments, date);
-    for other in moments.iter().filter(|m| m.date && m.column != date) {
+    let other = |m: &&Moments| m.date && m.column != date && owner_score(name(m.column)) == 0;
+    for other in moments.iter().filter(other) {
         found.notes.push(taken_from(name(other.column), name(date)));
         let likely = rank(profile, other) == rank(profile, own);
         if let (Some(clock), Some(beside)) = (clock, paired(profile, moments, other.column))

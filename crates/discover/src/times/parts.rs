@@ -6,6 +6,7 @@ use crate::clock::words;
 use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::number::Decimal;
+use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
 use crate::words::worded;
 use crate::words::words as words_of;
@@ -44,14 +45,21 @@ impl Moments {
 
 /// The columns whose values are nearly all times by their shape.
 pub(super) fn moments(profile: &Profile) -> Vec<Moments> {
-    let mut found = Vec::new();
-    for (at, column) in profile.columns.iter().enumerate() {
-        let likely = column.times() * 10 >= column.filled * 9 && column.times() * 2 >= profile.rows;
-        if likely && let Some(moments) = of_column(at, column) {
-            found.push(moments);
-        }
-    }
-    found
+    columns_of(profile, |column| column.times() * 10 >= column.filled * 9)
+}
+
+/// The same, and columns of a time's name that have a few other texts, such as `Total` or a date
+/// with a remark.
+pub(super) fn with_texts(profile: &Profile) -> Vec<Moments> {
+    let likely = |column: &Column| column.times() * 4 >= column.filled * 3 && is_time(&column.name);
+    columns_of(profile, likely)
+}
+
+fn columns_of(profile: &Profile, likely: impl Fn(&Column) -> bool) -> Vec<Moments> {
+    let half = |column: &Column| column.times() * 2 >= profile.rows;
+    let columns = profile.columns.iter().enumerate();
+    let likely = columns.filter(|(_, column)| half(column) && likely(column));
+    likely.filter_map(|(at, column)| of_column(at, column)).collect()
 }
 
 fn of_column(at: usize, column: &Column) -> Option<Moments> {
@@ -115,6 +123,7 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
         found.others.push((other.column, other.formats.clone()));
         found.peers.extend((rank(profile, best) == rank(profile, other)).then_some(other.column));
     }
+    found.pair = pairing::beside(profile, moments, best);
     note_dates(profile, moments, &mut found);
     Some(found)
 }
@@ -125,7 +134,8 @@ fn note_dates(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
     let of = |m: &Moments| &profile.columns[m.column].name;
     let other = |m: &&Moments| {
         let about = pairing::about(of(m));
-        m.date && !m.clock && !about.is_empty() && about != pairing::about(own)
+        let names = owner_score(of(m)) > 0;
+        m.date && !m.clock && !names && !about.is_empty() && about != pairing::about(own)
     };
     found.notes.extend(moments.iter().filter(other).map(|m| taken_from(of(m), own)));
 }
@@ -233,9 +243,10 @@ fn months(column: &Column, rest: u32) -> bool {
     column.whole_range().is_some_and(|(lo, hi)| month(lo) && month(hi))
 }
 
-/// Whether nearly every row has an integer.
+/// Whether nearly every row has an integer. A row of totals at the end may have another text.
 fn is_whole(profile: &Profile, column: &Column) -> bool {
-    column.is_integer() && column.numbers * 10 >= profile.rows * 9
+    let integers = column.numbers * 100 >= column.filled * 99 && !column.fractional;
+    integers && column.numbers > 0 && column.numbers * 10 >= profile.rows * 9
 }
 
 /// An hour, or `hhmm`, as a number.

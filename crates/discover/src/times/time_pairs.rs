@@ -137,6 +137,52 @@ fn formats(texts: &[String]) -> Vec<Format> {
     texts.iter().filter_map(|text| Format::new(text).ok()).collect()
 }
 
+/// Asks about a date and a time of day in columns of their own that are another time than the one
+/// that is taken. Those in another zone are the same.
+pub(super) fn ask_pair((text, form): (&str, &Form), profile: &Profile, found: &mut Candidate) {
+    let ([column], Some((pair, texts))) = (found.columns.as_slice(), found.pair.take()) else {
+        return;
+    };
+    let own = formats(found.formats.first().map_or(&[], Vec::as_slice));
+    let other = formats(&super::order::joined_formats(&texts));
+    let (mut rows, mut both, mut same, mut joined) = (0u64, 0u64, 0u64, String::new());
+    // In each order of day and month.
+    let all = |formats: &[Format], cell: &str| -> Vec<i64> {
+        formats.iter().filter_map(|format| format.read(cell)?.micros(0)).collect()
+    };
+    scan(text, form, |_, scanned| {
+        let ScannedRow::Row(row) = scanned else { return true };
+        rows += 1;
+        super::join(row, &pair, form, &mut joined);
+        let times = all(&own, row.get(*column).map_or("", AsRef::as_ref));
+        let others = all(&other, &joined);
+        if !times.is_empty() && !others.is_empty() {
+            both += 1;
+            let alike = |time: &i64| others.iter().any(|other| is_same(time - other));
+            same += u64::from(times.iter().any(alike));
+        }
+        rows < SAMPLE
+    });
+    if both >= MIN_ROWS && same * 10 < both * 9 && found.questions.is_empty() {
+        let name = |at: usize| profile.columns[at].name.as_str();
+        let (own, [date, clock]) = (name(*column), pair.map(name));
+        found.questions.push(format!(
+            "`{own}` and `{date}` with `{clock}` hold different times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {} --time {}` if not.",
+            worded(own),
+            worded(date),
+            worded(clock)
+        ));
+    }
+}
+
+/// Whether times differ by what zones differ by, or not at all, but for a minute.
+fn is_same(micros: i64) -> bool {
+    const CLOSE: i64 = 60;
+    let seconds = micros / 1_000_000;
+    let beside = (seconds.abs() + CLOSE) % QUARTER;
+    seconds.abs() <= FARTHEST + CLOSE && beside <= 2 * CLOSE
+}
+
 /// By how many seconds the times of one column are later than those of another, if zones differ so:
 /// by the same in all rows, or by two numbers where clocks change; by several if names say that one
 /// of them is local.

@@ -21,6 +21,10 @@ fn measured(found: &Understanding) -> Vec<&str> {
     found.attributes.iter().map(|own| own.column.as_str()).collect()
 }
 
+fn refusal(text: &str) -> String {
+    understand(text.as_bytes(), &Hints::default()).err().map_or_else(String::new, |e| e.to_string())
+}
+
 /// A date, and a time of day.
 fn moment(n: u32) -> (String, String) {
     (format!("2019-06-{:02}", n % 28 + 1), format!("{:02}:{:02}:00", n * 5 % 24, n * 7 % 60))
@@ -94,6 +98,27 @@ fn a_change_to_the_record_is_not_taken_where_the_time_has_gaps() {
     assert_eq!(time(&look(text)), ["Event Dt", "Event Time"]);
 }
 
+/// Whatever a name says, two times of a row cannot both be that of the reading.
+#[test]
+fn a_time_that_contradicts_a_date_and_its_clock_is_asked_about() {
+    let text = |later: u32| {
+        rows("well,VisitDate,VisitTime,level,Stamp", 40, |n| {
+            let (date, clock) = moment(n);
+            let (day, hour) = (n % 28 + 1 + later / 24, n * 5 % 24 + later % 24);
+            let stamp = format!("2019-06-{:02} {:02}", day + hour / 24, hour % 24);
+            format!("w{},{date},{clock},{n}.5,{stamp}{}", n % 4, &clock[2..])
+        })
+    };
+    let found = look(text(50).replace("2019-06-31", "2019-07-01"));
+    assert_eq!(time(&found), ["Stamp"]);
+    let says = "or `--time VisitDate --time VisitTime` if not";
+    assert!(found.questions.iter().any(|own| own.contains(says)), "{:?}", found.questions);
+    // The same times, or in another zone.
+    for later in [0, 2] {
+        assert_eq!(look(text(later)).questions, [""; 0]);
+    }
+}
+
 /// A zone without a time of day would shift a day.
 #[test]
 fn a_zone_is_not_joined_to_a_date_alone() {
@@ -124,6 +149,12 @@ fn of_two_dates_with_clocks_of_their_own_it_is_asked_which() {
     for found in [said("Event Dt", "Event Time"), said("Report Dt", "Report Time")] {
         assert!(!found.questions.iter().any(|own| own.contains("both")), "{:?}", found.questions);
     }
+    // The end of something is no time of its start.
+    let text = rows("site,Start Date,End Date,End Time,level", 40, |n| {
+        let (date, clock) = moment(n);
+        format!("s{},{date},{date},{clock},{n}.5", n % 4)
+    });
+    assert_eq!(time(&look(text)), ["Start Date"]);
     // From and until need no question.
     let text = rows("site,Start Date,Start Time,End Date,End Time,level", 40, |n| {
         let (date, clock) = moment(n);
@@ -158,18 +189,46 @@ fn columns_of_parts_of_a_time_are_not_measured_beside_it() {
         )
     });
     assert_eq!(measured(&look(text)), ["Min", "wind"]);
-    // Without an hour, `Min` is no minute.
-    let text = rows("Year,Month,Day,Max,Min", 300, |n| {
-        format!(
-            "{},{},{},{},{}",
-            2018 + n / 144,
-            n / 12 % 12 + 1,
-            n % 12 + 1,
-            n * 7 % 31 + 20,
-            n * 11 % 20
-        )
+    // Without an hour, minutes are how long something took.
+    let text = rows("Year,Month,Day,Minutes", 300, |n| {
+        format!("{},{},{},{}", 2018 + n / 144, n / 12 % 12 + 1, n % 12 + 1, n * 11 % 50)
     });
-    assert_eq!(measured(&look(text)), ["Max", "Min"]);
+    assert_eq!(measured(&look(text)), ["Minutes"]);
+}
+
+#[test]
+fn periods_of_a_day_are_its_time_and_no_owners() {
+    let text = |periods: u32| {
+        rows("Year,Month,Day,Period,plant", periods * 4, |n| {
+            format!("2021,1,{},{},{}.5", n / periods + 1, n % periods + 1, n * 37 % 499)
+        })
+    };
+    let found = look(text(24));
+    assert_eq!(time(&found), ["Year", "Month", "Day", "Period"]);
+    let says = "`--time Year --time Month --time Day --time Period --time-format '%Y %m %d %H'`";
+    assert!(
+        found.questions.len() == 1 && found.questions[0].contains(says),
+        "{:?}",
+        found.questions
+    );
+    let columns = ["Year", "Month", "Day", "Period"].map(str::to_owned).to_vec();
+    let said =
+        Hints { time: columns, time_format: Some("%Y %m %d %H".to_owned()), ..Hints::default() };
+    let named = understand(text(24).as_bytes(), &said).unwrap();
+    assert_eq!((named.questions.len(), named.tally.span), (0, found.tally.span));
+    for (periods, minutes) in [(48, "30 minutes"), (288, "5 minutes")] {
+        let says = refusal(&text(periods));
+        let named =
+            format!("`Period` seems to number the {periods} periods of each day, of {minutes}");
+        assert!(says.contains(&named), "{says}");
+        let said = Hints { leave_out: vec!["Period".to_owned()], ..Hints::default() };
+        assert!(understand(text(periods).as_bytes(), &said).is_ok());
+    }
+    // One number for each day is no period of it.
+    let text = rows("Date,Period,plant", 240, |n| {
+        format!("2021-{:02}-{:02},{},{}.5", n / 24 + 1, n % 24 + 1, n % 24 + 1, n * 37 % 499)
+    });
+    assert_eq!(time(&look(text)), ["Date"]);
 }
 
 #[test]
@@ -194,4 +253,80 @@ fn of_two_clocks_that_run_together_the_finer_one_is_read() {
     let found = look(text(754));
     assert_eq!(time(&found), ["Date_BOX"]);
     asks(&text(754), "differ by 12 min 34 s");
+}
+
+#[test]
+fn a_place_behind_an_offset_is_passed_over() {
+    for (space, place) in [(" ", "Europe/London"), ("", "America/Argentina/Buenos_Aires")] {
+        let text = rows("time,acc", 60, |n| {
+            format!("2014-05-07 13:{:02}:50.439000+0100{space}[{place}],{}.5", n, n * 7 % 31)
+        });
+        let found = look(text);
+        assert_eq!(found.time.format(), format!("%Y-%m-%d %H:%M:%S.%f%z{space}[{place}]"));
+        assert_eq!((found.zone_text().as_str(), found.questions.len()), ("offset in the value", 0));
+    }
+}
+
+#[test]
+fn a_year_before_the_name_of_a_month() {
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    for mark in ["-", " "] {
+        let text = rows("when,riders", 60, |n| {
+            format!("{}{mark}{},{}", 1977 + n / 12, months[n as usize % 12], n * 37 % 499)
+        });
+        let found = look(text);
+        assert_eq!((found.time.format(), found.questions.len()), (format!("%Y{mark}%b"), 0));
+        assert_eq!(found.tally.span.map(|(first, _)| first), Some(220_924_800_000_000));
+    }
+    for quarter in ["{} Q1", "{}Q1", "{}-Q1", "Q1 {}"] {
+        let text = rows("Quarter,savings", 40, |n| {
+            let quarter = quarter.replace("{}", &(1970 + n / 4).to_string());
+            format!("{},{}.5", quarter.replace("Q1", &format!("Q{}", n % 4 + 1)), n * 37 % 499)
+        });
+        let says = refusal(&text);
+        assert!(says.contains("`Quarter` has quarters of years"), "{says}");
+    }
+}
+
+#[test]
+fn a_few_odd_dates_are_refused_and_not_the_file() {
+    let text = rows("\"Date\",\"Action\",\"Amount\"", 13, |n| match n {
+        4 => "\"05/17/2022 as of 05/15/2022\",\"Interest\",\"0.03\"".to_owned(),
+        12 => "\"Rows Total\",\"\",\"99.5\"".to_owned(),
+        _ => format!("\"05/{}/2022\",\"Buy\",\"{}.25\"", 28 - n, n * 7 % 31),
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.tally.rows, found.tally.bad_time), (vec!["Date"], 11, 2));
+    // A column in which many are others is no date.
+    let text = rows("Date note,level", 20, |n| match n % 5 {
+        0..3 => format!("2022-05-{:02},{n}.5", n + 1),
+        _ => format!("about noon {n},{n}.5"),
+    });
+    assert!(refusal(&text).contains("no column holds calendar times"));
+}
+
+#[test]
+fn a_year_that_is_missing_is_named() {
+    let row = |n: u32| format!("{},{},{},{}", n / 240 + 1, n / 24 % 10 + 1, n % 24, n * 37 % 499);
+    let text = rows("Month,Day,Hour,irradiance", 400, row) + "Totals,,,99999\n";
+    let says = refusal(&text);
+    assert!(says.contains("`Month` and `Day` have no year"), "{says}");
+    // With it, the row of totals is refused, and no other.
+    let text = rows("Year,Month,Day,Hour,irradiance", 400, |n| format!("2021,{}", row(n)));
+    let found = look(text + "2021,Totals,,,99999\n");
+    assert_eq!((found.tally.rows, found.tally.bad_time), (400, 1));
+    assert_eq!(time(&found), ["Year", "Month", "Day", "Hour"]);
+}
+
+/// The names of owners may look like a year and a day.
+#[test]
+fn only_other_times_are_said_to_be_passed_over() {
+    let text = rows("id,mealtime,logged,kcal", 60, |n| {
+        let (date, clock) = moment(n);
+        format!("2133-0{:02},{date} {clock},{date},{n}.5", n % 6 + 10)
+    });
+    let found = look(text);
+    assert_eq!((time(&found), found.owner.as_deref()), (vec!["mealtime"], Some("id")));
+    assert!(notes(&found, "logged") && !notes(&found, "id"), "{:?}", found.notes);
 }
