@@ -75,7 +75,7 @@ impl SortedColumns {
             }
         }
         sorted.codes(&codes, (table, profile), owner, hints);
-        sorted.judge(profile, hints);
+        sorted.judge((table, profile), hints);
         if sorted.attributes.is_empty() {
             sorted.positions(profile);
         }
@@ -252,10 +252,10 @@ impl SortedColumns {
     }
 
     /// Leaves numbers out that stand for missing ones.
-    fn judge(&mut self, profile: &Profile, hints: &Hints) {
+    fn judge(&mut self, (table, profile): (&Table, &Profile), hints: &Hints) {
         let columns: Vec<&Column> =
             self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
-        let verdicts = sentinels::judge(&columns);
+        let verdicts = sentinels::judge(&columns, &table.above);
         for ((attribute, wanted), verdict) in
             self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts)
         {

@@ -179,7 +179,7 @@ impl Understanding {
             if let Some((sentence, open)) = texts(attribute) {
                 if open { &mut matters } else { &mut notes }.push(sentence);
             }
-            notes.extend(course(column, attribute.course));
+            notes.extend(course(column, attribute.course, attribute.total.steps.falls()));
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();
                 let count = attribute.outliers.count;
@@ -284,9 +284,13 @@ fn left_out(attribute: &Attribute) -> Vec<String> {
 }
 
 /// What to say of numbers that do not add up.
-fn course(column: &str, course: Course) -> Option<String> {
+fn course(column: &str, course: Course, falls: u64) -> Option<String> {
     let (how, of) = match course {
         Course::Any => return None,
+        Course::Rises if falls > 0 => (
+            "hardly ever falls from one reading of an owner to the next, like the reading of a meter that is replaced",
+            "meter readings",
+        ),
         Course::Rises => (
             "never falls from one reading of an owner to the next, like a meter reading",
             "meter readings",

@@ -44,9 +44,52 @@ impl Verdict {
     }
 }
 
-/// Decides for all columns: what one column proves counts as a hint in the others.
-pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
-    let mut verdicts: Vec<Verdict> = columns.iter().map(|column| alone(column)).collect();
+/// What lines above the table say of numbers that stand for a missing one.
+struct Legend {
+    /// Sentences about what is missing.
+    sentences: Vec<String>,
+}
+
+impl Legend {
+    fn of(above: &[String]) -> Legend {
+        const MISSING: &[&str] = &[
+            "missing",
+            "no data",
+            "no information",
+            "no value",
+            "not available",
+            "unavailable",
+            "not measured",
+            "invalid",
+            "fehlend",
+            "fehlt",
+            "keine daten",
+            "manquant",
+        ];
+        let lines = above.iter().map(|line| line.trim_matches(['#', '%', ' ']).to_lowercase());
+        let text = lines.collect::<Vec<_>>().join(" ");
+        let says = |sentence: &&str| MISSING.iter().any(|word| sentence.contains(word));
+        Legend { sentences: text.split(". ").filter(says).map(str::to_owned).collect() }
+    }
+
+    /// Whether a number stands for a missing one: it is named, or all negative ones do.
+    fn names(&self, number: &str) -> bool {
+        let sign =
+            |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '=' | '"' | '(' | ')');
+        let named = |sentence: &String| {
+            let mut words = sentence.split(sign);
+            words.any(|word| word.trim_end_matches('.') == number)
+        };
+        let all = |sentence: &String| number.starts_with('-') && sentence.contains("negativ");
+        self.sentences.iter().any(|sentence| named(sentence) || all(sentence))
+    }
+}
+
+/// Decides for all columns: what one column proves counts as a hint in the others, and so does what
+/// lines above the table say.
+pub(crate) fn judge(columns: &[&Column], above: &[String]) -> Vec<Verdict> {
+    let legend = Legend::of(above);
+    let mut verdicts: Vec<Verdict> = columns.iter().map(|column| alone(column, &legend)).collect();
     let proven: Vec<Decimal> = columns
         .iter()
         .zip(&verdicts)
@@ -105,7 +148,7 @@ fn is_usual_mark(text: &str) -> bool {
     text == "990"
 }
 
-fn alone(column: &Column) -> Verdict {
+fn alone(column: &Column, legend: &Legend) -> Verdict {
     let mut verdict = Verdict::default();
     let money = counts_money(column);
     for far in far(column) {
@@ -113,47 +156,66 @@ fn alone(column: &Column) -> Verdict {
         let sure = far.apart && one_form && !money && is_usual_mark(&far.text);
         verdict.leave_open(&far.text, &far.cells, (sure, !sure));
     }
-    let real = column.range;
     for (text, (value, cells)) in &column.suspects {
-        let count: u64 = cells.values().sum();
-        let Some((lo, hi)) = real else {
-            // A column without any other number says nothing about its own.
-            let marks = (*value < Decimal::ZERO && text != "-1") || has_three_nines(text);
-            if marks && column.suspects.len() == 1 && count > 1 {
-                verdict.left_out.insert(text.clone(), cells.clone());
+        match column.range {
+            Some(range) => verdict.weigh((column, range), legend, (text, *value, cells)),
+            None => {
+                // A column without any other number says nothing about its own.
+                let marks = (*value < Decimal::ZERO && text != "-1") || has_three_nines(text);
+                if marks && column.suspects.len() == 1 && cells.values().sum::<u64>() > 1 {
+                    verdict.left_out.insert(text.clone(), cells.clone());
+                }
             }
-            continue;
-        };
-        let (below, above) = (*value < lo, *value > hi);
+        }
+    }
+    verdict
+}
+
+impl Verdict {
+    /// Decides about a suspect of a column whose ordinary numbers have a least and a greatest.
+    fn weigh(
+        &mut self,
+        (column, (lo, hi)): (&Column, (Decimal, Decimal)),
+        legend: &Legend,
+        (text, value, cells): (&str, Decimal, &Cells),
+    ) {
+        let count: u64 = cells.values().sum();
+        let money = counts_money(column);
+        let (below, above) = (value < lo, value > hi);
         if !below && !above {
-            continue;
+            return;
         }
         let span = hi.minus(lo);
-        let gap = if below { lo.minus(*value) } else { value.minus(hi) };
+        let gap = if below { lo.minus(value) } else { value.minus(hi) };
         let nines = has_three_nines(text);
-        let negative = *value < Decimal::ZERO;
+        let negative = value < Decimal::ZERO;
         let far = gap > span;
-        let stands_out = match text.as_str() {
+        let lone_nines = negative && lo >= Decimal::ZERO && has_nines_alone(text);
+        let stands_out = match text {
             "-1" => false,
             _ if negative && nines => lo >= Decimal::ZERO || far,
+            _ if lone_nines => far,
             _ if negative => far && count > 1,
             // Two nines are more often a real number.
             _ if !nines => gap > span.times(2) && count > 1,
             _ => far && count > 1,
         };
+        // A single -1 may be a number too, unless nothing is near it.
+        let often_or_apart = count > 1 || (column.is_integer() && gap.times(2) > span);
         let often = count * OFTEN >= column.numbers;
         let is_sure = !money && (negative || often || (nines && gap > span.times(10)));
         if stands_out && is_sure {
-            verdict.left_out.insert(text.clone(), cells.clone());
+            self.left_out.insert(text.to_owned(), cells.clone());
+        } else if legend.names(text) && (!negative || lo >= Decimal::ZERO || far) {
+            self.leave_open(text, cells, (true, money));
         } else if stands_out {
-            verdict.leave_open(text, cells, (!money, true));
-        } else if negative && count > 1 && (nines || is_never_near(lo, text)) {
-            verdict.leave_open(text, cells, (false, true));
+            self.leave_open(text, cells, (!money, true));
+        } else if lone_nines || (negative && often_or_apart && (nines || is_never_near(lo, text))) {
+            self.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
-            verdict.odd.push(text.clone());
+            self.odd.push(text.to_owned());
         }
     }
-    verdict
 }
 
 /// Whether numbers from a least one on are so high that a negative one is no slip: a -1 may be one of
@@ -161,6 +223,13 @@ fn alone(column: &Column) -> Verdict {
 fn is_never_near(least: Decimal, negative: &str) -> bool {
     const FAR: Decimal = Decimal { digits: 2, places: 0 };
     least >= if negative == "-1" { FAR } else { Decimal::ZERO }
+}
+
+/// Whether all digits are nines, as in -9.99 and -99.
+fn has_nines_alone(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
+    let digits: Vec<u8> = digits.collect();
+    digits.len() >= 2 && digits.iter().all(|digit| *digit == b'9')
 }
 
 /// Whether three digits before the point are nines.
@@ -191,7 +260,7 @@ mod tests {
     #[test]
     fn what_may_be_either_is_asked() {
         let open = |column: Column| {
-            let verdict = judge(&[&column]).remove(0);
+            let verdict = judge(&[&column], &[]).remove(0);
             let open = verdict.open.into_iter();
             let open = open.map(|open| (open.text, open.cells.values().sum(), open.left_out));
             (verdict.left_out.len(), open.collect::<Vec<(String, u64, bool)>>())
@@ -217,12 +286,12 @@ mod tests {
         let wide = column(Some((2, 340)), &[("-200", 40)]);
         let cold = column(Some((-40, 30)), &[("99", 3), ("-1", 7)]);
         let counted = column(Some((0, 1500)), &[("999", 2), ("-1", 7)]);
-        let verdicts = judge(&[&sure, &wide, &cold, &counted]);
+        let verdicts = judge(&[&sure, &wide, &cold, &counted], &[]);
         assert_eq!(verdicts[0].left_out["-200"]["-200"], 50);
         assert_eq!(verdicts[1].left_out["-200"]["-200"], 40);
         assert!(verdicts[2].left_out.is_empty() && verdicts[3].left_out.is_empty());
         assert_eq!(verdicts[3].odd, ["-1"]);
-        let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])]);
+        let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])], &[]);
         assert!(alone[0].left_out.is_empty());
         let open = &alone[0].open[0];
         assert_eq!((open.cells["-200"], open.left_out, open.asked), (40, false, true));

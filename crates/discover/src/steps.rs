@@ -104,28 +104,48 @@ impl Steps {
         if has(name, BALANCES) && !has(name, SCORES) {
             return Course::Stands;
         }
-        if self.starts_again(name) {
+        // Of one number a day, a total of the day starts again each time.
+        let so_far = has(name, SO_FAR) && self.is_dense(owners, span);
+        if self.starts_again(name, so_far) {
             return Course::StartsAgain;
         }
-        if self.only_rise(name, owners, span) { Course::Rises } else { Course::Any }
+        let named = so_far || has(name, METERS);
+        if self.only_rise(named, owners, span) { Course::Rises } else { Course::Any }
+    }
+
+    /// How often numbers fell.
+    pub(crate) fn falls(&self) -> u64 {
+        self.falls
+    }
+
+    fn count(&self) -> u64 {
+        self.rises + self.falls + self.stays
+    }
+
+    /// Whether an owner has several readings a day.
+    fn is_dense(&self, owners: u64, span: i64) -> bool {
+        const A_DAY: i128 = 4;
+        let (steps, owners) = (i128::from(self.count()), i128::from(owners));
+        i128::from(span) * owners * A_DAY <= steps * i128::from(DAY * SECOND)
     }
 
     /// Whether numbers fall only to start again near zero, and rise several times in between. Of
     /// rain there may be little in between: then a name such as `rain today` decides, if numbers
-    /// stay until they start again.
-    fn starts_again(&self, name: &str) -> bool {
-        let steps = self.rises + self.falls + self.stays;
-        let clear = self.falls >= Self::MIN_STARTS && self.starts * 10 >= self.falls * 9;
+    /// stay until they start again. With such a name, one start of several readings a day is enough.
+    fn starts_again(&self, name: &str, is_so_far: bool) -> bool {
+        let steps = self.count();
+        let least = if is_so_far { 1 } else { Self::MIN_STARTS };
+        let clear = self.falls >= least && self.starts * 10 >= self.falls * 9;
         let steep = self.rises >= self.falls * Self::STEEP && self.rises * 10 >= steps;
         let so_far = has(name, SO_FAR) || has(name, METERS);
         let kept = so_far && self.rises >= self.falls && self.holds >= self.falls * 2;
         clear && steps >= Self::MIN_NAMED && (steep || kept)
     }
 
-    /// Whether a column of this name holds standings of meters, or whatever else only grows.
-    fn only_rise(&self, name: &str, owners: u64, span: i64) -> bool {
-        let steps = self.rises + self.falls + self.stays;
-        let named = has(name, METERS);
+    /// Whether a column holds standings of meters, or whatever else only grows. `named`: whether its
+    /// name says so.
+    fn only_rise(&self, named: bool, owners: u64, span: i64) -> bool {
+        let steps = self.count();
         let (least, each) = match named {
             true => (Self::MIN_NAMED, Self::MIN_NAMED_EACH),
             false if span >= Self::LONG => (Self::MIN, Self::MIN_LONG_EACH),
@@ -147,7 +167,7 @@ mod tests {
             let time = i64::try_from(time).unwrap();
             steps.add(&mut before, time, Decimal { digits: *digits, places: 1 });
         }
-        steps.only_rise(name, 1, 0)
+        steps.only_rise(has(name, METERS), 1, 0)
     }
 
     #[test]
@@ -175,7 +195,7 @@ mod tests {
                     steps.add(&mut before, i64::try_from(month).unwrap(), value);
                 }
             }
-            steps.only_rise("kwh", 30, days * DAY * SECOND)
+            steps.only_rise(false, 30, days * DAY * SECOND)
         };
         let standings = |owner, month| 1000 * owner + (130 + owner) * month;
         assert!(of(standings, 334));
@@ -189,6 +209,6 @@ mod tests {
         for n in (0..200).rev() {
             steps.add(&mut before, n, Decimal { digits: n.into(), places: 0 });
         }
-        assert!(steps.only_rise("total", 1, 0));
+        assert!(steps.only_rise(true, 1, 0));
     }
 }

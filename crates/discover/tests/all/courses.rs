@@ -73,3 +73,46 @@ fn the_score_of_a_balance_is_no_balance() {
     assert_eq!(course(&look(hourly("Sleep Balance Score", 3, score))), Course::Any);
     assert_eq!(course(&look(hourly("Balance after booking", 3, score))), Course::Stands);
 }
+
+/// Readings of one plant, each quarter of an hour from a first hour on.
+fn quarters(column: &str, first: u32, count: u32, value: impl Fn(u32) -> u32) -> Course {
+    let text = (0..count).fold(format!("time,{column}\n"), |text, n| {
+        let (quarter, value) = (first * 4 + n, value(n));
+        let (day, hour, minute) = (quarter / 96 + 1, quarter / 4 % 24, quarter % 4 * 15);
+        text + &format!("2024-05-{day:02} {hour:02}:{minute:02},{value}\n")
+    });
+    course(&look(text))
+}
+
+#[test]
+fn a_total_of_a_day_is_known_by_its_name_in_a_morning_or_a_night() {
+    // It starts again once, at midnight, or not at all.
+    let restart = |n: u32| if n < 16 { 900 + n * 7 } else { (n - 16) / 4 };
+    assert_eq!(quarters("daily yield", 20, 32, restart), Course::StartsAgain);
+    assert_eq!(quarters("GHI (Accumulated)", 20, 32, restart), Course::StartsAgain);
+    assert_eq!(quarters("daily yield", 6, 18, |n| n * n), Course::Rises);
+    // What has no such name, or goes down.
+    assert_eq!(quarters("power", 20, 32, restart), Course::Any);
+    assert_eq!(quarters("power", 6, 18, |n| n * n), Course::Any);
+    assert_eq!(quarters("daily yield", 6, 18, |n: u32| 90 - n.abs_diff(9) * 7), Course::Any);
+    // One number a day.
+    let text = (0..18).fold("date,daily yield\n".to_owned(), |text, n| {
+        text + &format!("2024-05-{:02},{}\n", n + 1, if n < 9 { 40 + n * 3 } else { n })
+    });
+    assert_eq!(course(&look(text)), Course::Any);
+}
+
+#[test]
+fn a_meter_that_was_replaced_is_not_said_to_never_fall() {
+    let standing = |replaced: u32| {
+        let value = move |day, hour, owner| {
+            let kwh = day * 24 + hour + 1000 * owner;
+            if day < replaced || owner > 0 { kwh + 5000 } else { kwh + 3500 }
+        };
+        let found = look(hourly("meter", 20, value));
+        assert_eq!(course(&found), Course::Rises);
+        found.notes.join("\n")
+    };
+    assert!(standing(20).contains("`meter` never falls"), "{}", standing(20));
+    assert!(standing(9).contains("`meter` hardly ever falls"), "{}", standing(9));
+}

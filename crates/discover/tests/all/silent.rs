@@ -218,3 +218,47 @@ fn an_amount_that_repeats_far_from_others_is_no_mark() {
     assert_eq!(look(&text).questions, [""; 0]);
     asks(&text.replace("2450.00", "99999.00"), "99999");
 }
+
+/// 40 readings from a least number on, and one number among them.
+fn lone(above: &str, mark: &str, least: u32, span: u32) -> String {
+    let text = rows("time,level", 40, |n| {
+        let value = format!("{}.{}", least + n * 7 % span, n % 7 + 1);
+        let value = if mark.contains('.') { value } else { (least + n * 7 % span).to_string() };
+        format!("{},{}", time(n * 72), if n == 19 { mark } else { &value })
+    });
+    above.to_owned() + &text
+}
+
+#[test]
+fn a_lone_negative_of_nines_is_not_added_up_in_silence() {
+    for mark in ["-9.99", "-99.9", "-999"] {
+        let found = look(lone("", mark, 0, 4));
+        assert_eq!(found.questions, [""; 0], "{mark}");
+        assert_eq!(found.attributes[0].sentinels.get(mark), Some(&1), "{mark}");
+        assert_eq!(found.attributes[0].total.count, 39, "{mark}");
+    }
+    // It lies as near as others do, or is a count below zero where none is near zero.
+    for (mark, least, span) in [("-9.99", 0, 40), ("-99", 0, 900), ("-1", 13, 17)] {
+        asks(&lone("", mark, least, span), &format!("`level` has the number {mark} in 1 cell"));
+    }
+    assert_eq!(look(lone("", "-1", 2, 25)).questions, [""; 0], "a cold day");
+}
+
+#[test]
+fn lines_above_say_which_numbers_stand_for_a_missing_one() {
+    let says = |above: &str, mark: &str, least: u32| {
+        let found = look(lone(above, mark, least, 30));
+        assert_eq!(found.questions, [""; 0], "{above}");
+        let own = found.attributes[0].sentinels.get(mark).copied();
+        if own.is_some() {
+            let note = format!("`level` has {mark} in 1 cell, which is treated as a missing value");
+            assert!(found.notes.iter().any(|own| own.starts_with(&note)), "{:?}", found.notes);
+        }
+        own
+    };
+    let all = "# Days that are missing are\n# indicated by negative numbers.\n";
+    assert_eq!([says(all, "-1", 0), says(all, "-9.99", 0)], [Some(1); 2]);
+    assert_eq!(says("# -1: not measured\n", "-1", 0), Some(1));
+    assert_eq!(says("# Negative numbers are flows upstream. None is missing\n", "-1", 0), None);
+    assert_eq!(says("# -9 = missing\n", "-1", 0), None);
+}
