@@ -61,6 +61,7 @@ mod table;
 pub mod times;
 mod totals;
 mod units;
+mod visits;
 mod vocabulary;
 mod watch;
 mod wide_columns;

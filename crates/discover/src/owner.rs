@@ -16,6 +16,7 @@ use crate::scan::{ScannedRow, scan};
 use crate::separators::{self, Separator};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
+use crate::visits;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
 
@@ -101,7 +102,8 @@ fn unnamed(
 ) -> (Option<usize>, Vec<String>, Vec<String>) {
     let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
-        questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
+        let ends = || pairs::ends((text, &table.form), profile, best, &time.columns);
+        questions.extend(visits::asked(&profile.columns[best]).or_else(ends));
     }
     if questions.is_empty() {
         questions.extend(persons::with_ports(profile));

@@ -214,3 +214,17 @@ fn an_id_with_one_value_names_the_one_owner() {
     });
     assert!(look(people).questions[0].contains("`name`"));
 }
+
+#[test]
+fn days_and_visits_of_one_person_are_not_several_owners_in_silence() {
+    let of = |header: &str, own: fn(u32) -> String| {
+        rows(&format!("{header},time,glucose"), 720, |n| {
+            format!("{},{},{}", own(n), time(n), 90 + n * 7 % 90)
+        })
+    };
+    asks(&of("id", |n| format!("Kim 4 day {:02}", n / 144 + 1)), "one person may count as several");
+    asks(&of("subject", |n| format!("P{}_Visit-{}", n % 3, n / 144 + 1)), "use `--owner subject`");
+    for own in [|n| format!("Kim day {}", n / 900), |n| format!("Holiday{}", n % 5)] {
+        assert_eq!(look(of("id", own)).questions, [""; 0]);
+    }
+}
