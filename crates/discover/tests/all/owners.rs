@@ -228,3 +228,28 @@ fn days_and_visits_of_one_person_are_not_several_owners_in_silence() {
         assert_eq!(look(of("id", own)).questions, [""; 0]);
     }
 }
+
+#[test]
+fn stations_side_by_side_are_asked_about() {
+    let of = |first: &str, second: &str| {
+        rows(&format!("time,{first},{first}_notes,{second}"), 300, |n| {
+            format!("{},{}.25,ok,{}.5", time(n), 10 + n * n % 83, 12 + n * n % 71)
+        })
+    };
+    let asked = |first: &str, second: &str| {
+        let found = look(of(first, second)).questions;
+        found.iter().any(|own| own.contains("and 1 other column") && own.contains("`--wide NAME`"))
+    };
+    assert!(asked("NET:04410010:00060", "NET:04410022:00060"));
+    assert!(asked("AB_1160815", "C_09447000"));
+    assert!(asked("station 4", "station 9") && asked("Pegel3", "Pegel4"));
+    // One station, and two ends of a device.
+    assert!(!asked("NET:04410010:00060", "NET:04410010:00065"));
+    assert!(!asked("channel 4", "channel 9") && !asked("t_1", "t_2"));
+    let said = Hints { wide: Some("flow".to_owned()), ..Hints::default() };
+    let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
+    assert_eq!((found.tally.owners, found.questions.len()), (2, 0));
+    let said = Hints { measure: vec!["AB_1160815".to_owned()], ..Hints::default() };
+    let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
+    assert_eq!((found.tally.owners, found.questions.len()), (1, 0));
+}
