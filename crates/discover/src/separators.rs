@@ -4,7 +4,7 @@ use crate::id_words::is_id;
 use crate::kinds::{MAX_KINDS, names_quantities};
 use crate::owner_guess::THINGS;
 use crate::profile::{Column, Profile};
-use crate::words::{FLAGS, KINDS, has, is};
+use crate::words::{FLAGS, KINDS, has, is, qualifies};
 
 /// What the column is that tells rows of one time apart.
 pub(crate) enum Separator {
@@ -28,7 +28,8 @@ pub(crate) fn find(
     // What classifies tells series apart too, and is nobody's.
     let may_own = |(at, own): &&(usize, u64)| {
         let column = &profile.columns[*at];
-        let classifies = has(&column.name, FLAGS) || is(&column.name, KINDS);
+        let classifies =
+            has(&column.name, FLAGS) || is(&column.name, KINDS) || qualifies(&column.name);
         let apart = own * 20 <= repeats;
         apart && !column.is_number() && !classifies && !names_quantities(column)
     };
