@@ -253,3 +253,23 @@ fn stations_side_by_side_are_asked_about() {
     let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
     assert_eq!((found.tally.owners, found.questions.len()), (1, 0));
 }
+
+#[test]
+fn papers_with_a_price_of_each_day_are_owners() {
+    const PAPERS: [&str; 5] = ["ABC", "XYZ", "QRS", "KLM", "DEF"];
+    let of = |name: &str, paper: fn(u32) -> u32| {
+        rows(&format!("{name},date,price"), 400, |n| {
+            let own = PAPERS[paper(n) as usize];
+            format!("{own},2024-{:02}-{:02},{}.5", n / 140 + 1, n / 5 % 28 + 1, 40 + n * n % 83)
+        })
+    };
+    for name in ["symbol", "Ticker"] {
+        let found = look(of(name, |n| n % 5));
+        assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
+        assert!(found.notes.iter().any(|own| own.contains("with it no two rows")));
+    }
+    // Kinds of a thing, and two rows of a paper on one day.
+    asks(&of("slags", |n| n % 5), "It may be one of `slags`");
+    let twice = look(of("symbol", |n| if n % 100 == 7 { 1 } else { n % 5 }));
+    assert!(twice.questions.iter().any(|own| own.contains("It may be one of `symbol`")));
+}
