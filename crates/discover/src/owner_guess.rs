@@ -16,7 +16,7 @@ use crate::table::Table;
 use crate::times::TimePlan;
 use crate::units;
 use crate::words::{
-    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded, words,
+    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded,
 };
 use std::collections::BTreeMap;
 
@@ -353,10 +353,9 @@ fn named(name: &str) -> bool {
     owner_score(name) > 0 || is_id(name) || has(name, NUMBERS) || has(name, TAGS)
 }
 
-/// Whether a name ends as that of a number and says of nobody.
+/// Whether a name is that of a number and says of nobody.
 fn is_numbered(name: &str) -> bool {
-    let last = words(name).pop().unwrap_or_default();
-    matches!(last.as_str(), "no" | "nr" | "num" | "number") && owner_score(name) == 0
+    has(name, &["no", "nr", "num", "number"]) && owner_score(name) == 0
 }
 
 /// Whether nearly all texts are the names of persons.

@@ -150,11 +150,12 @@ fn quantities_and_marks_of_readings_are_nobody() {
             assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false), "{name}");
         }
     }
-    let counts = (0..400).fold("time,a_nr,b_nr,c_nr,d_nr,e_nr,pulse\n".to_owned(), |text, n| {
-        let of = |k: u32| mixed(n * 5 + k) % 9;
-        let own = [of(0), of(1), of(2), of(3), of(4)].map(|own| own.to_string()).join(",");
-        text + &format!("{},{own},{}\n", time(n), 55 + n * n % 71 * (n % 3))
-    });
+    let counts =
+        (0..400).fold("time,a_nr,b_nr,c_nr,d_nr,a_num_gaps,pulse\n".to_owned(), |text, n| {
+            let of = |k: u32| mixed(n * 5 + k) % 9;
+            let own = [of(0), of(1), of(2), of(3), of(4)].map(|own| own.to_string()).join(",");
+            text + &format!("{},{own},{}\n", time(n), 55 + n * n % 71 * (n % 3))
+        });
     let found = look(counts);
     assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false));
     for name in ["Messstatus", "file name", "filename"] {
