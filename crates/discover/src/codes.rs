@@ -32,6 +32,26 @@ pub(crate) fn are(table: &Table, column: &Column) -> bool {
     named || column.is_written_as_code() || (column.is_number() && is_id(name))
 }
 
+/// Whether a name says that numbers are those of classes, however many there are.
+pub(crate) fn is_class(name: &str) -> bool {
+    const CLASSES: &[&str] = &[
+        "type",
+        "kind",
+        "category",
+        "class",
+        "subclass",
+        "subcategory",
+        "typ",
+        "art",
+        "klasse",
+        "kategorie",
+        "catégorie",
+        "categoría",
+        "clase",
+    ];
+    words(name).last().is_some_and(|word| CLASSES.contains(&word.as_str()))
+}
+
 /// Whether a column without a name has a few whole numbers that repeat very often: subjects,
 /// channels or states are written so, and what a web server answers.
 pub(crate) fn is_nameless(column: &Column) -> bool {

@@ -56,17 +56,43 @@ const IDENTIFYING: &[&str] = &[
     "rfid",
     "badge",
     "flight",
+    "fips",
+    "ags",
+    "insee",
 ];
 
 /// Ends of names that number what the word before says.
 const NUMBERED: &[&str] = &["no", "nr", "num", "number"];
+
+/// Words of what is numbered and hardly counted under such a name.
+const DOCUMENTS: &[&str] = &[
+    "journal",
+    "voucher",
+    "document",
+    "receipt",
+    "batch",
+    "order",
+    "check",
+    "cheque",
+    "transaction",
+    "booking",
+    "record",
+    "beleg",
+    "auftrag",
+    "factura",
+    "facture",
+    "filter",
+];
 
 /// Whether a name ends as those of numbers that identify, and the word before does not say of
 /// what: `passenger_num` may be a count.
 pub(crate) fn may_be_count(name: &str) -> bool {
     let mut words = words(name);
     let last = words.pop().unwrap_or_default();
-    let known = |word: &String| IDENTIFYING.contains(&word.as_str()) || owner_score(word) > 0;
+    let known = |word: &String| {
+        let own = word.as_str();
+        IDENTIFYING.contains(&own) || DOCUMENTS.contains(&own) || owner_score(own) > 0
+    };
     NUMBERED.contains(&last.as_str()) && words.pop().is_some_and(|word| !known(&word))
 }
 

@@ -79,7 +79,12 @@ fn pairs<'a>(
     named: &[&'a Column],
     owner: Option<&'a Column>,
 ) -> Vec<Pair<'a>> {
-    let named = || named.iter().copied();
+    let value = money(attributes);
+    let amounts = value.or_else(|| readings(attributes));
+    let amounts = profile.columns.iter().find(|own| Some(own.name.as_str()) == amounts);
+    let signed =
+        |own: &Column| names_signs(own) && amounts.is_some_and(|amounts| have_signs(amounts, own));
+    let named = || named.iter().copied().filter(|own| !signed(own));
     let quantities = || named().chain(owner).find(|column| names_quantities(column));
     let unit = || named().find(|column| names_units(column));
     let kind = named().find(|column| is(&column.name, KINDS)).or_else(quantities).or_else(unit);
@@ -89,8 +94,8 @@ fn pairs<'a>(
     };
     let all = [
         pair(readings(attributes), kind, mixed as fn(&str, &Column) -> String),
-        pair(money(attributes), unit(), mixed),
-        pair(money(attributes), signs, unsigned),
+        pair(value, unit(), mixed),
+        pair(value, signs, unsigned),
         beside_units(attributes, profile, &named().collect::<Vec<_>>()),
     ];
     all.into_iter().flatten().collect()
@@ -229,6 +234,13 @@ fn names_signs(column: &Column) -> bool {
     let mut texts: Vec<String> = column.texts.keys().map(|text| text.to_lowercase()).collect();
     texts.sort_unstable();
     PAIRS.iter().any(|pair| texts == *pair)
+}
+
+/// Whether amounts have signs of their own: as many are below zero as there are rows of one of the texts.
+fn have_signs(amounts: &Column, signs: &Column) -> bool {
+    let negative = amounts.written.negative;
+    let all = amounts.filled == signs.filled && amounts.numbers == amounts.filled;
+    all && signs.texts.values().any(|count| *count == negative)
 }
 
 /// Asks about amounts whose sign stands in another column.

@@ -63,6 +63,7 @@ mod time_parts;
 pub mod times;
 mod totals;
 mod units;
+mod visits;
 mod vocabulary;
 mod watch;
 mod wide_columns;

@@ -18,6 +18,8 @@ pub(crate) struct NumberForms {
     pub padded: u64,
     /// Integers of seven digits and more that begin with a plus.
     pub plus: u64,
+    /// Those below zero.
+    pub negative: u64,
     /// Those with an exponent.
     pub exponents: u64,
     /// What stands around them, such as `$`, with the count.

@@ -17,6 +17,7 @@ use crate::separators::{self, Separator};
 use crate::snapshot;
 use crate::table::Table;
 use crate::times::{TimePlan, join};
+use crate::visits;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
 
@@ -105,7 +106,8 @@ fn unnamed(
 ) -> (Option<usize>, Vec<String>, Vec<String>) {
     let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
-        questions.extend(pairs::ends((text, &table.form), profile, best, &time.columns));
+        let ends = || pairs::ends((text, &table.form), profile, best, &time.columns);
+        questions.extend(visits::asked(&profile.columns[best]).or_else(ends));
     }
     if questions.is_empty() {
         questions.extend(persons::with_ports(profile));

@@ -4,7 +4,7 @@
 
 use crate::form::Form;
 use crate::hints::Hints;
-use crate::id_words::is_id;
+use crate::id_words::{is_id, is_measured};
 use crate::kinds::SAMPLE;
 use crate::owner_words::{NUMBERS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
@@ -15,7 +15,9 @@ use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::units;
-use crate::words::{CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, worded};
+use crate::words::{
+    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded,
+};
 use std::collections::BTreeMap;
 
 /// What says of a column that it numbers things or persons.
@@ -106,6 +108,10 @@ pub(crate) const THINGS: &[&str] = &[
     "units",
     "einheit",
     "url",
+    "file",
+    "filename",
+    "datei",
+    "dateiname",
     "path",
     "page",
     "referrer",
@@ -203,6 +209,18 @@ const MEASURED: &[&str] = &[
     "bewölkung",
     "nubosité",
     "nubosidad",
+    "metar",
+    "synop",
+    "wth",
+    "irradiance",
+    "radiation",
+    "insolation",
+    "ghi",
+    "dni",
+    "dhi",
+    "strahlung",
+    "globalstrahlung",
+    "rayonnement",
 ];
 
 /// Most columns of whole numbers that may be names by these numbers alone.
@@ -245,10 +263,13 @@ pub(crate) fn asked(
     let numbered = |at: usize, column: &Column| {
         !several && numbers(at, column) && !has_rare_ends((text, &table.form), at)
     };
+    // So are counts of many things, such as `CO2_NR` and `H2O_NR`.
+    let ends_so = |own: &Column| own.is_number() && is_numbered(&own.name);
+    let counts = all().filter(|(_, own)| ends_so(own)).count() > 2 * MAX_NUMBERS;
     let rules: [Rule<'_>; 4] = [
         &|at, own| {
             let numbers = measured(at) && own.is_integer() && !may_count_people(&own.name);
-            named(&own.name) && (is_text(own) || numbers)
+            named(&own.name) && (is_text(own) || numbers) && !(counts && ends_so(own))
         },
         &|_, own| is_text(own) && (are_persons(own) || are_codes(own)),
         &numbered,
@@ -318,7 +339,9 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
         && !moment
         && !measures
         && (numbered || !classifies)
+        && !qualifies(name)
         && units::of_name(name).is_none()
+        && !(column.is_number() && is_measured(name))
 }
 
 fn is_text(column: &Column) -> bool {
@@ -328,6 +351,11 @@ fn is_text(column: &Column) -> bool {
 /// Whether a name says that its column numbers something.
 fn named(name: &str) -> bool {
     owner_score(name) > 0 || is_id(name) || has(name, NUMBERS) || has(name, TAGS)
+}
+
+/// Whether a name is that of a number and says of nobody.
+fn is_numbered(name: &str) -> bool {
+    has(name, &["no", "nr", "num", "number"]) && owner_score(name) == 0
 }
 
 /// Whether nearly all texts are the names of persons.

@@ -295,6 +295,7 @@ impl Column {
             self.ascends = self.ascends && value >= before;
         }
         self.before = Some(value);
+        self.written.negative += u64::from(value < Decimal::ZERO);
         self.written.exponents += u64::from(plain.contains(['e', 'E']));
         if value.places > 0 || plain.contains('.') {
             self.fractional = true;

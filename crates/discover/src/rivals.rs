@@ -11,6 +11,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
+use crate::visits;
 use crate::words::{IDS, has, worded, words};
 
 /// Rows that are read.
@@ -115,7 +116,8 @@ pub(crate) fn of(
     hints: &Hints,
 ) -> (Vec<String>, Vec<String>) {
     let rows = (text, &table.form);
-    let open = pairs::ends(rows, profile, best, &time.columns)
+    let open = visits::asked(&profile.columns[best])
+        .or_else(|| pairs::ends(rows, profile, best, &time.columns))
         .or_else(|| pairs::numbered_within(rows, profile, best))
         .or_else(|| cases(profile, best))
         .or_else(|| of_events(profile, best))

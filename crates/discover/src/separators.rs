@@ -4,7 +4,10 @@ use crate::id_words::is_id;
 use crate::kinds::{MAX_KINDS, names_quantities};
 use crate::owner_guess::THINGS;
 use crate::profile::{Column, Profile};
-use crate::words::{FLAGS, KINDS, has, is};
+use crate::words::{FLAGS, KINDS, has, is, qualifies};
+
+/// Names of what is traded, whose values are words or short for some.
+const TRADED: &[&str] = &["symbol", "ticker", "tickersymbol", "stocksymbol", "wkn", "isin"];
 
 /// What the column is that tells rows of one time apart.
 pub(crate) enum Separator {
@@ -28,7 +31,8 @@ pub(crate) fn find(
     // What classifies tells series apart too, and is nobody's.
     let may_own = |(at, own): &&(usize, u64)| {
         let column = &profile.columns[*at];
-        let classifies = has(&column.name, FLAGS) || is(&column.name, KINDS);
+        let classifies =
+            has(&column.name, FLAGS) || is(&column.name, KINDS) || qualifies(&column.name);
         let apart = own * 20 <= repeats;
         apart && !column.is_number() && !classifies && !names_quantities(column)
     };
@@ -42,7 +46,10 @@ pub(crate) fn find(
         return if open().next().is_some() { Separator::Category } else { Separator::Unclear };
     };
     let column = &profile.columns[at];
-    if is_topic(column) || are_states(column) || column.distinct() * 2 > column.filled {
+    // Papers of one account are no series: they are traded now and then.
+    let traded = is(&column.name, TRADED) && own == 0 && is_regular((rows, times), column);
+    let states = are_states(column) && !traded;
+    if is_topic(column) || states || column.distinct() * 2 > column.filled {
         return Separator::Asked(at);
     }
     Separator::Owner(at, note(&column.name, own))

@@ -4,11 +4,13 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::number::Decimal;
 use crate::owner_words::owner_score;
+use crate::plural::counted;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::tally::CountedColumn;
 use crate::totals::{TOTALS, seems_total};
 use crate::words::{CODES, MONEY, READINGS, has, worded};
+use std::collections::BTreeSet;
 
 /// Columns of one name with different numbers that may each be somebody's.
 const MIN_OWNERS: usize = 8;
@@ -50,23 +52,46 @@ pub(crate) fn look(
     if is_open && let Some(look) = of_owners(&own_columns) {
         return Some(look);
     }
+    if is_open && have_ids(&own_columns) {
+        return Some(each(
+            attributes,
+            "have long numbers in their names, such as those of stations",
+        ));
+    }
     let unit = common_unit(&own_columns);
     let stem =
         |own: &'_ Attribute| stem(own.column.strip_suffix(&unit)?.trim_end()).map(str::to_owned);
     let own = stem(first)?;
-    let count = attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).count();
+    let alike: Vec<&Attribute> =
+        attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).collect();
     let several = if names_owners(&own) { 2 } else { MIN_OWNERS };
-    let most = count >= several && count * 5 >= attributes.len() * 4;
-    (is_open && most).then(|| {
-        let (name, word) = (&first.column, worded(&first.column));
-        Look::Open(format!(
-            "`{name}` and {} other columns have the same name with different numbers. Each may belong to a different person or device, and results would show each of them alone. Use `--wide NAME`, with a name for what they measure, if each belongs to one owner; use `--measure {word}` if they are measurements of one.",
-            count - 1
-        ))
-    })
+    let most = alike.len() >= several && alike.len() * 5 >= attributes.len() * 4;
+    (is_open && most).then(|| each(alike, "have the same name with different numbers"))
 }
 
-/// Whether what stands before numbers names people or homes, rather than the channels of a device.
+/// Asks whether each of some columns is another owner's.
+fn each<'a>(columns: impl IntoIterator<Item = &'a Attribute>, are: &str) -> Look {
+    let mut columns = columns.into_iter().map(|own| &own.column);
+    let name = columns.next().map_or("", |own| own);
+    let (word, others) = (worded(name), counted(columns.count() as u64, "other column"));
+    Look::Open(format!(
+        "`{name}` and {others} {are}. Each may belong to a different person or device, and results would show each of them alone. Use `--wide NAME`, with a name for what they measure, if each belongs to one owner; use `--measure {word}` if they are measurements of one."
+    ))
+}
+
+/// Whether all names have long numbers behind letters, and not the same.
+fn have_ids(columns: &[&Column]) -> bool {
+    const LONG: usize = 6;
+    let longest = |own: &&Column| {
+        let number = own.name.split(|c: char| !c.is_ascii_digit()).max_by_key(|own| own.len())?;
+        let letters = own.name.starts_with(char::is_alphabetic);
+        (letters && number.len() >= LONG).then(|| number.to_owned())
+    };
+    let numbers: Option<BTreeSet<String>> = columns.iter().map(longest).collect();
+    numbers.is_some_and(|numbers| numbers.len() > 1)
+}
+
+/// Whether what stands before numbers names people, homes or stations, rather than the channels of a device.
 fn names_owners(stem: &str) -> bool {
     const HOMES: &[&str] = &[
         "meter",
@@ -78,6 +103,12 @@ fn names_owners(stem: &str) -> bool {
         "dwelling",
         "wohnung",
         "building",
+        "station",
+        "gauge",
+        "pegel",
+        "messstelle",
+        "estacion",
+        "estación",
     ];
     owner_score(stem) == 100 || has(stem, HOMES)
 }

@@ -45,6 +45,35 @@ pub(crate) fn is(name: &str, list: &[&str]) -> bool {
     list.contains(&words(name).concat().as_str())
 }
 
+/// Whether a name says that its column tells how good or how sure the readings beside it are.
+pub(crate) fn qualifies(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "flag",
+        "flags",
+        "quality",
+        "qualifier",
+        "qualifiers",
+        "qc",
+        "qa",
+        "qn",
+        "uncert",
+        "uncertainty",
+        "unsicherheit",
+        "incertitude",
+        "incertidumbre",
+        "filter",
+        "filtered",
+        "statut",
+        "estado",
+        "stato",
+        "zustand",
+        "validity",
+        "confidence",
+    ];
+    let status = |word: &String| word.ends_with("status");
+    has(name, WORDS) || words(name).iter().any(status)
+}
+
 /// Whether what stands around a number says that it is money.
 pub(crate) fn is_money(around: &str) -> bool {
     const SIGNS: &[&str] = &["$", "€", "£", "¥", "₹", "kr", "zł", "Rs."];

@@ -124,3 +124,26 @@ fn a_word_above_that_ends_like_a_code_makes_no_codes() {
     }
     assert!(is_measured(&look(text), "level"));
 }
+
+#[test]
+fn what_surely_names_something_is_noted_and_not_asked_about() {
+    let sites: [u32; 12] = [40, 577, 1200, 690, 2009, 3883, 450, 863, 1322, 485, 788, 2937];
+    let file = |name: &str, value: &dyn Fn(u32) -> u32| {
+        let mut text = format!("site,time,level,{name}\n");
+        for n in 0..600u32 {
+            let (day, hour) = (n / 288 + 1, n / 12 % 24);
+            let (level, value) = (n * 7 % 31, value(n));
+            text += &format!("s{},2024-03-{day:02} {hour:02}:00,{level}.5,{value}\n", n % 12);
+        }
+        look(text)
+    };
+    let found = file("capacity", &|n| sites[n as usize % 12]);
+    assert!(!is_measured(&found, "capacity") && found.questions.is_empty(), "{found:?}");
+    assert!(found.notes.iter().any(|own| own.contains("one number for each owner")));
+    for name in ["fips", "JournalNumber", "supply_category", "goods class"] {
+        let found = file(name, &|n| 2001 + n * 37 % 25);
+        assert!(!is_measured(&found, name), "{name}");
+        assert_eq!(found.questions, [""; 0], "{name}");
+        assert!(found.notes.iter().any(|own| own.contains(&format!("`{name}` look like codes"))));
+    }
+}

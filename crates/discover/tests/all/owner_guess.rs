@@ -135,3 +135,31 @@ fn what_a_person_writes_of_each_row_is_nobody() {
     let found = look(pressure);
     assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]));
 }
+
+#[test]
+fn quantities_and_marks_of_readings_are_nobody() {
+    for name in ["Normal Irradiance (DN) W/m2", "Direct Irradiance", "depth m2"] {
+        let text = readings(name, 30, |own| (1 + own).to_string());
+        let found = look(text);
+        assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]), "{name}");
+    }
+    let marks = |own: u32| ["P", "A e", "P e", "A"][own as usize].to_owned();
+    for name in ["Cloud uncert (code)", "wd_filter_nr", "flow_qualifiers", "Statut de mesure"] {
+        for text in [readings(name, 4, |own| own.to_string()), readings(name, 4, marks)] {
+            let found = look(text);
+            assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false), "{name}");
+        }
+    }
+    let counts =
+        (0..400).fold("time,a_nr,b_nr,c_nr,d_nr,a_num_gaps,pulse\n".to_owned(), |text, n| {
+            let of = |k: u32| mixed(n * 5 + k) % 9;
+            let own = [of(0), of(1), of(2), of(3), of(4)].map(|own| own.to_string()).join(",");
+            text + &format!("{},{own},{}\n", time(n), 55 + n * n % 71 * (n % 3))
+        });
+    let found = look(counts);
+    assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false));
+    for name in ["Messstatus", "file name", "filename"] {
+        let found = look(readings(name, 9, |own| format!("2024-05_part{own}.raw")));
+        assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]), "{name}");
+    }
+}

@@ -268,3 +268,62 @@ fn an_id_with_one_value_names_the_one_owner() {
     });
     assert!(look(people).questions[0].contains("`name`"));
 }
+
+#[test]
+fn days_and_visits_of_one_person_are_not_several_owners_in_silence() {
+    let of = |header: &str, own: fn(u32) -> String| {
+        rows(&format!("{header},time,glucose"), 720, |n| {
+            format!("{},{},{}", own(n), time(n), 90 + n * 7 % 90)
+        })
+    };
+    asks(&of("id", |n| format!("Kim 4 day {:02}", n / 144 + 1)), "one person may count as several");
+    asks(&of("subject", |n| format!("P{}_Visit-{}", n % 3, n / 144 + 1)), "use `--owner subject`");
+    for own in [|n| format!("Kim day {}", n / 900), |n| format!("Holiday{}", n % 5)] {
+        assert_eq!(look(of("id", own)).questions, [""; 0]);
+    }
+}
+
+#[test]
+fn stations_side_by_side_are_asked_about() {
+    let of = |first: &str, second: &str| {
+        rows(&format!("time,{first},{first}_notes,{second}"), 300, |n| {
+            format!("{},{}.25,ok,{}.5", time(n), 10 + n * n % 83, 12 + n * n % 71)
+        })
+    };
+    let asked = |first: &str, second: &str| {
+        let found = look(of(first, second)).questions;
+        found.iter().any(|own| own.contains("and 1 other column") && own.contains("`--wide NAME`"))
+    };
+    assert!(asked("NET:04410010:00060", "NET:04410022:00060"));
+    assert!(asked("AB_1160815", "C_09447000"));
+    assert!(asked("station 4", "station 9") && asked("Pegel3", "Pegel4"));
+    // One station, and two ends of a device.
+    assert!(!asked("NET:04410010:00060", "NET:04410010:00065"));
+    assert!(!asked("channel 4", "channel 9") && !asked("t_1", "t_2"));
+    let said = Hints { wide: Some("flow".to_owned()), ..Hints::default() };
+    let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
+    assert_eq!((found.tally.owners, found.questions.len()), (2, 0));
+    let said = Hints { measure: vec!["AB_1160815".to_owned()], ..Hints::default() };
+    let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
+    assert_eq!((found.tally.owners, found.questions.len()), (1, 0));
+}
+
+#[test]
+fn papers_with_a_price_of_each_day_are_owners() {
+    const PAPERS: [&str; 5] = ["ABC", "XYZ", "QRS", "KLM", "DEF"];
+    let of = |name: &str, paper: fn(u32) -> u32| {
+        rows(&format!("{name},date,price"), 400, |n| {
+            let own = PAPERS[paper(n) as usize];
+            format!("{own},2024-{:02}-{:02},{}.5", n / 140 + 1, n / 5 % 28 + 1, 40 + n * n % 83)
+        })
+    };
+    for name in ["symbol", "Ticker"] {
+        let found = look(of(name, |n| n % 5));
+        assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
+        assert!(found.notes.iter().any(|own| own.contains("with it no two rows")));
+    }
+    // Kinds of a thing, and two rows of a paper on one day.
+    asks(&of("slags", |n| n % 5), "It may be one of `slags`");
+    let twice = look(of("symbol", |n| if n % 100 == 7 { 1 } else { n % 5 }));
+    assert!(twice.questions.iter().any(|own| own.contains("It may be one of `symbol`")));
+}

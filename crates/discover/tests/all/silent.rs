@@ -111,6 +111,16 @@ fn balances_and_amounts_without_signs_do_not_add_up() {
         format!("k{};{:02}.{:02}.2024;{}.5;{sign}", n % 8, n % 28 + 1, n / 28 + 1, n * 7 % 90)
     });
     asks(&signs, "added and which are subtracted");
+    // The amounts of debits have their signs, or some of them do.
+    let signed = |of: fn(u32) -> bool| {
+        rows("Date,Type,Amount", 80, |n| {
+            let (kind, cents) = (["DEBIT", "CREDIT"][n as usize * 3 % 5 % 2], n * 7 % 90 + 1);
+            let sign = if kind == "DEBIT" && of(n) { "-" } else { "" };
+            format!("2024-{:02}-{:02},{kind},{sign}${cents}.25", n / 28 + 1, n % 28 + 1)
+        })
+    };
+    assert_eq!(look(signed(|_| true)).questions, [""; 0]);
+    asks(&signed(|n| n % 7 > 0), "which `Type` names");
 }
 
 #[test]
