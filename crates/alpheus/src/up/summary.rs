@@ -28,7 +28,7 @@ pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     if windows > 0 {
         let lack = if windows == 1 { "lacks" } else { "lack" };
         note!(
-            "{} {lack} data of owners who have some, {} in all. Owners who withdraw or change a choice are left out of later windows. For other owners, the logs of their devices may say why",
+            "{} {lack} data of owners who have some, {} in all. Owners who withdraw or change a choice are left out of later windows. For other owners, the logs of their devices may say why; a lower --speed gives slow devices more time",
             counted(windows, "window"),
             counted(owners, "time"),
         );
