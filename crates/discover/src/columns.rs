@@ -68,7 +68,7 @@ impl SortedColumns {
                 if hints.measure.contains(&column.name) {
                     sorted.questions.push(not_numbers(&column.name));
                 }
-                sorted.column(at, column);
+                sorted.column(profile, at);
             }
         }
         sorted.codes(&codes, (table, profile), owner, hints);
@@ -105,18 +105,17 @@ impl SortedColumns {
         }
     }
 
-    fn column(&mut self, at: usize, column: &Column) {
+    fn column(&mut self, profile: &Profile, at: usize) {
+        let column = &profile.columns[at];
         let left = |why: &str| (column.name.clone(), why.to_owned());
         if column.filled == 0 {
             self.left_out.push(left("it is empty"));
         } else if is_row_number(at, column) {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
-            let (name, word) = (&column.name, worded(&column.name));
             // Beside a time, one without a name is another.
-            if !name.starts_with("column ") {
-                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
-            }
+            let named = !column.name.starts_with("column ");
+            self.questions.extend(named.then(|| may_be_times(&column.name)));
             self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
             || column.holds_years()
@@ -124,16 +123,14 @@ impl SortedColumns {
         {
             self.left_out.push(left("it may hold times"));
         } else if column.holds_clock_times() {
-            let (name, word) = (&column.name, worded(&column.name));
-            self.notes.push(format!("The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."));
+            self.notes.push(may_be_clock_times(&column.name));
             self.left_out.push(left("it may hold times of day"));
-        } else if let Some(says) = column.part_of_time() {
+        } else if let Some(says) = profile.part_of_time(at) {
             self.left_out.push(left(says));
         } else if column.holds_offsets() {
             self.left_out.push(left("it holds offsets from UTC"));
         } else if column.is_number() && is_position(column) {
-            let (name, word) = (&column.name, worded(&column.name));
-            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."));
+            self.notes.push(is_of_position(&column.name));
             self.left_out.push(left(POSITION));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
@@ -391,6 +388,27 @@ fn look_like_codes(name: &str) -> String {
     let word = worded(name);
     format!(
         "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+    )
+}
+
+fn may_be_times(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+    )
+}
+
+fn may_be_clock_times(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."
+    )
+}
+
+fn is_of_position(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."
     )
 }
 

@@ -79,6 +79,9 @@ pub(crate) struct Column {
     pub extremes: Extremes,
 }
 
+/// Hours among the columns.
+const OF_HOURS: &str = "it holds hours of the day";
+
 /// All columns.
 pub(crate) struct Profile {
     /// In order.
@@ -208,7 +211,7 @@ impl Column {
             (named(MONTHS) && within(1, 12), "it holds months of the year"),
             (named(WEEK) && within(1, 53), "it holds weeks of the year"),
             (named(DAYS) && within(1, 366), "it holds days of a month or a year"),
-            (named(HOURS) && within(0, 24), "it holds hours of the day"),
+            (named(HOURS) && within(0, 24), OF_HOURS),
         ];
         part.into_iter().find(|(is, _)| *is && self.is_integer()).map(|(_, says)| says)
     }
@@ -351,6 +354,21 @@ impl Column {
         self.seasons += u64::from(is_season(cell));
         found.read(cell);
         true
+    }
+}
+
+impl Profile {
+    /// What part of a time a column's whole numbers are. Minutes may be a length, but not beside the
+    /// hours of a time.
+    pub(crate) fn part_of_time(&self, at: usize) -> Option<&'static str> {
+        const PARTS: &[&str] = &["minute", "second", "minuto", "segundo", "minuut", "sekunde"];
+        let own = &self.columns[at];
+        let sixty = Decimal { digits: 60, places: 0 };
+        let within = own.whole_range().is_some_and(|(lo, hi)| lo >= Decimal::ZERO && hi < sixty);
+        let named = own.is_integer() && within && crate::words::is(&own.name, PARTS);
+        let hours = |column: &Column| column.part_of_time() == Some(OF_HOURS);
+        let part = (named && self.columns.iter().any(hours)).then_some("it is a part of a time");
+        own.part_of_time().or(part)
     }
 }
 

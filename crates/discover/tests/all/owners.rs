@@ -195,3 +195,26 @@ fn each_row_of_a_snapshot_is_another_owners() {
         assert_eq!((found.owner, found.questions), (None, vec![]));
     }
 }
+
+/// The place or the area of each row, with each of them once at each time.
+#[test]
+fn car_parks_and_numbers_of_counties_are_owners() {
+    let parks = rows("read_at,car_park,free", 24, |n| {
+        format!(
+            "2024-04-01 1{}:07:1{},{},{}",
+            n / 6,
+            n % 2,
+            ["P", "N", "W"][n as usize % 3],
+            n * 37
+        )
+    });
+    let found = look(parks);
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("car_park"), vec![]));
+    for name in ["county_fips", "FIPS"] {
+        let counties = rows(&format!("{name},year,pm"), 18, |n| {
+            format!("0{},{},{}.5", 6001 + n / 3 * 2, 2016 + n % 3, n * 7 % 13)
+        });
+        let found = look(counties);
+        assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
+    }
+}
