@@ -71,7 +71,7 @@ impl SortedColumns {
                 if hints.measure.contains(&column.name) {
                     sorted.questions.push(not_numbers(&column.name));
                 }
-                sorted.column(at, column);
+                sorted.column(profile, at);
             }
         }
         sorted.codes(&codes, (table, profile), owner, hints);
@@ -108,28 +108,29 @@ impl SortedColumns {
         }
     }
 
-    fn column(&mut self, at: usize, column: &Column) {
+    fn column(&mut self, profile: &Profile, at: usize) {
+        let column = &profile.columns[at];
         let left = |why: &str| (column.name.clone(), why.to_owned());
         if column.filled == 0 {
             self.left_out.push(left("it is empty"));
         } else if is_row_number(at, column) {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() && !has(&column.name, TIMES) {
-            self.ask_about_times(&column.name);
+            // Beside a time, one without a name is another.
+            let named = !column.name.starts_with("column ");
+            self.questions.extend(named.then(|| may_be_times(&column.name)));
             self.left_out.push(left("it may hold times"));
         } else if column.holds_times() {
             self.left_out.push(left("it may hold times"));
         } else if column.holds_clock_times() {
-            let (name, word) = (&column.name, worded(&column.name));
-            self.notes.push(format!("The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."));
+            self.notes.push(may_be_clock_times(&column.name));
             self.left_out.push(left("it may hold times of day"));
         } else if let Some(says) = column.part_of_time() {
             self.left_out.push(left(says));
         } else if column.holds_offsets() {
             self.left_out.push(left("it holds offsets from UTC"));
         } else if column.is_number() && is_position(column) {
-            let (name, word) = (&column.name, worded(&column.name));
-            self.notes.push(format!("`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."));
+            self.notes.push(is_of_position(&column.name));
             self.left_out.push(left(POSITION));
         } else if column.is_truth() && column.distinct() > 1 {
             self.attribute(at, column, Values::Boolean);
@@ -152,14 +153,6 @@ impl SortedColumns {
             } else {
                 self.left_out.push(left("it holds texts that hardly repeat"));
             }
-        }
-    }
-
-    /// Asks about numbers that may count from 1970. Beside a time, those without a name are another.
-    fn ask_about_times(&mut self, name: &str) {
-        if !name.starts_with("column ") {
-            let word = worded(name);
-            self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."));
         }
     }
 
@@ -409,6 +402,27 @@ fn one_for_each(name: &str) -> String {
     let word = worded(name);
     format!(
         "`{name}` has one number for each owner, so it describes the owners and is not added up. Use `--measure {word}` if it is a measurement, or `--leave-out {word}` if not."
+    )
+}
+
+fn may_be_times(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+    )
+}
+
+fn may_be_clock_times(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."
+    )
+}
+
+fn is_of_position(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."
     )
 }
 

@@ -261,7 +261,9 @@ pub(crate) fn asked(
     // Numbers of many columns side by side are readings.
     let several = all().filter(|(at, own)| numbers(*at, own)).count() > MAX_NUMBERS;
     let numbered = |at: usize, column: &Column| {
-        !several && numbers(at, column) && !has_rare_ends((text, &table.form), at)
+        let rows = (text, &table.form);
+        let names = !several && numbers(at, column);
+        names && !has_rare_ends(rows, at) && !moves_slowly(rows, at, column)
     };
     // So are counts of many things, such as `CO2_NR` and `H2O_NR`.
     let ends_so = |own: &Column| own.is_number() && is_numbered(&own.name);
@@ -411,6 +413,34 @@ fn has_rare_ends((text, form): (&str, &Form), at: usize) -> bool {
     let ends = counts.iter().sum::<u64>() - between;
     // As means: ends of two fifths, and what is between.
     ends * 3 * middle.len() as u64 <= between * 2 * fifth as u64
+}
+
+/// Whether numbers rise and fall in small steps from row to row, as a pressure does: people take turns
+/// in any order, or in one.
+fn moves_slowly((text, form): (&str, &Form), at: usize, column: &Column) -> bool {
+    const MIN_CHANGES: u64 = 10;
+    const MIN_SPAN: i64 = 4;
+    const PART: i64 = 8;
+    let span = column.whole_range().map_or(0, |(least, most)| most.digits - least.digits);
+    let small = (i64::try_from(span).unwrap_or(0) / PART).max(1);
+    let (mut changes, mut rises, mut falls, mut rows) = (0u64, 0u64, 0u64, 0);
+    let mut before = None::<i64>;
+    scan(text, form, |_, scanned| {
+        if let ScannedRow::Row(row) = scanned
+            && let Some(number) = row.get(at).and_then(|cell| cell.parse().ok())
+        {
+            let step = before.replace(number).map_or(0, |before| number.saturating_sub(before));
+            changes += u64::from(step != 0);
+            rises += u64::from((1..=small).contains(&step));
+            falls += u64::from((-small..0).contains(&step));
+        }
+        rows += 1;
+        rows < SAMPLE
+    });
+    span >= MIN_SPAN.into()
+        && changes >= MIN_CHANGES
+        && (rises + falls) * 10 >= changes * 9
+        && rises.min(falls) * 4 >= changes
 }
 
 fn question(column: &Column) -> String {

@@ -145,6 +145,8 @@ const OWNERS: &[(u32, &[&str])] = &[
             "vehicleid",
             "bus",
             "car",
+            "carpark",
+            "parkhaus",
             "trip",
             "tripid",
             "plant",
@@ -230,7 +232,7 @@ const OWNERS: &[(u32, &[&str])] = &[
         50,
         &[
             "country", "region", "city", "county", "state", "land", "district", "zone", "area",
-            "province",
+            "province", "fips", "geoid",
         ],
     ),
 ];
@@ -349,7 +351,8 @@ pub(crate) fn names_a_number(name: &str) -> bool {
 }
 
 /// Words that say that a column numbers things.
-pub(crate) const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
+pub(crate) const NUMBERS: &[&str] =
+    &["id", "no", "nr", "num", "number", "code", "key", "fips", "geoid"];
 
 #[cfg(test)]
 mod tests {
@@ -361,6 +364,7 @@ mod tests {
         assert_eq!(owner_score("STATIONS_ID"), 80);
         assert_eq!(owner_score("response time"), 0);
         assert!(names_a_number("site_no") && !names_a_number("meter reading"));
+        assert_eq!((owner_score("car_park"), owner_score("county_fips")), (80, 50));
         assert_eq!(owner_score("subject#"), 100);
         assert_eq!((owner_score("STN"), owner_score("stream")), (80, 80));
         assert_eq!(owner_score("Source Device ID"), 60);

@@ -8,6 +8,7 @@ use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::rivals::is_vague;
 use crate::scan::{ScannedRow, scan};
+use crate::sentinels::counts_money;
 use crate::times::{TimePlan, join};
 use crate::windows::SECOND;
 use crate::words::worded;
@@ -52,7 +53,7 @@ pub(crate) fn find(
         return None;
     }
     let (name, word) = (&profile.columns[at].name, worded(&profile.columns[at].name));
-    if near && named.is_none() && !is_vague(name) {
+    if near && named.is_none() && !is_vague(name) && !may_be_events(profile, time, name) {
         let note = format!(
             "`{name}` differs in each row, and most rows are of about one time, so each row is taken as another owner's."
         );
@@ -62,6 +63,12 @@ pub(crate) fn find(
         "`{name}` differs in each row, and the rows follow no order of time, so each may be about another owner. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
     );
     Some(Snapshot { column: at, notes: Vec::new(), questions: vec![asked] })
+}
+
+/// Whether rows that a bare `id` numbers may be what one person did on one day, such as purchases.
+fn may_be_events(profile: &Profile, time: &TimePlan, name: &str) -> bool {
+    const BARE: u32 = 60;
+    owner_score(name) == BARE && (time.days || profile.columns.iter().any(counts_money))
 }
 
 /// Whether each row has another value of a column, and its name says that it names an owner.

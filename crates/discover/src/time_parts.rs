@@ -12,7 +12,8 @@ const HOURS: &[&str] = &["hour", "hours", "hourofday", "stunde", "heure", "hora"
 const MINUTES: &[&str] = &["minute", "minutes", "minuto", "minuut"];
 const SECONDS: &[&str] = &["second", "seconds", "sekunde", "segundo", "seconde"];
 
-/// The columns of parts of a time, with what to say of each, if they make up a date. Means of
+/// The columns of parts of a time, with what to say of each: if they make up a date, or minutes
+/// and seconds beside hours. Means of
 /// several rows are parts too, so numbers may have decimals.
 pub(crate) fn of(profile: &Profile) -> BTreeMap<usize, &'static str> {
     let column = |names: &[&str], least: i128, most: i128| {
@@ -22,23 +23,20 @@ pub(crate) fn of(profile: &Profile) -> BTreeMap<usize, &'static str> {
     let year = column(YEARS, 1850, 2100);
     let (month, day) = (column(MONTHS, 1, 12), column(DAYS, 1, 31));
     let hour = column(HOURS, 0, 24);
-    let mut found = BTreeMap::new();
     let dated = month.is_some() && (year.is_some() || (day.is_some() && hour.is_some()));
-    if !dated {
-        return found;
-    }
     let minute = column(MINUTES, 0, 59).filter(|_| hour.is_some());
     let second = column(SECONDS, 0, 60).filter(|_| minute.is_some());
-    let says = [
+    let of_date = [
         (year, "it holds years"),
         (month, "it holds months of the year"),
         (day, "it holds days of the month"),
         (hour, "it holds hours of the day"),
-        (minute, "it holds minutes of the hour"),
-        (second, "it holds seconds of the minute"),
     ];
-    found.extend(says.into_iter().filter_map(|(at, says)| Some((at?, says))));
-    found
+    // Minutes may be a length, but not beside hours of the day.
+    let of_hour =
+        [(minute, "it holds minutes of the hour"), (second, "it holds seconds of the minute")];
+    let of_date = of_date.into_iter().filter(|_| dated);
+    of_date.chain(of_hour).filter_map(|(at, says)| Some((at?, says))).collect()
 }
 
 /// Whether all cells with a value are numbers between these.

@@ -366,6 +366,8 @@ pub(crate) const IDS: &[&str] = &[
     "kennung",
     "bezeichnung",
     "label",
+    "fips",
+    "geoid",
 ];
 /// Words of names that classify rather than identify.
 pub(crate) const FLAGS: &[&str] = &[

@@ -148,3 +148,17 @@ fn one_midnight_shows_whether_the_day_is_first() {
     let found = look(format!("when,speed\n{newest}"));
     assert_eq!(found.questions, [""; 0]);
 }
+
+#[test]
+fn minutes_beside_hours_are_a_part_of_the_time() {
+    let measured = |header: &str| {
+        let text = rows(header, 60, |n| {
+            let (hour, minute) = (n / 12, n % 12 * 5);
+            format!("2024-05-01 {hour:02}:{minute:02}:00+02:00,{hour},{minute},{}.5", n * 37 % 71)
+        });
+        look(text).attributes.iter().any(|own| own.column.eq_ignore_ascii_case("minute"))
+    };
+    assert!(!measured("time,Hour,Minute,ghi"));
+    // Of a match, or a length.
+    assert!(measured("time,goals,minute,ghi"));
+}

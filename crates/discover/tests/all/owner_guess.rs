@@ -163,3 +163,22 @@ fn quantities_and_marks_of_readings_are_nobody() {
         assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]), "{name}");
     }
 }
+
+/// The pressure beside a mast: one row for each time, and small steps up and down.
+#[test]
+fn what_moves_slowly_is_nobody() {
+    let slow = |n: u32| 920 + (n % 60).abs_diff(30) / 2;
+    let text = |number: &dyn Fn(u32) -> u32| {
+        (0..240).fold("time,besoek,speed\n".to_owned(), |text, n| {
+            let (day, time) = (n / 144 + 1, format!("{:02}:{}0", n / 6 % 24, n % 6));
+            text + &format!("2024-05-{day:02} {time},{},{}.5\n", number(n), n * 37 % 71)
+        })
+    };
+    let found = look(text(&slow));
+    assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]));
+    assert!(found.attributes.iter().any(|own| own.column == "besoek"));
+    // People take turns, in any order or in one.
+    for turns in [(&|n| 901 + mixed(n) % 12) as &dyn Fn(u32) -> u32, &|n| 901 + n % 12] {
+        asks(&text(turns), "`besoek` has 12 different values");
+    }
+}

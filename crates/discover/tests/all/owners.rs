@@ -176,8 +176,12 @@ fn each_row_of_a_snapshot_is_another_owners() {
     let found = look(&snapshot);
     assert_eq!((found.owner.as_deref(), found.questions), (Some("id"), vec![]));
     assert!(found.notes.iter().any(|note| note.contains("`id` differs in each row")));
-    let same = text("sensor_id,label,level,read_at,flag", &|_| "2024-04-01".to_owned());
-    assert_eq!(look(same).owner.as_deref(), Some("sensor_id"));
+    let same = |header: &str| text(header, &|_| "2024-04-01".to_owned());
+    let found = look(same("sensor_id,label,level,read_at,flag"));
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("sensor_id"), vec![]));
+    // Rows of one day, or of money, may be what one person did.
+    asks(&same("id,label,level,read_at,flag"), "`id` differs in each row");
+    asks(&text("id,label,price,last_seen,flag", &seen), "`id` differs in each row");
     // An order of events, or one beside an area, may be anybody's.
     let vague = text("order_id,label,level,last_seen,is_owner", &seen);
     asks(&vague, "`order_id` differs in each row");
@@ -326,4 +330,27 @@ fn papers_with_a_price_of_each_day_are_owners() {
     asks(&of("slags", |n| n % 5), "It may be one of `slags`");
     let twice = look(of("symbol", |n| if n % 100 == 7 { 1 } else { n % 5 }));
     assert!(twice.questions.iter().any(|own| own.contains("It may be one of `symbol`")));
+}
+
+/// The place or the area of each row, with each of them once at each time.
+#[test]
+fn car_parks_and_numbers_of_counties_are_owners() {
+    let parks = rows("read_at,car_park,free", 24, |n| {
+        format!(
+            "2024-04-01 1{}:07:1{},{},{}",
+            n / 6,
+            n % 2,
+            ["P", "N", "W"][n as usize % 3],
+            n * 37
+        )
+    });
+    let found = look(parks);
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("car_park"), vec![]));
+    for name in ["county_fips", "FIPS"] {
+        let counties = rows(&format!("{name},year,pm"), 18, |n| {
+            format!("0{},{},{}.5", 6001 + n / 3 * 2, 2016 + n % 3, n * 7 % 13)
+        });
+        let found = look(counties);
+        assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
+    }
 }
