@@ -26,6 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why a degree of latitude or longitude is not measured.
 const POSITION: &str = "it is a position";
 
+/// Columns that are asked about if they may count: more of them belong to what is measured beside them.
+const MAX_ASKED: usize = 4;
+
 /// Columns, sorted by what they are.
 #[derive(Default)]
 pub(crate) struct SortedColumns {
@@ -206,6 +209,8 @@ impl SortedColumns {
         hints: &Hints,
     ) {
         let alone = self.attributes.is_empty();
+        let counts = |at: &&usize| may_be_count(&profile.columns[**at].name);
+        let many_counts = codes.iter().filter(counts).count() > MAX_ASKED;
         for at in codes {
             let column = &profile.columns[*at];
             let (name, word) = (&column.name, worded(&column.name));
@@ -237,7 +242,7 @@ impl SortedColumns {
                 let describes = constant && describes_owners(column);
                 let classes = codes::is_class(name);
                 let may_measure = if constant { !has(name, NUMBERS) } else { many && !classes };
-                let unsure = !constant && may_be_count(name);
+                let unsure = !constant && !many_counts && may_be_count(name);
                 let stated = units::are_codes(&table.above, name);
                 let open = !stated && !describes && (unsure || (may_measure && !is_id(name)));
                 let says = if describes { one_for_each(name) } else { look_like_codes(name) };

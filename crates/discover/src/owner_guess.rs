@@ -343,7 +343,7 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
         && (numbered || !classifies)
         && !qualifies(name)
         && units::of_name(name).is_none()
-        && !(column.is_number() && is_measured(name))
+        && (numbered || !column.is_number() || !is_measured(name))
 }
 
 fn is_text(column: &Column) -> bool {

@@ -79,7 +79,8 @@ fn each<'a>(columns: impl IntoIterator<Item = &'a Attribute>, are: &str) -> Look
     ))
 }
 
-/// Whether all names have long numbers behind letters, and not the same.
+/// Whether all names have long numbers behind letters, and not the same, and are equal but for numbers
+/// or are codes of one form.
 fn have_ids(columns: &[&Column]) -> bool {
     const LONG: usize = 6;
     let longest = |own: &&Column| {
@@ -87,8 +88,30 @@ fn have_ids(columns: &[&Column]) -> bool {
         let letters = own.name.starts_with(char::is_alphabetic);
         (letters && number.len() >= LONG).then(|| number.to_owned())
     };
+    let same = |form: fn(&str) -> String| {
+        columns.iter().map(|own| form(&own.name)).collect::<BTreeSet<_>>().len() == 1
+    };
+    let is_code =
+        |own: &&Column| !own.name.contains(char::is_whitespace) && !has(&own.name, QUANTITIES);
     let numbers: Option<BTreeSet<String>> = columns.iter().map(longest).collect();
-    numbers.is_some_and(|numbers| numbers.len() > 1)
+    let alike = same(without_digits) || (columns.iter().all(is_code) && same(code_form));
+    alike && numbers.is_some_and(|numbers| numbers.len() > 1)
+}
+
+fn without_digits(name: &str) -> String {
+    name.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// A name with one sign for each run of letters or of digits.
+fn code_form(name: &str) -> String {
+    let kind = |c: char| match c {
+        c if c.is_alphabetic() => 'a',
+        c if c.is_ascii_digit() => '0',
+        c => c,
+    };
+    let mut signs: Vec<char> = name.chars().map(kind).collect();
+    signs.dedup();
+    signs.into_iter().collect()
 }
 
 /// Whether what stands before numbers names people, homes or stations, rather than the channels of a device.

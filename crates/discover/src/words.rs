@@ -64,8 +64,6 @@ pub(crate) fn qualifies(name: &str) -> bool {
         "filter",
         "filtered",
         "statut",
-        "estado",
-        "stato",
         "zustand",
         "validity",
         "confidence",

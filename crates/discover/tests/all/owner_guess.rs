@@ -150,14 +150,18 @@ fn quantities_and_marks_of_readings_are_nobody() {
             assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false), "{name}");
         }
     }
-    let counts =
-        (0..400).fold("time,a_nr,b_nr,c_nr,d_nr,a_num_gaps,pulse\n".to_owned(), |text, n| {
-            let of = |k: u32| mixed(n * 5 + k) % 9;
-            let own = [of(0), of(1), of(2), of(3), of(4)].map(|own| own.to_string()).join(",");
-            text + &format!("{},{own},{}\n", time(n), 55 + n * n % 71 * (n % 3))
-        });
+    // A number of nobody knows what, and a state of a country.
+    for name in ["Number", "Estado"] {
+        let found = look(readings(name, 30, |own| (1001 + own).to_string()));
+        assert!(found.asks_whose(), "{name}");
+    }
+    let header = "time,aa_nr,bb_nr,cc_nr,dd_nr,ee_nr,num_gaps,pulse\n".to_owned();
+    let counts = (0..400).fold(header, |text, n| {
+        let own: Vec<String> = (0..6).map(|k| (mixed(n * 6 + k) % 9).to_string()).collect();
+        text + &format!("{},{},{}\n", time(n), own.join(","), 55 + n * n % 71 * (n % 3))
+    });
     let found = look(counts);
-    assert_eq!((found.owner.as_deref(), found.asks_whose()), (None, false));
+    assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]));
     for name in ["Messstatus", "file name", "filename"] {
         let found = look(readings(name, 9, |own| format!("2024-05_part{own}.raw")));
         assert_eq!((found.owner.as_deref(), found.questions), (None, vec![]), "{name}");

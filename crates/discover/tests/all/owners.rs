@@ -304,6 +304,9 @@ fn stations_side_by_side_are_asked_about() {
     // One station, and two ends of a device.
     assert!(!asked("NET:04410010:00060", "NET:04410010:00065"));
     assert!(!asked("channel 4", "channel 9") && !asked("t_1", "t_2"));
+    // One logger with two probes.
+    assert!(!asked("Pres (LGR S/N: 20417733)", "Temp (LGR S/N: 20417733 SEN S/N: 20417791)"));
+    assert!(!asked("temp_20417733", "pressure_20417791"));
     let said = Hints { wide: Some("flow".to_owned()), ..Hints::default() };
     let found = understand(of("AB_1160815", "C_09447000").as_bytes(), &said).unwrap();
     assert_eq!((found.tally.owners, found.questions.len()), (2, 0));
