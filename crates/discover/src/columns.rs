@@ -2,6 +2,9 @@
 
 use crate::attribute::Attribute;
 use crate::codes::MAX_SURE_CODES;
+use crate::column_words::{
+    is_of_position, look_like_codes, may_be_clock_times, may_be_times, not_numbers, one_for_each,
+};
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::id_words::{is_id, may_be_count};
@@ -391,52 +394,9 @@ fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
     counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
 }
 
-fn look_like_codes(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
-    )
-}
-
 /// Whether numbers of one for each owner are written too differently for names.
 fn describes_owners(column: &Column) -> bool {
     column.digits.is_some_and(|(short, long)| short < long) && !is_id(&column.name)
-}
-
-fn one_for_each(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "`{name}` has one number for each owner, so it describes the owners and is not added up. Use `--measure {word}` if it is a measurement, or `--leave-out {word}` if not."
-    )
-}
-
-fn may_be_times(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "The numbers of `{name}` may be times since 1970, so they are left out. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
-    )
-}
-
-fn may_be_clock_times(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "The numbers of `{name}` may be times of day, such as 1735 for 17:35, so they are left out. Use `--measure {word}` if they are measurements."
-    )
-}
-
-fn is_of_position(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "`{name}` is a part of a position, which has no sum and no mean of a crowd, so it is not measured. Use `--measure {word}` to measure it."
-    )
-}
-
-/// What to say of a column that cannot be measured though it was asked for.
-fn not_numbers(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {word}` out."
-    )
 }
 
 /// What to say of a column of texts that may hold measurements.

@@ -16,6 +16,7 @@ mod calendar;
 pub mod cells;
 pub mod clock;
 mod codes;
+mod column_words;
 mod columns;
 mod constant;
 pub mod decimal_mark;
