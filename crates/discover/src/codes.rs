@@ -6,7 +6,7 @@ use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::profile::Column;
 use crate::table::Table;
 use crate::units;
-use crate::words::{CODES, has, words};
+use crate::words::{CODES, has, worded, words};
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
@@ -62,4 +62,17 @@ pub(crate) fn is_nameless(column: &Column) -> bool {
     let answers = column.whole_range().is_some_and(|(lo, hi)| lo >= own(100) && hi <= own(599));
     let several = column.distinct() > 2 || (column.distinct() > 1 && answers);
     column.name.starts_with("column ") && column.is_integer() && few && often && several
+}
+
+/// Whether numbers of one for each owner are written too differently for names.
+pub(crate) fn describe_owners(column: &Column) -> bool {
+    column.digits.is_some_and(|(short, long)| short < long) && !is_id(&column.name)
+}
+
+/// What to say of them.
+pub(crate) fn one_for_each(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "`{name}` has one number for each owner, so it describes the owners and is not added up. Use `--measure {word}` if it is a measurement, or `--leave-out {word}` if not."
+    )
 }

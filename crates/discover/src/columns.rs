@@ -242,13 +242,14 @@ impl SortedColumns {
                 // owner may be a salary or a population.
                 let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
                 let constant = owner.constant.contains(at);
-                let describes = constant && describes_owners(column);
+                let describes = constant && codes::describe_owners(column);
                 let classes = codes::is_class(name);
                 let may_measure = if constant { !has(name, NUMBERS) } else { many && !classes };
                 let unsure = !constant && !many_counts && may_be_count(name);
                 let stated = units::are_codes(&table.above, name);
                 let open = !stated && !describes && (unsure || (may_measure && !is_id(name)));
-                let says = if describes { one_for_each(name) } else { look_like_codes(name) };
+                let says =
+                    if describes { codes::one_for_each(name) } else { look_like_codes(name) };
                 if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
@@ -398,18 +399,6 @@ fn look_like_codes(name: &str) -> String {
     let word = worded(name);
     format!(
         "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
-    )
-}
-
-/// Whether numbers of one for each owner are written too differently for names.
-fn describes_owners(column: &Column) -> bool {
-    column.digits.is_some_and(|(short, long)| short < long) && !is_id(&column.name)
-}
-
-fn one_for_each(name: &str) -> String {
-    let word = worded(name);
-    format!(
-        "`{name}` has one number for each owner, so it describes the owners and is not added up. Use `--measure {word}` if it is a measurement, or `--leave-out {word}` if not."
     )
 }
 
