@@ -63,3 +63,8 @@ pub(crate) fn is_nameless(column: &Column) -> bool {
     let several = column.distinct() > 2 || (column.distinct() > 1 && answers);
     column.name.starts_with("column ") && column.is_integer() && few && often && several
 }
+
+/// Whether numbers of one for each owner are written too differently for names.
+pub(crate) fn describe_owners(column: &Column) -> bool {
+    column.digits.is_some_and(|(short, long)| short < long) && !is_id(&column.name)
+}

@@ -242,7 +242,7 @@ impl SortedColumns {
                 // owner may be a salary or a population.
                 let many = column.distinct() > MAX_SURE_CODES && column.written.plus == 0;
                 let constant = owner.constant.contains(at);
-                let describes = constant && describes_owners(column);
+                let describes = constant && codes::describe_owners(column);
                 let classes = codes::is_class(name);
                 let may_measure = if constant { !has(name, NUMBERS) } else { many && !classes };
                 let unsure = !constant && !many_counts && may_be_count(name);
@@ -392,11 +392,6 @@ fn is_amount((table, at): (&Table, usize), column: &Column) -> bool {
     let below = table.units.get(at).and_then(|cell| units::of_cell(cell));
     let unit = units::of_name(&column.name).or(below);
     counts_money(column) || unit.is_some() || table.cell_units.contains_key(&at)
-}
-
-/// Whether numbers of one for each owner are written too differently for names.
-fn describes_owners(column: &Column) -> bool {
-    column.digits.is_some_and(|(short, long)| short < long) && !is_id(&column.name)
 }
 
 /// What to say of a column of texts that may hold measurements.
