@@ -45,7 +45,7 @@ def epoch():
     return int(os.environ.get("SOURCE_DATE_EPOCH") or said("git", "log", "-1", "--format=%ct"))
 
 
-def release(*what):
+def release(*what, profile="release"):
     """Builds for release, with paths of this machine left out; gives cargo's folder."""
     home = os.environ.get("CARGO_HOME") or str(pathlib.Path.home() / ".cargo")
     maps = [(home, "/cargo"), (str(ROOT), "/alpheus")]
@@ -55,15 +55,17 @@ def release(*what):
         "RUSTFLAGS": " ".join(f"--remap-path-prefix={here}={there}" for here, there in maps),
         "CFLAGS": c_flags, "CXXFLAGS": c_flags,
     }
-    subprocess.run(["cargo", "build", "--release", "--locked", *what], cwd=ROOT, check=True, env={**os.environ, **flags})
-    return BUILD / "release"
+    command = ["cargo", "build", "--profile", profile, "--locked", *what]
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **flags})
+    return BUILD / profile
 
 
 def wheel(now):
     """The Python wheel. Its program is without Kafka, whose library would need the system's OpenSSL."""
-    built = release("--package", "alpheus", "--bin", "alpheus", "--package", "alpheus-python", "--example", "native")
+    what = ("--package", "alpheus", "--bin", "alpheus", "--package", "alpheus-python", "--example", "native")
+    built = release(*what, profile="wheel")
     python = os.environ.get("WHEEL_PYTHON", sys.executable)
-    folder = BUILD / "wheel"
+    folder = BUILD / "python"
     subprocess.run([python, ROOT / "bindings/python/wheel.py", built, folder, "--strip"], check=True,
                    env={**os.environ, "SOURCE_DATE_EPOCH": str(now)})
     (made,) = folder.glob("*.whl")

@@ -50,7 +50,9 @@ pub enum RowError {
     #[error("the metadata cell is empty; mark it `optional: true` in the schema if that is normal")]
     NoMetadata,
     /// A stream's metadata must not change.
-    #[error("the stream's metadata differ from those of its first row")]
+    #[error(
+        "the stream's metadata differ from those of its first row; if an owner has several, let `stream` name a column with a text for each of them, and `owner` the column of the owner"
+    )]
     MetadataChanged,
     /// Too many rows at one time: no microsecond before the next tick is free.
     #[error("too many rows at one time: no free microsecond before the next tick")]

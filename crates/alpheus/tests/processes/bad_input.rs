@@ -202,7 +202,7 @@ fn metadata_are_what_the_schema_says_and_the_same_in_every_row() {
     assert_eq!(ended, 0, "{said}");
     assert_eq!(files.results()[0].sum, Some(17));
     for line in [
-        "refused 1 row: the stream's metadata differ from those of its first row\n    line 3, column plan",
+        "refused 1 row: the stream's metadata differ from those of its first row; if an owner has several, let `stream` name a column with a text for each of them, and `owner` the column of the owner\n    line 3, column plan",
         "refused 1 row: the metadata value is none of those that the schema declares\n    line 4, column plan",
         "refused 1 row: the metadata cell is empty; mark it `optional: true` in the schema if that is normal\n    line 5",
     ] {

@@ -56,6 +56,7 @@ pub struct Noise<'a> {
 }
 
 /// What the files have in common.
+#[derive(Clone)]
 struct Draft<'u> {
     found: &'u Understanding,
     /// The file's name, for people.
@@ -207,6 +208,11 @@ impl<'u> Draft<'u> {
             events,
             noise,
         }
+    }
+
+    /// The same with exact results.
+    fn without_noise(&self) -> Draft<'u> {
+        Draft { noise: None, ..self.clone() }
     }
 
     /// The position of the length of the windows of the query without noise.

@@ -145,7 +145,8 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
         let (least, window) = (draft.least, draft.shortest.name);
         format!("  \"*\": {{ option: {option}, clients: {least}, window: {window} }}\n")
     };
-    let sparse = if draft.noise.is_none() { sparse(draft, "crowd") } else { String::new() };
+    // What too few owners have a value of matters to exact totals alone.
+    let sparse = sparse(&draft.without_noise(), "crowd");
     // A line of an attribute would stay in force beside another line for all.
     let those = if sparse.is_empty() { "" } else { " of all lines under `default`" };
     let (chosen, other, instead) = match draft.noise {
@@ -156,10 +157,17 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
                 "With noise (differential privacy): use this line instead{those}, and the second query in query.sql. {NOISE_HIDES}"
             ),
         ),
-        Some(_) => ("noisy", "crowd", "Exact totals: use this line instead.".to_owned()),
+        Some(_) if sparse.is_empty() => {
+            ("noisy", "crowd", "Exact totals: use this line instead.".to_owned())
+        }
+        Some(_) => ("noisy", "crowd", "Exact totals: use all these lines instead.".to_owned()),
+    };
+    let (sparse, sparse_other) = match draft.noise {
+        None => (sparse, String::new()),
+        Some(_) => (String::new(), sparse.lines().map(|line| format!("#{line}\n")).collect()),
     };
     format!(
-        "# What is released for owners of {} who have not chosen themselves.\n{}{}schema: {}\ndefault:\n{}{}#{}",
+        "# What is released for owners of {} who have not chosen themselves.\n{}{}schema: {}\ndefault:\n{}{}#{}{sparse_other}",
         comment(draft.file),
         wrapped(&says(draft), "#"),
         wrapped(&says_open(draft), "#"),
@@ -172,7 +180,7 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
 
 /// The query, and as a comment another one.
 pub(super) fn queries(draft: &Draft<'_>) -> String {
-    let (exact, noisy) = (exact(draft), noise::query(draft));
+    let (exact, noisy) = (exact(&draft.without_noise()), noise::query(draft));
     let commented =
         |text: &str| text.lines().map(|line| format!("-- {line}\n")).collect::<String>();
     let error = "with noise: 95 of 100 results have at most this error. `typical` is the expected mean, `values` the number of readings of an owner in a window, and `events` its maximum. `alpheus suggest` says what else is possible.";

@@ -2,7 +2,7 @@
 
 use crate::doubts::asks;
 use crate::look;
-use alpheus_discover::write::files;
+use alpheus_discover::write::{Noise, files};
 use alpheus_discover::{Hints, Understanding, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
@@ -208,6 +208,20 @@ fn what_too_few_owners_have_is_not_released() {
     let some = look(lab(|day, patient| day < 13 && patient % 7 == day % 7));
     let written = files(&some, "lab.csv", None);
     assert!(written.policies.contains("hiv_load: { option: crowd, clients: 10, window: 7d }"));
+}
+
+/// Files for noise say how to have exact totals instead, and the same holds for these.
+#[test]
+fn exact_totals_in_place_of_noise_release_no_more() {
+    let noise = || Some(Noise { error: "10 %", least: 0, terms: None });
+    let one = look(lab(|_, patient| patient == 7));
+    let written = files(&one, "lab.csv", noise());
+    let lines = "#  # In some windows, fewer have a value.\n#  hiv_load: { option: nothing }\n";
+    assert!(written.policies.ends_with(lines), "{}", written.policies);
+    assert!(written.policies.contains("Exact totals: use all these lines instead."));
+    assert!(!written.query.contains("hiv_load"), "{}", written.query);
+    let all = files(&look(lab(|_, _| true)), "lab.csv", noise());
+    assert!(all.policies.contains("Exact totals: use this line instead."), "{}", all.policies);
 }
 
 #[test]

@@ -475,6 +475,6 @@ fn or_none(names: &str) -> &str {
 }
 
 fn metadata_or_none(names: &str) -> String {
-    const NONE: &str = "it has none; to ask by a column, name it under `metadataAttributes` in the schema and under `metadata` in the source file";
+    const NONE: &str = "it has none; to ask by a column, name it under `metadataAttributes` in the schema and under `metadata` in the source file, which makes its values public";
     if names.is_empty() { NONE.to_owned() } else { format!("it has {names}") }
 }

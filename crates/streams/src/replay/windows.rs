@@ -229,7 +229,11 @@ impl WindowReport {
             if closed.is_empty() {
                 continue;
             }
-            writeln!(out, "{name}: {} of {windows} windows have no result", closed.len())?;
+            writeln!(
+                out,
+                "{name}: {} of {windows} windows have no result; times in this machine's zone:",
+                closed.len()
+            )?;
             for (start, end, why) in closed.iter().take(LISTED) {
                 writeln!(out, "    {} to {}: {why}", local_time(*start), local_time(*end))?;
             }
