@@ -1,8 +1,8 @@
 //! Results with noise: whether the requested error is possible, and which one is.
 
 use super::{questions, say};
-use alpheus_discover::Understanding;
 use alpheus_discover::write::{Files, Noise, NoiseTerms, files, noise_terms};
+use alpheus_discover::{Attribute, Understanding};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
@@ -198,8 +198,27 @@ pub(super) fn planned(
         Some((percent, nearest)) => said_nearest(percent, nearest),
         None => said_out_of_reach(asked, crowd, asker.enough_owners((asked, terms), crowd)),
     };
+    let help = match next_column((found, name), (asked, terms)) {
+        Some(next) => format!("{help}. {next}"),
+        None => help,
+    };
     let error = OutOfReachError { asked: asked.to_owned(), why: why(&refusal, terms, crowd) };
     Err(Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help))
+}
+
+/// Which of several columns an error was tried for, and how to try another.
+fn next_column(
+    (found, name): (&Understanding, &str),
+    (error, terms): (&str, NoiseTerms),
+) -> Option<String> {
+    let query = files(found, name, Some(Noise { error, least: 0, terms: Some(terms) })).query;
+    // The query without noise stands there as a comment.
+    let selected = query.lines().find(|line| line.starts_with("SELECT "))?;
+    let is_asked = |own: &&Attribute| selected == format!("SELECT AVG({})", own.name);
+    let column = &found.attributes.iter().find(is_asked)?.column;
+    (found.attributes.len() > 1).then(|| {
+        format!("Only `{column}` was tried; `--leave-out` with its name tries the next column")
+    })
 }
 
 /// That the query has one of several columns.

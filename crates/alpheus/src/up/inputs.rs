@@ -245,7 +245,7 @@ fn guarded(
             let fewer = streams(&one) > streams(&planned);
             match wanted {
                 None if fewer || opened * 9 > open * 10 => Ok(alone(one)),
-                Some(_) if opened > open => {
+                _ if opened > open => {
                     let hint = Some(better_alone(many, (open, of), (opened, all), "windows can open"));
                     Ok(ControllerChoice { hint, ..usual(planned) })
                 }

@@ -42,7 +42,7 @@ Each device sends each event of the recording at its time. All processes follow 
 be faster than real time. The clock waits if devices or results lag behind, and a window without the
 data of all owners says so. `alpheus up` prints the addresses of two consoles, and commands for
 another terminal. When the recording has ended and its windows have results, it prints a summary and
-stops everything. The exit code is 1 if no window opened, or if one has no result. With --stay
+stops everything. The exit code is 1 if no window opened, or if the results lack one. With --stay
 everything keeps running, so that you can look at the consoles. Ctrl-C stops everything, and so does
 closing the pipe that reads the output.";
 
@@ -63,8 +63,8 @@ pub struct Args {
     /// all, up to 100 or the number that the query needs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(inputs::MAX_OWNERS)))]
     owners: Option<u32>,
-    /// Number of privacy controllers; by default 3, or 1 if the query would be refused or fewer
-    /// windows would open with 3
+    /// Number of privacy controllers; by default 3, or 1 if with 3 the query would be refused or
+    /// fewer than nine in ten of its windows would open
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]
     controllers: Option<u32>,
     /// How many seconds of the recording pass per second; by default a window takes about five

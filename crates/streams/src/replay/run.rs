@@ -171,7 +171,8 @@ fn plan(
         let (name, fitting) = (&planned.name, planned.fitting);
         note!("{} of {fitting} streams do not take part in {name}: {}", left.streams, left.reason);
     }
-    for what in planned.accuracy.iter().chain(&lacking(&planned, embedded)) {
+    let raised = planned.raised();
+    for what in raised.iter().chain(&planned.accuracy).chain(&lacking(&planned, embedded)) {
         note!("{}: {what}", planned.name);
     }
     let (plans, masks) = (planned.to_run(), planned.masks);
