@@ -50,7 +50,7 @@ pub(crate) struct SortedColumns {
 impl SortedColumns {
     /// Sorts all columns but those of time and owner.
     pub(crate) fn of(
-        (table, profile): (&Table, &Profile),
+        (text, table, profile): (&str, &Table, &Profile),
         time: &TimePlan,
         owner: &OwnerPlan,
         hints: &Hints,
@@ -81,6 +81,7 @@ impl SortedColumns {
             }
         }
         sorted.codes(&codes, (table, profile), owner, hints);
+        sorted.units(table, profile);
         sorted.judge((table, profile), hints);
         if sorted.attributes.is_empty() {
             sorted.positions(profile);
@@ -90,7 +91,7 @@ impl SortedColumns {
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
         let apart = (owner.column, &owner.kinds[..], &owner.parts[..]);
-        let kinds = kinds::questions(known, profile, apart, hints);
+        let kinds = kinds::questions(known, (text, &table.form, profile), apart, hints);
         sorted.questions.extend(kinds.questions);
         sorted.answered = kinds.answered;
         sorted.side_by_side(profile, owner, hints);
@@ -258,7 +259,9 @@ impl SortedColumns {
     fn judge(&mut self, (table, profile): (&Table, &Profile), hints: &Hints) {
         let columns: Vec<&Column> =
             self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
-        let verdicts = sentinels::judge(&columns, &table.above);
+        let units: Vec<Option<&str>> =
+            self.attributes.iter().map(|own| own.unit.as_deref()).collect();
+        let verdicts = sentinels::judge(&columns, &units, &table.above);
         for ((attribute, wanted), verdict) in
             self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts)
         {

@@ -5,6 +5,7 @@ use crate::attribute::Attribute;
 use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
+use crate::number::Decimal;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::scan::{ScannedRow, scan};
@@ -33,7 +34,7 @@ pub(crate) struct Kinds {
 /// What to ask.
 pub(crate) fn questions(
     (attributes, categories): (&[Attribute], &[(String, u64)]),
-    profile: &Profile,
+    (text, form, profile): (&str, &Form, &Profile),
     (owner, kinds, parts): (Option<usize>, &[usize], &[usize]),
     hints: &Hints,
 ) -> Kinds {
@@ -43,7 +44,7 @@ pub(crate) fn questions(
     let left_out = |column: &Column| hints.leave_out.contains(&column.name);
     let open = |column: &&Column| is_category(column) && !left_out(column);
     let named: Vec<&Column> = profile.columns.iter().filter(open).collect();
-    let pairs = pairs((attributes, profile), &named, own);
+    let pairs = pairs((attributes, profile, (text, form)), &named, own);
     let said = |pair: &Pair<'_>| hints.measure.iter().any(|own| own == pair.value);
     let asked = pairs.iter().find(|pair| !said(pair));
     let mut found: Vec<String> =
@@ -75,16 +76,20 @@ struct Pair<'a> {
 
 /// All that there may be, the likeliest first.
 fn pairs<'a>(
-    (attributes, profile): (&'a [Attribute], &'a Profile),
+    (attributes, profile, rows): (&'a [Attribute], &'a Profile, (&str, &Form)),
     named: &[&'a Column],
     owner: Option<&'a Column>,
 ) -> Vec<Pair<'a>> {
     let value = money(attributes);
     let amounts = value.or_else(|| readings(attributes));
-    let amounts = profile.columns.iter().find(|own| Some(own.name.as_str()) == amounts);
-    let signed =
-        |own: &Column| names_signs(own) && amounts.is_some_and(|amounts| have_signs(amounts, own));
-    let named = || named.iter().copied().filter(|own| !signed(own));
+    let place = |name: &str| profile.columns.iter().position(|own| own.name == name);
+    let amounts = amounts.and_then(place);
+    let signed = |own: &Column| {
+        let columns = amounts.zip(place(&own.name)).filter(|_| names_signs(own));
+        columns.is_some_and(|columns| have_signs(columns, profile, rows))
+    };
+    let unsigned_kinds: Vec<&Column> = named.iter().copied().filter(|own| !signed(own)).collect();
+    let named = || unsigned_kinds.iter().copied();
     let quantities = || named().chain(owner).find(|column| names_quantities(column));
     let unit = || named().find(|column| names_units(column));
     let kind = named().find(|column| is(&column.name, KINDS)).or_else(quantities).or_else(unit);
@@ -236,11 +241,38 @@ fn names_signs(column: &Column) -> bool {
     PAIRS.iter().any(|pair| texts == *pair)
 }
 
-/// Whether amounts have signs of their own: as many are below zero as there are rows of one of the texts.
-fn have_signs(amounts: &Column, signs: &Column) -> bool {
-    let negative = amounts.written.negative;
-    let all = amounts.filled == signs.filled && amounts.numbers == amounts.filled;
-    all && signs.texts.values().any(|count| *count == negative)
+/// Whether amounts have signs of their own: those below zero are all in rows of one of the texts, and
+/// no others are.
+fn have_signs(
+    (amounts, signs): (usize, usize),
+    profile: &Profile,
+    (text, form): (&str, &Form),
+) -> bool {
+    let (own, kinds) = (&profile.columns[amounts], &profile.columns[signs]);
+    let all = own.filled == kinds.filled && own.numbers == own.filled;
+    if !all || own.written.negative == 0 {
+        return false;
+    }
+    // Whether a text has amounts below zero, and above.
+    let mut found: Map<String, (bool, bool)> = Map::default();
+    let marks = form.marks();
+    scan(text, form, |_, scanned| {
+        let ScannedRow::Row(row) = scanned else { return true };
+        let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
+        let number = marks.plain(cell(amounts)).and_then(|plain| Decimal::read(&plain));
+        if let Some(number) = number {
+            if !found.contains_key(cell(signs)) {
+                found.insert(cell(signs).to_owned(), (false, false));
+            }
+            if let Some(known) = found.get_mut(cell(signs)) {
+                known.0 |= number < Decimal::ZERO;
+                known.1 |= number > Decimal::ZERO;
+            }
+        }
+        found.values().all(|known| *known != (true, true))
+    });
+    let mixed = found.values().any(|known| *known == (true, true));
+    !mixed && found.values().filter(|known| known.0).count() == 1
 }
 
 /// Asks about amounts whose sign stands in another column.

@@ -32,6 +32,7 @@ mod headings;
 mod hints;
 mod id_words;
 mod kinds;
+mod legend;
 mod lengths;
 mod levels;
 mod load;

@@ -2,11 +2,14 @@
 //! apart from real ones.
 
 use crate::extremes::{Cells, Far};
+use crate::legend::Legend;
 use crate::number::Decimal;
 use crate::profile::Column;
 use crate::words::{MONEY, has, is_money};
 use std::collections::BTreeMap;
 
+/// No temperature of the air is lower.
+const COLDEST: Decimal = Decimal { digits: -90, places: 0 };
 /// One number in so many leaves no doubt that it stands for a missing one, if it stands out.
 const OFTEN: u64 = 50;
 
@@ -44,52 +47,14 @@ impl Verdict {
     }
 }
 
-/// What lines above the table say of numbers that stand for a missing one.
-struct Legend {
-    /// Sentences about what is missing.
-    sentences: Vec<String>,
-}
-
-impl Legend {
-    fn of(above: &[String]) -> Legend {
-        const MISSING: &[&str] = &[
-            "missing",
-            "no data",
-            "no information",
-            "no value",
-            "not available",
-            "unavailable",
-            "not measured",
-            "invalid",
-            "fehlend",
-            "fehlt",
-            "keine daten",
-            "manquant",
-        ];
-        let lines = above.iter().map(|line| line.trim_matches(['#', '%', ' ']).to_lowercase());
-        let text = lines.collect::<Vec<_>>().join(" ");
-        let says = |sentence: &&str| MISSING.iter().any(|word| sentence.contains(word));
-        Legend { sentences: text.split(". ").filter(says).map(str::to_owned).collect() }
-    }
-
-    /// Whether a number stands for a missing one: it is named, or all negative ones do.
-    fn names(&self, number: &str) -> bool {
-        let sign =
-            |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '=' | '"' | '(' | ')');
-        let named = |sentence: &String| {
-            let mut words = sentence.split(sign);
-            words.any(|word| word.trim_end_matches('.') == number)
-        };
-        let all = |sentence: &String| number.starts_with('-') && sentence.contains("negativ");
-        self.sentences.iter().any(|sentence| named(sentence) || all(sentence))
-    }
-}
-
 /// Decides for all columns: what one column proves counts as a hint in the others, and so does what
 /// lines above the table say.
-pub(crate) fn judge(columns: &[&Column], above: &[String]) -> Vec<Verdict> {
+pub(crate) fn judge(columns: &[&Column], units: &[Option<&str>], above: &[String]) -> Vec<Verdict> {
     let legend = Legend::of(above);
-    let mut verdicts: Vec<Verdict> = columns.iter().map(|column| alone(column, &legend)).collect();
+    let unit = |at: usize| units.get(at).copied().flatten();
+    let each = columns.iter().enumerate();
+    let mut verdicts: Vec<Verdict> =
+        each.map(|(at, column)| alone((column, unit(at)), &legend)).collect();
     let proven: Vec<Decimal> = columns
         .iter()
         .zip(&verdicts)
@@ -141,6 +106,18 @@ pub(crate) fn counts_money(column: &Column) -> bool {
     has(&column.name, MONEY) || column.written.around.keys().any(|around| is_money(around))
 }
 
+/// Whether numbers may lie below zero on a cold day, though nearly none does.
+fn may_be_cold(column: &Column, unit: Option<&str>) -> bool {
+    const NAMES: &[&str] = &["temp", "temps", "temperature", "temperatures", "temperatur", "t"];
+    const UNITS: &[&str] =
+        &["°c", "°f", "degc", "degf", "deg c", "deg f", "c", "f", "celsius", "fahrenheit"];
+    let of_unit = unit.is_some_and(|unit| UNITS.contains(&unit.to_lowercase().as_str()));
+    let name = column.name.to_lowercase();
+    of_unit
+        || has(&name, NAMES)
+        || ["temperat", "température", "°c", "°f"].iter().any(|part| name.contains(part))
+}
+
 /// Whether people choose such a number as a mark and nothing measures it: 990, as of winds that
 /// turn. All nines are suspects by their form. All bits of a byte and the like are not here: an
 /// instrument at its end shows them too.
@@ -148,8 +125,9 @@ fn is_usual_mark(text: &str) -> bool {
     text == "990"
 }
 
-fn alone(column: &Column, legend: &Legend) -> Verdict {
+fn alone((column, unit): (&Column, Option<&str>), legend: &Legend) -> Verdict {
     let mut verdict = Verdict::default();
+    let cold = may_be_cold(column, unit);
     let money = counts_money(column);
     for far in far(column) {
         let one_form = far.cells.len() == 1;
@@ -158,7 +136,7 @@ fn alone(column: &Column, legend: &Legend) -> Verdict {
     }
     for (text, (value, cells)) in &column.suspects {
         match column.range {
-            Some(range) => verdict.weigh((column, range), legend, (text, *value, cells)),
+            Some(range) => verdict.weigh((column, range, cold), legend, (text, *value, cells)),
             None => {
                 // A column without any other number says nothing about its own.
                 let marks = (*value < Decimal::ZERO && text != "-1") || has_three_nines(text);
@@ -175,20 +153,23 @@ impl Verdict {
     /// Decides about a suspect of a column whose ordinary numbers have a least and a greatest.
     fn weigh(
         &mut self,
-        (column, (lo, hi)): (&Column, (Decimal, Decimal)),
+        (column, (lo, hi), cold): (&Column, (Decimal, Decimal), bool),
         legend: &Legend,
         (text, value, cells): (&str, Decimal, &Cells),
     ) {
         let count: u64 = cells.values().sum();
         let money = counts_money(column);
-        let (below, above) = (value < lo, value > hi);
+        let (below, above, negative) = (value < lo, value > hi, value < Decimal::ZERO);
+        let named = legend.names(value) || (negative && legend.names_negative());
         if !below && !above {
+            if legend.names(value) {
+                self.leave_open(text, cells, (false, true));
+            }
             return;
         }
         let span = hi.minus(lo);
         let gap = if below { lo.minus(value) } else { value.minus(hi) };
         let nines = has_three_nines(text);
-        let negative = value < Decimal::ZERO;
         let far = gap > span;
         let lone_nines = negative && lo >= Decimal::ZERO && has_nines_alone(text);
         let stands_out = match text {
@@ -203,13 +184,17 @@ impl Verdict {
         // A single -1 may be a number too, unless nothing is near it.
         let often_or_apart = count > 1 || (column.is_integer() && gap.times(2) > span);
         let often = count * OFTEN >= column.numbers;
+        let is_cold = cold && negative && value > COLDEST;
         let is_sure = !money && (negative || often || (nines && gap > span.times(10)));
-        if stands_out && is_sure {
+        if named {
+            let apart = far || (negative && lo >= Decimal::ZERO);
+            self.leave_open(text, cells, (apart, money || !apart));
+        } else if stands_out && is_sure && lone_nines && !nines {
+            self.leave_open(text, cells, (!is_cold, is_cold));
+        } else if stands_out && is_sure && !is_cold {
             self.left_out.insert(text.to_owned(), cells.clone());
-        } else if legend.names(text) && (!negative || lo >= Decimal::ZERO || far) {
-            self.leave_open(text, cells, (true, money));
         } else if stands_out {
-            self.leave_open(text, cells, (!money, true));
+            self.leave_open(text, cells, (!money && !is_cold, true));
         } else if lone_nines || (negative && often_or_apart && (nines || is_never_near(lo, text))) {
             self.leave_open(text, cells, (false, true));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
@@ -260,7 +245,7 @@ mod tests {
     #[test]
     fn what_may_be_either_is_asked() {
         let open = |column: Column| {
-            let verdict = judge(&[&column], &[]).remove(0);
+            let verdict = judge(&[&column], &[], &[]).remove(0);
             let open = verdict.open.into_iter();
             let open = open.map(|open| (open.text, open.cells.values().sum(), open.left_out));
             (verdict.left_out.len(), open.collect::<Vec<(String, u64, bool)>>())
@@ -286,12 +271,12 @@ mod tests {
         let wide = column(Some((2, 340)), &[("-200", 40)]);
         let cold = column(Some((-40, 30)), &[("99", 3), ("-1", 7)]);
         let counted = column(Some((0, 1500)), &[("999", 2), ("-1", 7)]);
-        let verdicts = judge(&[&sure, &wide, &cold, &counted], &[]);
+        let verdicts = judge(&[&sure, &wide, &cold, &counted], &[], &[]);
         assert_eq!(verdicts[0].left_out["-200"]["-200"], 50);
         assert_eq!(verdicts[1].left_out["-200"]["-200"], 40);
         assert!(verdicts[2].left_out.is_empty() && verdicts[3].left_out.is_empty());
         assert_eq!(verdicts[3].odd, ["-1"]);
-        let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])], &[]);
+        let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])], &[], &[]);
         assert!(alone[0].left_out.is_empty());
         let open = &alone[0].open[0];
         assert_eq!((open.cells["-200"], open.left_out, open.asked), (40, false, true));

@@ -80,7 +80,7 @@ pub(crate) fn of(
     let owner = owner::find(&text, &table, &profile, &time, hints)?;
     let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
     questions.extend(encoding.doubt(bytes));
-    let mut sorted = SortedColumns::of((&table, &profile), &time, &owner, hints);
+    let mut sorted = SortedColumns::of((&text, &table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(nothing_to_measure(&sorted));
     }

@@ -37,19 +37,23 @@ pub(super) fn find((names, first): (&[&str], &str), above: &[String]) -> (Zone, 
     }
 }
 
+/// What says an offset.
+const OFFSET: &[&str] = &["offset", "versatz", "verschiebung", "abweichung", "décalage"];
+
 /// The zone that lines above the table state. One may name the zone, and another the offset: that
 /// decides, unless it is one of the place that is named.
 fn stated(above: &[String]) -> Option<(Zone, Option<String>)> {
     const ZONE: &[&str] =
         &["timezone", "time zone", "time_zone", "zeitzone", "utc offset", "utcoffset", "fuseau"];
-    const OFFSET: &[&str] = &["offset", "versatz", "verschiebung", "abweichung", "décalage"];
     let says = |line: &str, list: &[&str]| {
         let lower = line.to_lowercase();
         list.iter().any(|word| lower.contains(word))
     };
     let zones = || above.iter().filter(|line| says(line, ZONE));
-    let offset = zones().filter(|line| says(line, OFFSET)).find_map(|line| in_name(line));
-    let named = zones().filter(|line| !says(line, OFFSET)).find_map(|line| region(line));
+    let offset = zones().filter(|line| says(line, OFFSET)).find_map(|line| behind_offset(line));
+    // A line may have both.
+    let named =
+        zones().find_map(|line| if says(line, OFFSET) { place(line) } else { region(line) });
     let (offset, named) = match (offset.map(Region::Fixed), named) {
         (Some(offset), Some(named)) => (offset, named),
         (offset, named) => return Some((Zone::Fixed(offset.or(named)?, ABOVE), None)),
@@ -62,6 +66,29 @@ fn stated(above: &[String]) -> Option<(Zone, Option<String>)> {
         "Lines above the table state the offset {own} and the zone {other}, which contradict each other. Times are read with the offset. Use `--zone {own}` if that is right, `--zone {other}` if not, or name a place whose clocks change, such as `--zone Europe/London`."
     );
     Some((Zone::Fixed(offset, ABOVE), Some(asked)))
+}
+
+/// The offset behind such a word, as in `Europe/Berlin, offset +1`, or elsewhere in the line. A place
+/// such as `Etc/GMT-1` is none.
+fn behind_offset(line: &str) -> Option<i32> {
+    let lower = line.to_lowercase();
+    let end = |word: &&str| lower.find(*word).map(|at| at + word.len());
+    let rest = OFFSET.iter().find_map(end).and_then(|at| lower.get(at..)).unwrap_or_default();
+    let sign = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '=' | '(' | ')' | '"');
+    let mut words = rest.split(sign).map(|word| word.trim_matches(':'));
+    let mut first = words.clone().filter(|word| !word.is_empty());
+    let is_zero = first.next().is_some_and(|word| word.trim_matches(['0', ':']).is_empty());
+    let signed = |word: &str| word.starts_with(['+', '-', '\u{2212}']) && word.len() > 1;
+    if let Some(seconds) = words.find(|word| signed(word)).and_then(words::offset) {
+        return Some(seconds);
+    }
+    let other = line.split_whitespace().filter(|word| !word.contains('/'));
+    let other = other.collect::<Vec<_>>().join(" ");
+    // In `UTC offset` is none, and in `UTC offset: 0` is.
+    let open = |seconds: &i32| {
+        *seconds != 0 || is_zero || in_name(&other.replace("UTC offset", "")).is_some()
+    };
+    in_name(&other).filter(open)
 }
 
 /// Whether the clocks of a zone have this offset in winter or in summer.
@@ -204,10 +231,15 @@ pub(super) fn in_column(profile: &Profile) -> Option<(Zone, Option<String>)> {
 
 /// A zone in a text: a place such as `Europe/Berlin`, or an offset.
 fn region(text: &str) -> Option<Region> {
+    place(text).or_else(|| in_name(text).map(Region::Fixed))
+}
+
+/// A place in a text: such as `Europe/Berlin`, or that of `CET/CEST`.
+fn place(text: &str) -> Option<Region> {
     let word = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
     let places = text.split(word).filter(|word| word.contains('/') && word.len() > 5);
     let place = places.filter_map(Region::parse).next();
-    place.or_else(|| both(text)).or_else(|| in_name(text).map(Region::Fixed))
+    place.or_else(|| both(text))
 }
 
 /// The place of a winter and a summer time, as in `CET/CEST`: one whose clocks change between them.

@@ -131,6 +131,34 @@ fn a_stated_offset_comes_before_the_name_of_a_zone() {
     assert_eq!(found.questions, [""; 0]);
 }
 
+/// A place knows when its clocks change.
+#[test]
+fn a_place_beside_its_own_offset_is_the_zone() {
+    let text = |line: &str| {
+        let row = |n: u32, own: &str| format!("2024-07-15 {own},u{},{n}", n % 4);
+        format!("# {line}\ntime,user,steps\n{}", rows(row))
+    };
+    let of = |line: &str| {
+        let found = look(text(line));
+        (found.zone_text(), found.questions.len())
+    };
+    for line in [
+        "Timezone: Europe/Berlin (UTC offset +01:00)",
+        "Timezone: Europe/Berlin (UTC offset: +02:00)",
+        "Time zone: Europe/Berlin, offset +1",
+        "Time zone: CET/CEST, UTC offset +1",
+        "Time zone: Europe/Berlin, UTC offset",
+    ] {
+        assert_eq!(of(line), ("Europe/Berlin".to_owned(), 0), "{line}");
+    }
+    for line in ["Europe/Berlin (UTC offset +05:00)", "Europe/Berlin, offset +5"] {
+        assert_eq!(of(&format!("Timezone: {line}")), ("UTC+05:00".to_owned(), 1), "{line}");
+    }
+    assert_eq!(of("UTC offset: 0"), ("UTC+00:00".to_owned(), 0));
+    let own = ("UTC+01:00".to_owned(), 0);
+    assert_eq!([of("Time zone offset: +1"), of("Time zone: offset of +01:00")], [own.clone(), own]);
+}
+
 #[test]
 fn the_zone_behind_the_time_of_the_first_row_is_that_of_all() {
     let text = |zone: &str, clock: &str| {
