@@ -165,13 +165,7 @@ pub(super) fn ask_pair((text, form): (&str, &Form), profile: &Profile, found: &m
     });
     if both >= MIN_ROWS && same * 10 < both * 9 && found.questions.is_empty() {
         let name = |at: usize| profile.columns[at].name.as_str();
-        let (own, [date, clock]) = (name(*column), pair.map(name));
-        found.questions.push(format!(
-            "`{own}` and `{date}` with `{clock}` hold different times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {} --time {}` if not.",
-            worded(own),
-            worded(date),
-            worded(clock)
-        ));
+        found.questions.push(super::parts::which(&[name(*column)], &pair.map(name)));
     }
 }
 
