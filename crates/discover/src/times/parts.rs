@@ -22,7 +22,7 @@ pub(super) struct Moments {
     /// Whether each has a date.
     pub(super) date: bool,
     /// Whether some have a time of day.
-    clock: bool,
+    pub(super) clock: bool,
     /// Whether all times of day are midnight.
     midnight: bool,
     /// Whether nearly none is beyond a day, as a length of time such as 45:30 is.
