@@ -178,6 +178,7 @@ fn candidate(
     time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
     time_pairs::ask_pair((text, &table.form), profile, &mut found);
+    order::put_intervals_last(&mut found);
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
         found.read_with(format);
@@ -185,6 +186,8 @@ fn candidate(
     add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     offsets::add((text, &table.form), profile, hints, &mut found);
+    order::put_intervals_last(&mut found);
+    found.questions.extend(order::hour_of_which_day(profile, hints, &found));
     Ok((found, looks_like))
 }
 

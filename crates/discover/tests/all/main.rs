@@ -13,6 +13,7 @@ mod generated_files;
 mod headings;
 mod intervals;
 mod joined_times;
+mod lost_times;
 mod mistaken;
 mod moments;
 mod owner_guess;
