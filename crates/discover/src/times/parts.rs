@@ -1,6 +1,6 @@
 //! Candidates for the columns of the time.
 
-use super::{Candidate, pairing};
+use super::{Candidate, pairing, plurals};
 use crate::clock::Unit;
 use crate::clock::words;
 use crate::error::DiscoverError;
@@ -488,6 +488,8 @@ pub(super) fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, Disc
     ];
     let known = parts.iter().find(|(names, _)| is(&column.name, names));
     known
-        .map(|(_, format)| vec![(*format).to_owned()])
+        .map(|(_, format)| *format)
+        .or_else(|| plurals::format(&column.name))
+        .map(|format| vec![format.to_owned()])
         .ok_or_else(|| DiscoverError::UnreadableTime { name: column.name.clone() })
 }

@@ -12,6 +12,10 @@ fn time(found: &Understanding) -> Vec<&str> {
     found.time.columns.iter().map(|at| found.names[*at].as_str()).collect()
 }
 
+fn measured(found: &Understanding) -> Vec<&str> {
+    found.attributes.iter().map(|own| own.column.as_str()).collect()
+}
+
 fn with_time(text: &str, columns: &[&str]) -> Understanding {
     let time = columns.iter().map(|&name| name.to_owned()).collect();
     let hints = Hints { time, ..Hints::default() };
@@ -21,6 +25,45 @@ fn with_time(text: &str, columns: &[&str]) -> Understanding {
 /// Seven owners, a row each minute.
 fn minute(n: u32) -> String {
     format!("2024-03-14 {:02}:{:02}", n / 7 / 60, n / 7 % 60)
+}
+
+#[test]
+fn hours_and_minutes_of_work_are_measured() {
+    let text = rows("Date,Year,Month,Employee,Hours", 400, |n| {
+        format!("2024-03-{:02},2024,3,E{},{}.5", n / 20 + 1, n % 20, n * 7 % 9)
+    });
+    assert_eq!(measured(&look(text)), ["Hours"]);
+    let text = rows("time,driver,hours,minutes,km", 400, |n| {
+        format!("{}:00,E{},{},{},{}.5", minute(n), n % 7, n % 9, n * 7 % 60, n * 11 % 499)
+    });
+    assert_eq!(measured(&look(text)), ["hours", "minutes", "km"]);
+    // One mean is no part of a time, if the other parts are none.
+    let text = rows("Date,Year,Month,Employee,Hour", 400, |n| {
+        format!("2024-03-{:02},2024,3,E{},{}.5", n / 20 + 1, n % 20, n * 7 % 9)
+    });
+    assert_eq!(measured(&look(text)), ["Hour"]);
+}
+
+#[test]
+fn whole_hours_beside_a_date_are_asked_about() {
+    let text = rows("date,employee,hours,minutes,km", 400, |n| {
+        let (hours, minutes) = (n * 7 % 9, n * 7 % 60);
+        format!("2024-03-{:02},E{},{hours},{minutes},{n}.5", n / 20 + 1, n % 20)
+    });
+    let found = look(&text);
+    assert_eq!((time(&found), measured(&found)), (vec!["date"], vec!["hours", "minutes", "km"]));
+    asks(&text, "or `--time date --time hours --time minutes`");
+    let said = with_time(&text, &["date", "hours", "minutes"]);
+    assert_eq!(said.time.format(), "%Y-%m-%d %H %M");
+    let measure = vec!["hours".to_owned(), "minutes".to_owned()];
+    let said = Hints { measure, ..Hints::default() };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert!(!found.questions.iter().any(|own| own.contains("hours")), "{:?}", found.questions);
+    // Minutes beside the hour of the day.
+    let text = rows("date,hour,minutes,level", 400, |n| {
+        format!("2024-03-{:02},{},{},{n}.5", n / 96 + 1, n / 4 % 24, n % 4 * 15)
+    });
+    asks(&text, "or `--time date --time hour --time minutes`");
 }
 
 #[test]
