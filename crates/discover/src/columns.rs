@@ -132,7 +132,7 @@ impl SortedColumns {
         } else if column.holds_clock_times() {
             self.notes.push(may_be_clock_times(&column.name));
             self.left_out.push(left("it may hold times of day"));
-        } else if let Some(says) = column.part_of_time() {
+        } else if let Some(says) = time_parts::alone(column) {
             self.left_out.push(left(says));
         } else if column.holds_offsets() {
             self.left_out.push(left("it holds offsets from UTC"));

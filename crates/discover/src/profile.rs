@@ -13,7 +13,7 @@ use crate::scan::{ScannedRow, scan_watched};
 use crate::shapes::ShapeCount;
 use crate::totals::seems_total;
 use crate::watch::Watch;
-use crate::words::{TIMES, WEEK, YEARS};
+use crate::words::TIMES;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -195,28 +195,6 @@ impl Column {
             && self.is_number()
             && crate::words::is_offset(&self.name)
             && self.whole_range().is_some_and(within)
-    }
-
-    /// What part of a time its whole numbers are by its name and their range.
-    pub(crate) fn part_of_time(&self) -> Option<&'static str> {
-        const HOURS: &[&str] = &["hour", "hourofday", "stunde", "heure", "hora", "uur"];
-        const MONTHS: &[&str] = &["month", "mnth", "monat", "mois", "mes", "maand", "mese"];
-        const DAYS: &[&str] = &["day", "dayofmonth", "dayofyear", "doy", "yday"];
-        let within = |least: i128, most: i128| {
-            let own = |digits| Decimal { digits, places: 0 };
-            self.whole_range().is_some_and(|(lo, hi)| lo >= own(least) && hi <= own(most))
-        };
-        let named = |list: &[&str]| crate::words::is(&self.name, list);
-        let short = named(&["yr", "yy"]) && within(0, 99);
-        let year = short || (crate::words::has(&self.name, YEARS) && within(1850, 2100));
-        let part = [
-            (year, "it holds years"),
-            (named(MONTHS) && within(1, 12), "it holds months of the year"),
-            (named(WEEK) && within(1, 53), "it holds weeks of the year"),
-            (named(DAYS) && within(1, 366), "it holds days of a month or a year"),
-            (named(HOURS) && within(0, 24), "it holds hours of the day"),
-        ];
-        part.into_iter().find(|(is, _)| *is && self.is_integer()).map(|(_, says)| says)
     }
 
     /// Whether the column numbers the rows.

@@ -72,11 +72,11 @@ pub(crate) const DAY: &[&str] =
     &["day", "dd", "dy", "dayofmonth", "dom", "mday", "tag", "dia", "día", "jour", "dag", "giorno"];
 
 pub(crate) const HOUR: &[&str] =
-    &["hour", "hr", "hh", "h", "hours", "hourofday", "stunde", "hora", "heure", "uur", "ora"];
+    &["hour", "hr", "hh", "h", "hourofday", "stunde", "hora", "heure", "uur", "ora"];
 
-pub(crate) const MINUTE: &[&str] = &["minute", "min", "mn", "mi", "mm", "minutes", "minuto"];
+pub(crate) const MINUTE: &[&str] = &["minute", "min", "mn", "mi", "mm", "minuto"];
 
-pub(crate) const SECOND: &[&str] = &["second", "sec", "ss", "seconds", "s", "sekunde", "segundo"];
+pub(crate) const SECOND: &[&str] = &["second", "sec", "ss", "s", "sekunde", "segundo"];
 
 pub(crate) const ORDINAL: &[&str] =
     &["doy", "dayofyear", "yday", "julianday", "jday", "julian", "ordinalday", "jd"];
@@ -491,6 +491,3 @@ pub(crate) const CURRENCIES: &[&str] = &[
     "valuta",
     "currencycode",
 ];
-/// Words of columns of years.
-pub(crate) const YEARS: &[&str] =
-    &["year", "yyyy", "yob", "birthyear", "jahr", "geburtsjahr", "jahrgang", "año", "année"];

@@ -7,6 +7,7 @@ mod order;
 mod pairing;
 mod parts;
 mod periods;
+mod plurals;
 mod refusal;
 mod time_of_day;
 mod time_pairs;
@@ -178,6 +179,8 @@ fn candidate(
     time_pairs::finer((text, &table.form), profile, &mut found);
     time_pairs::ask((text, &table.form), profile, &mut found);
     time_pairs::ask_pair((text, &table.form), profile, &mut found);
+    order::put_intervals_last(&mut found);
+    found.questions.extend(plurals::ask(profile, hints, &found));
     let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
         found.read_with(format);
@@ -185,6 +188,8 @@ fn candidate(
     add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     offsets::add((text, &table.form), profile, hints, &mut found);
+    order::put_intervals_last(&mut found);
+    found.questions.extend(order::hour_of_which_day(profile, hints, &found));
     Ok((found, looks_like))
 }
 
@@ -265,7 +270,7 @@ fn differing(formats: &[Format], zone: &Zone, hints: &Hints) -> Vec<String> {
 fn unused_clock(profile: &Profile, used: &[usize]) -> Option<String> {
     let clock = |(at, column): &(usize, &Column)| {
         let texts = column.times() * 2 > column.filled || column.texts.len() > 1;
-        let named = is(&column.name, CLOCK_NAMES) || is(&column.name, HOUR);
+        let named = [CLOCK_NAMES, HOUR, &["hours"]].iter().any(|list| is(&column.name, list));
         !used.contains(at) && named && texts
     };
     let (_, column) = profile.columns.iter().enumerate().find(clock)?;

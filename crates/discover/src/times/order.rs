@@ -1,9 +1,12 @@
 //! Whether the day or the month stands first: decided by the dates themselves, then by the
 //! order of the rows; else asked.
 
+use super::Candidate;
+use super::parts::options;
 use crate::clock::{Format, Moment};
 use crate::form::Form;
 use crate::hints::Hints;
+use crate::profile::Profile;
 use crate::scan::{ScannedRow, scan};
 use std::collections::BTreeMap;
 
@@ -244,6 +247,47 @@ pub(super) fn joined_formats(formats: &[Vec<String>]) -> Vec<String> {
         texts.truncate(MAX_FORMATS);
     }
     texts
+}
+
+fn is_interval(formats: &[String]) -> bool {
+    formats.iter().any(|own| own.ends_with("%*"))
+}
+
+/// Puts columns of intervals behind others, since nothing can be read behind the end of one.
+pub(super) fn put_intervals_last(found: &mut Candidate) {
+    if found.columns.len() == found.formats.len() {
+        let own = std::mem::take(&mut found.columns).into_iter().zip(found.formats.drain(..));
+        let mut own: Vec<(usize, Vec<String>)> = own.collect();
+        own.sort_by_key(|(_, formats)| is_interval(formats));
+        (found.columns, found.formats) = own.into_iter().unzip();
+    }
+    if let Some((columns, formats)) = &mut found.pair
+        && is_interval(&formats[0])
+    {
+        columns.reverse();
+        formats.reverse();
+    }
+}
+
+/// Asks about a time of day beside an interval of days: it may be of its first day, or of another.
+pub(super) fn hour_of_which_day(
+    profile: &Profile,
+    hints: &Hints,
+    found: &Candidate,
+) -> Option<String> {
+    let clock =
+        |formats: &[String]| formats.iter().any(|own| own.contains("%H") || own.contains("%I"));
+    let of = |wanted: &dyn Fn(&[String]) -> bool| {
+        let at = found.formats.iter().position(|own| wanted(own))?;
+        found.columns.get(at).map(|at| profile.columns[*at].name.as_str())
+    };
+    let days = of(&|own| is_interval(own) && !clock(own))?;
+    let clock = of(&|own| !is_interval(own) && clock(own)).filter(|_| hints.time.is_empty())?;
+    Some(format!(
+        "Each `{days}` is an interval of days, and `{clock}` is read as a time of its first day. Use `{}` if that is right, or `{}` for the days alone.",
+        options(&[days, clock]),
+        options(&[days])
+    ))
 }
 
 fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {

@@ -1,10 +1,10 @@
 //! Dates, times of day and zones in columns of their own: which belong together.
 
 use super::Candidate;
-use super::parts::{Moments, compact_date, moments, number_clock, part, rank, taken_from};
+use super::parts::{Moments, compact_date, moments, number_clock, part, rank, taken_from, which};
 use crate::owner_words::owner_score;
 use crate::profile::Profile;
-use crate::words::{CHANGES, CLOCKS, LENGTHS, MINUTE, TIMES, has, worded, words};
+use crate::words::{CHANGES, CLOCKS, LENGTHS, MINUTE, TIMES, has, words};
 
 /// Words that say that a column has dates, times of day or zones, and nothing of what.
 const FORMS: &[&str] = &[
@@ -221,21 +221,9 @@ fn note_others(profile: &Profile, moments: &[Moments], found: &mut Candidate) {
             && beside.column != clock.column
         {
             let (own, other) = ([date, clock.column], [other.column, beside.column]);
-            found.questions.push(which(own.map(name), other.map(name)));
+            found.questions.push(which(&own.map(name), &other.map(name)));
         }
     }
-}
-
-fn which(own: [&str; 2], other: [&str; 2]) -> String {
-    let option = |pair: [&str; 2]| pair.map(|name| format!("--time {}", worded(name))).join(" ");
-    let names = |pair: [&str; 2]| format!("`{}` with `{}`", pair[0], pair[1]);
-    format!(
-        "{} and {} both hold times, and no name says which is that of the reading. The first is read. Use `{}` if that is right, or `{}` if not.",
-        names(own),
-        names(other),
-        option(own),
-        option(other)
-    )
 }
 
 /// Of several columns of zones, the one that is about the same as those of the time; else the

@@ -1,6 +1,6 @@
 //! Candidates for the columns of the time.
 
-use super::{Candidate, pairing};
+use super::{Candidate, pairing, plurals};
 use crate::clock::Unit;
 use crate::clock::words;
 use crate::error::DiscoverError;
@@ -22,7 +22,7 @@ pub(super) struct Moments {
     /// Whether each has a date.
     pub(super) date: bool,
     /// Whether some have a time of day.
-    clock: bool,
+    pub(super) clock: bool,
     /// Whether all times of day are midnight.
     midnight: bool,
     /// Whether nearly none is beyond a day, as a length of time such as 45:30 is.
@@ -154,7 +154,7 @@ pub(super) fn note_beside(profile: &Profile, beside: &[Moments], found: &mut Can
         let other = name(one.column);
         found.notes.push(taken_from(other, own));
         if one.clock && has(own, ENDS) && !has(other, BIRTHS) {
-            found.questions.push(which(own, other));
+            found.questions.push(which(&[own], &[other]));
         }
     }
 }
@@ -165,15 +165,23 @@ fn either(profile: &Profile, best: &Moments, other: &Moments) -> Option<String> 
     let [own, name] = [best, other].map(|one| &profile.columns[one.column].name);
     let unknown =
         |name: &str| !(is_time(name) || [CHANGES, ENDS, PLANS].iter().any(|list| has(name, list)));
-    (tied && unknown(own) && unknown(name)).then(|| which(own, name))
+    (tied && unknown(own) && unknown(name)).then(|| which(&[own], &[name]))
 }
 
-pub(super) fn which(own: &str, other: &str) -> String {
+/// Asks which of two times is that of the reading. Each is in one column, or in several together.
+pub(super) fn which(own: &[&str], other: &[&str]) -> String {
+    let names = |all: &[&str]| all.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let (first, second) = (names(own).join(" with "), names(other).join(" with "));
     format!(
-        "`{own}` and `{other}` both hold times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {}` if not.",
-        worded(own),
-        worded(other)
+        "{first} and {second} both hold times, and no name says which is that of the reading. {first} is read. Use `{}` if that is right, or `{}` if not.",
+        options(own),
+        options(other)
     )
+}
+
+/// How a person names the columns of the time.
+pub(super) fn options(names: &[&str]) -> String {
+    names.iter().map(|name| format!("--time {}", worded(name))).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a name says that the column has the time of a reading. `at` says it alone: with another
@@ -480,6 +488,8 @@ pub(super) fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, Disc
     ];
     let known = parts.iter().find(|(names, _)| is(&column.name, names));
     known
-        .map(|(_, format)| vec![(*format).to_owned()])
+        .map(|(_, format)| *format)
+        .or_else(|| plurals::format(&column.name))
+        .map(|format| vec![format.to_owned()])
         .ok_or_else(|| DiscoverError::UnreadableTime { name: column.name.clone() })
 }

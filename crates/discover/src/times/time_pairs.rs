@@ -21,7 +21,7 @@ const HOUR: i64 = 3600;
 const MAX_SHIFTS: usize = 48;
 
 /// Takes a column that is as likely and runs together with the time, if it has smaller parts of a
-/// minute or a second; asks about it if its clock is another.
+/// minute or a second; asks about it if its clock is another, or if fewer rows have it.
 pub(super) fn finer(rows: (&str, &Form), profile: &Profile, found: &mut Candidate) {
     let [column] = found.columns.as_slice() else { return };
     if !found.questions.is_empty() {
@@ -37,6 +37,12 @@ pub(super) fn finer(rows: (&str, &Form), profile: &Profile, found: &mut Candidat
         let Some((least, most)) = apart(rows, &own, &other).filter(|_| is_finer) else { continue };
         if most - least > 2 * step {
             continue;
+        }
+        let times = |at: usize| profile.columns[at].times();
+        if times(*at) < times(own.0) {
+            let rows = (times(own.0), times(own.0) - times(*at));
+            found.questions.push(finer_with_gaps((name(own.0), name(*at)), rows));
+            return;
         }
         let seconds = i64::midpoint(least, most).div_euclid(1_000_000);
         let is_other = seconds.abs() * 1_000_000 > 2 * step;
@@ -87,6 +93,15 @@ fn apart(
 fn micros(row: &[Cow<'_, str>], (at, formats): &(usize, Vec<Format>)) -> Option<i64> {
     let cell = row.get(*at).map_or("", AsRef::as_ref);
     formats.iter().find_map(|format| format.read(cell)?.micros(0))
+}
+
+/// Asks about a finer time that would leave rows out.
+fn finer_with_gaps((coarse, fine): (&str, &str), (rows, lack): (u64, u64)) -> String {
+    format!(
+        "The times of `{coarse}` and `{fine}` run together. `{coarse}` is read, since {rows} rows have it; `{fine}` is finer, but has no time in {lack} of them. Use `--time {}` if that is right, or `--time {}` if not; rows without it are then left out.",
+        worded(coarse),
+        worded(fine)
+    )
 }
 
 fn runs_apart((taken, left): (&str, &str), seconds: i64) -> String {
@@ -165,13 +180,7 @@ pub(super) fn ask_pair((text, form): (&str, &Form), profile: &Profile, found: &m
     });
     if both >= MIN_ROWS && same * 10 < both * 9 && found.questions.is_empty() {
         let name = |at: usize| profile.columns[at].name.as_str();
-        let (own, [date, clock]) = (name(*column), pair.map(name));
-        found.questions.push(format!(
-            "`{own}` and `{date}` with `{clock}` hold different times, and no name says which is that of the reading. `{own}` is read. Use `--time {}` if that is right, or `--time {} --time {}` if not.",
-            worded(own),
-            worded(date),
-            worded(clock)
-        ));
+        found.questions.push(super::parts::which(&[name(*column)], &pair.map(name)));
     }
 }
 

@@ -14,6 +14,7 @@ mod headings;
 mod intervals;
 mod joined_times;
 mod legends;
+mod lost_times;
 mod mistaken;
 mod moments;
 mod owner_guess;
