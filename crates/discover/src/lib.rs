@@ -54,6 +54,7 @@ mod scan;
 mod sentinels;
 mod separators;
 mod shapes;
+mod slow;
 mod snapshot;
 mod sparse_attributes;
 mod spellings;

@@ -1,0 +1,62 @@
+//! Files in which a wrong owner would be easy to take, and is asked about.
+
+use crate::doubts::asks;
+use crate::look;
+
+fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
+    (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
+}
+
+/// A time every ten minutes.
+fn time(n: u32) -> String {
+    format!("2024-03-{:02} {:02}:{}0", n / 144 + 1, n / 6 % 24, n % 6)
+}
+
+/// A number that follows no order.
+fn mixed(n: u32) -> u32 {
+    n.wrapping_mul(2_654_435_761) >> 16
+}
+
+/// The temperature of one of several at each time.
+fn round(name: &str, number: impl Fn(u32) -> u32) -> String {
+    let header = format!("time,{name},temp");
+    rows(&header, 400, |n| format!("{},{},{}.5", time(n), number(n), 36 + mixed(n) % 4))
+}
+
+/// Up and back by one, from a number, with rows in a row at each.
+fn snake(first: u32, values: u32, rows: u32) -> impl Fn(u32) -> u32 {
+    move |n| first + (n / rows % (2 * values - 2)).abs_diff(values - 1)
+}
+
+#[test]
+fn those_who_are_visited_up_and_back_are_asked_about() {
+    for (first, values) in [(11, 8), (101, 6), (101, 20)] {
+        for each in [1, 2] {
+            for name in ["bed", "besoek"] {
+                let visits = snake(first, values, each);
+                let text = round(name, move |n| 100 + visits(n));
+                asks(&text, &format!("`{name}` has {values} different values that repeat"));
+            }
+        }
+    }
+    // Before the time, numbers of any width may be names.
+    let text = rows("bed,time,temp", 400, |n| {
+        format!("{},{},{}.5", snake(11, 8, 1)(n), time(n), 36 + mixed(n) % 4)
+    });
+    asks(&text, "`bed` has 8 different values that repeat");
+    // The other side of the ward on the way back.
+    let sides = |n: u32| 101 + 2 * (n % 38).abs_diff(19) + u32::from(n % 38 < 19);
+    assert!(look(round("besoek", sides)).asks_whose());
+    // Nearly in order.
+    let order = |n: u32| 101 + ((n ^ 1) % 60).abs_diff(30);
+    assert!(look(round("besoek", order)).asks_whose());
+}
+
+#[test]
+fn a_place_is_asked_about_whatever_its_numbers_do() {
+    // They move as a pressure does.
+    let slow = |n: u32| 920 + (n % 120).abs_diff(60) / 4 + (n % 14).abs_diff(7) / 3;
+    for name in ["bed", "room_no", "parking bay", "Seat"] {
+        assert_eq!(look(round(name, slow)).owner.as_deref(), Some(name));
+    }
+}
