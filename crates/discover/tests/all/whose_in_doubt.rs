@@ -2,6 +2,7 @@
 
 use crate::doubts::asks;
 use crate::look;
+use alpheus_discover::{Hints, Understanding, understand};
 
 fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
     (0..count).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
@@ -15,6 +16,14 @@ fn time(n: u32) -> String {
 /// A number that follows no order.
 fn mixed(n: u32) -> u32 {
     n.wrapping_mul(2_654_435_761) >> 16
+}
+
+fn with(text: &str, said: &Hints) -> Understanding {
+    understand(text.as_bytes(), said).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn owner(name: &str) -> Hints {
+    Hints { owner: Some(name.to_owned()), ..Hints::default() }
 }
 
 /// The temperature of one of several at each time.
@@ -58,5 +67,29 @@ fn a_place_is_asked_about_whatever_its_numbers_do() {
     let slow = |n: u32| 920 + (n % 120).abs_diff(60) / 4 + (n % 14).abs_diff(7) / 3;
     for name in ["bed", "room_no", "parking bay", "Seat"] {
         assert_eq!(look(round(name, slow)).owner.as_deref(), Some(name));
+    }
+}
+
+#[test]
+fn each_row_of_an_event_is_asked_about() {
+    let of = |name: &str, time: &dyn Fn(u32) -> String| {
+        rows(&format!("{name},read_at,km"), 12, |n| {
+            format!("T{},{},{}.5", 490_000 + n * 7919 % 90_001, time(n), n * 13 % 40)
+        })
+    };
+    let one_day = |_: u32| "2024-03-14".to_owned();
+    let one_hour = |n: u32| format!("2024-03-14 12:{:02}:{:02}", n * 17 % 50, n * 7 % 60);
+    for name in ["trip_id", "trip", "TripID", "sample_id", "record device id", "call_id"] {
+        for times in [&one_day as &dyn Fn(u32) -> String, &one_hour] {
+            let text = of(name, times);
+            asks(&text, &format!("`{name}` differs in each row"));
+            assert_eq!(with(&text, &owner(name)).questions, [""; 0], "{name}");
+        }
+    }
+    // Of one hour, a card is another's, and of one day it may be the same person's.
+    for name in ["badge", "device", "shop"] {
+        asks(&of(name, &one_day), &format!("`{name}` differs in each row"));
+        let found = look(of(name, &one_hour));
+        assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
     }
 }
