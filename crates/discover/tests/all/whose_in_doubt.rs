@@ -93,3 +93,52 @@ fn each_row_of_an_event_is_asked_about() {
         assert_eq!((found.owner.as_deref(), found.questions), (Some(name), vec![]));
     }
 }
+
+#[test]
+fn numbers_of_slots_may_be_places() {
+    let of = |name: &str, slots: u32| {
+        rows(&format!("date,{name},kwh"), slots * 8, |n| {
+            let (day, slot) = (n / slots + 1, n % slots + 1);
+            format!("2024-03-{day:02},{slot},{}.5", n * 37 % 499)
+        })
+    };
+    for slots in [24, 48] {
+        for name in ["slot", "charging interval", "Period"] {
+            let said = owner(name);
+            let found = with(&of(name, slots), &said);
+            assert_eq!((found.owner.as_deref(), found.tally.owners), (Some(name), slots.into()));
+            let remedy = match name {
+                "charging interval" => "`--owner 'charging interval'`".to_owned(),
+                name => format!("`--owner {name}`"),
+            };
+            match understand(of(name, slots).as_bytes(), &Hints::default()) {
+                Ok(found) => {
+                    let remedies =
+                        |own: &String| own.contains(&remedy) && own.contains("on each day");
+                    assert!(found.questions.iter().any(remedies), "{:?}", found.questions);
+                }
+                Err(error) => {
+                    assert_eq!((slots, name), (48, "Period"));
+                    assert!(error.to_string().contains(&remedy), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_day_of_25_hours_is_asked_about() {
+    // The sixth day has an hour twice.
+    let text = rows("date,period,load", 10 * 24 + 1, |n| {
+        let (day, hour) = match n {
+            0..144 => (n / 24, n % 24),
+            144 => (5, 24),
+            _ => ((n - 1) / 24, (n - 1) % 24),
+        };
+        format!("2024-03-{:02},{},{}.5", day + 1, hour + 1, n * 37 % 499)
+    });
+    let found = look(&text);
+    assert_eq!((found.time.columns.len(), found.tally.rows), (1, 241));
+    asks(&text, "to 25");
+    asks(&text, "`--owner period`");
+}
