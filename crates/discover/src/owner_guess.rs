@@ -6,7 +6,7 @@ use crate::form::Form;
 use crate::hints::Hints;
 use crate::id_words::{is_id, is_measured};
 use crate::kinds::SAMPLE;
-use crate::owner_words::{NUMBERS, may_count_people, owner_score};
+use crate::owner_words::{NUMBERS, VERSIONS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
@@ -160,12 +160,6 @@ pub(crate) const THINGS: &[&str] = &[
     "model",
     "brand",
     "version",
-    "firmware",
-    "fw",
-    "sw",
-    "software",
-    "release",
-    "revision",
     "color",
     "colour",
     "farbe",
@@ -377,8 +371,10 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
         known(MEASURED) || known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
     let numbered = has(name, NUMBERS) || has(name, TAGS);
     let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS) || known(CODES);
+    let version = has(name, VERSIONS);
     full && (MIN..=most).contains(&column.distinct())
         && !moment
+        && !version
         && !measures
         && (numbered || !classifies)
         && !qualifies(name)

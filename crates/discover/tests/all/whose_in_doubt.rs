@@ -142,3 +142,26 @@ fn a_day_of_25_hours_is_asked_about() {
     asks(&text, "to 25");
     asks(&text, "`--owner period`");
 }
+
+#[test]
+fn what_separates_no_better_than_a_kind_is_asked_about() {
+    let of = |columns: &str, first: [&str; 2], second: [&str; 2]| {
+        rows(&format!("time,{columns},kwh"), 600, |n| {
+            let own = n as usize % 2;
+            format!("{},{},{},0.{}", time(n / 2), first[own], second[own], mixed(n) % 90 + 10)
+        })
+    };
+    let said = Hints { measure: vec!["kwh".to_owned()], ..Hints::default() };
+    let (kinds, versions) = (["heat", "water"], ["v1.2.0", "v1.3.1"]);
+    for columns in ["type,firmware", "type,strang", "kind,sw version"] {
+        let found = with(&of(columns, kinds, versions), &said);
+        assert!(found.asks_whose(), "{columns}: {:?}", found.owner);
+    }
+    for columns in ["firmware,lot", "fw,lot", "sw_version,lot", "firmware_id,lot"] {
+        let found = with(&of(columns, versions, ["ok", "ok"]), &said);
+        assert!(found.asks_whose(), "{columns}: {:?}", found.owner);
+        assert_eq!(found.owner, None);
+        let offered = found.questions.iter().any(|own| own.contains("It may be one of"));
+        assert!(!offered, "{:?}", found.questions);
+    }
+}
