@@ -60,7 +60,7 @@ pub enum DiscoverError {
     },
     /// Numbers of the periods of a day.
     #[error(
-        "`{name}` seems to number the {periods} periods of each day, of {minutes} minutes each, and no format reads these; add a column with the time at which each begins, such as 2024-05-01 12:30:00, or use `--leave-out {word}` if it is no time of day"
+        "`{name}` seems to number the {periods} periods of each day, of {minutes} minutes each, and no format reads these; add a column with the time at which each begins, such as 2024-05-01 12:30:00, use `--owner {word}` if it names the owner of a row, or `--leave-out {word}` if it is neither"
     )]
     Periods {
         /// The column.

@@ -55,6 +55,7 @@ mod scan;
 mod sentinels;
 mod separators;
 mod shapes;
+mod slow;
 mod snapshot;
 mod sparse_attributes;
 mod spellings;

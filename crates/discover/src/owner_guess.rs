@@ -6,23 +6,57 @@ use crate::form::Form;
 use crate::hints::Hints;
 use crate::id_words::{is_id, is_measured};
 use crate::kinds::SAMPLE;
-use crate::owner_words::{NUMBERS, may_count_people, owner_score};
+use crate::owner_words::{NUMBERS, VERSIONS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
 use crate::profile::Column;
 use crate::profile::Profile;
 use crate::quantities::QUANTITIES;
 use crate::scan::{ScannedRow, scan};
+use crate::slow::moves_slowly;
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::units;
 use crate::words::{
-    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded,
+    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded, words,
 };
 use std::collections::BTreeMap;
 
 /// What says of a column that it numbers things or persons.
 const TAGS: &[&str] =
     &["tag", "tags", "chip", "card", "ear", "license", "licence", "locker", "permit", "seat"];
+
+/// Last words of names of places, each of which may be somebody's.
+const PLACES: &[&str] = &[
+    "bay",
+    "bed",
+    "berth",
+    "bett",
+    "bettplatz",
+    "booth",
+    "box",
+    "cabin",
+    "cage",
+    "chair",
+    "cubicle",
+    "desk",
+    "kabine",
+    "lit",
+    "parcel",
+    "parzelle",
+    "pen",
+    "platz",
+    "plot",
+    "room",
+    "slot",
+    "stall",
+    "stellplatz",
+    "table",
+    "tank",
+    "tent",
+    "tisch",
+    "zelt",
+    "zimmer",
+];
 
 /// What texts in a column may name instead: things, places within one life, and what a row is
 /// about.
@@ -263,7 +297,7 @@ pub(crate) fn asked(
     let numbered = |at: usize, column: &Column| {
         let rows = (text, &table.form);
         let names = !several && numbers(at, column);
-        names && !has_rare_ends(rows, at) && !moves_slowly(rows, at, column)
+        names && !has_rare_ends(rows, at) && !moves_slowly(rows, at, column.distinct())
     };
     // So are counts of many things, such as `CO2_NR` and `H2O_NR`.
     let ends_so = |own: &Column| own.is_number() && is_numbered(&own.name);
@@ -337,8 +371,10 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
         known(MEASURED) || known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
     let numbered = has(name, NUMBERS) || has(name, TAGS);
     let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS) || known(CODES);
+    let version = has(name, VERSIONS);
     full && (MIN..=most).contains(&column.distinct())
         && !moment
+        && !version
         && !measures
         && (numbered || !classifies)
         && !qualifies(name)
@@ -352,7 +388,13 @@ fn is_text(column: &Column) -> bool {
 
 /// Whether a name says that its column numbers something.
 fn named(name: &str) -> bool {
-    owner_score(name) > 0 || is_id(name) || has(name, NUMBERS) || has(name, TAGS)
+    let known = has(name, NUMBERS) || has(name, TAGS) || names_a_place(name);
+    known || owner_score(name) > 0 || is_id(name)
+}
+
+/// Whether a name is that of a place which may be somebody's.
+pub(crate) fn names_a_place(name: &str) -> bool {
+    words(name).last().is_some_and(|word| PLACES.contains(&word.as_str()))
 }
 
 /// Whether a name is that of a number and says of nobody.
@@ -413,34 +455,6 @@ fn has_rare_ends((text, form): (&str, &Form), at: usize) -> bool {
     let ends = counts.iter().sum::<u64>() - between;
     // As means: ends of two fifths, and what is between.
     ends * 3 * middle.len() as u64 <= between * 2 * fifth as u64
-}
-
-/// Whether numbers rise and fall in small steps from row to row, as a pressure does: people take turns
-/// in any order, or in one.
-fn moves_slowly((text, form): (&str, &Form), at: usize, column: &Column) -> bool {
-    const MIN_CHANGES: u64 = 10;
-    const MIN_SPAN: i64 = 4;
-    const PART: i64 = 8;
-    let span = column.whole_range().map_or(0, |(least, most)| most.digits - least.digits);
-    let small = (i64::try_from(span).unwrap_or(0) / PART).max(1);
-    let (mut changes, mut rises, mut falls, mut rows) = (0u64, 0u64, 0u64, 0);
-    let mut before = None::<i64>;
-    scan(text, form, |_, scanned| {
-        if let ScannedRow::Row(row) = scanned
-            && let Some(number) = row.get(at).and_then(|cell| cell.parse().ok())
-        {
-            let step = before.replace(number).map_or(0, |before| number.saturating_sub(before));
-            changes += u64::from(step != 0);
-            rises += u64::from((1..=small).contains(&step));
-            falls += u64::from((-small..0).contains(&step));
-        }
-        rows += 1;
-        rows < SAMPLE
-    });
-    span >= MIN_SPAN.into()
-        && changes >= MIN_CHANGES
-        && (rises + falls) * 10 >= changes * 9
-        && rises.min(falls) * 4 >= changes
 }
 
 fn question(column: &Column) -> String {

@@ -237,6 +237,10 @@ const OWNERS: &[(u32, &[&str])] = &[
     ),
 ];
 
+/// Names of what devices run: never an owner's.
+pub(crate) const VERSIONS: &[&str] =
+    &["build", "firmware", "fw", "release", "revision", "software", "ver", "version"];
+
 /// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
 /// words counts by each of them and by both together. A name that ends in another word, such as `user
 /// agent`, says something about the owner, and so does a flag such as `is_owner` or a type.
@@ -252,7 +256,9 @@ pub(crate) fn owner_score(name: &str) -> u32 {
     let names = ends.into_iter().any(|word| owners(word) || within(IDS, word));
     let names = names || stems.iter().any(owners);
     let asks = words.len() > 1 && within(ASKS, &words[0]);
-    if !names || asks || words.iter().any(|word| within(FLAGS, word)) {
+    let numbered = words.iter().rev().find(|word| !within(NUMBERS, word));
+    let version = numbered.is_some_and(|word| within(VERSIONS, word));
+    if !names || asks || version || words.iter().any(|word| within(FLAGS, word)) {
         return 0;
     }
     let all = || words.iter().chain(&pairs).chain(&stems);
@@ -377,6 +383,7 @@ mod tests {
             "User Agent",
             "Customer Type",
             "isOwner",
+            "firmware_id",
         ] {
             assert_eq!(owner_score(other), 0, "{other}");
         }

@@ -1,7 +1,7 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
 use crate::id_words::is_id;
-use crate::owner_words::owner_score;
+use crate::owner_words::{VERSIONS, owner_score};
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
@@ -72,6 +72,7 @@ pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
         let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
         let whole = !column.is_number() || column.is_integer();
         let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
+        let classifies = classifies || has(name, VERSIONS);
         let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
         let moment = time.columns.contains(at) || is(name, TIMES) || column.times() > 0;
         full && repeats && whole && !classifies && !measures && !moment && !column.is_truth()

@@ -84,6 +84,37 @@ const GROUPS: &[&str] = &[
     "lclid",
 ];
 
+/// Words of what somebody does or buys.
+pub(crate) const EVENTS: &[&str] = &[
+    "activity",
+    "appointment",
+    "article",
+    "batch",
+    "booking",
+    "buchung",
+    "claim",
+    "event",
+    "game",
+    "invoice",
+    "item",
+    "job",
+    "match",
+    "message",
+    "order",
+    "product",
+    "purchase",
+    "request",
+    "reservation",
+    "ride",
+    "session",
+    "song",
+    "task",
+    "ticket",
+    "track",
+    "transaction",
+    "workout",
+];
+
 /// Whether a name ends as that of a number, and no other word says what it names.
 pub(crate) fn is_vague(name: &str) -> bool {
     let mut words = words(name);
@@ -149,35 +180,6 @@ pub(crate) fn of(
 
 /// Asks about numbers of what somebody does or buys: one person may have several.
 fn of_events(profile: &Profile, best: usize) -> Option<String> {
-    const EVENTS: &[&str] = &[
-        "activity",
-        "appointment",
-        "article",
-        "batch",
-        "booking",
-        "buchung",
-        "claim",
-        "event",
-        "game",
-        "invoice",
-        "item",
-        "job",
-        "match",
-        "message",
-        "order",
-        "product",
-        "purchase",
-        "request",
-        "reservation",
-        "ride",
-        "session",
-        "song",
-        "task",
-        "ticket",
-        "track",
-        "transaction",
-        "workout",
-    ];
     let (name, word) = (&profile.columns[best].name, worded(&profile.columns[best].name));
     (is_vague(name) && has(name, EVENTS)).then(|| {
         format!(

@@ -3,6 +3,7 @@
 use crate::id_words::is_id;
 use crate::kinds::{MAX_KINDS, names_quantities};
 use crate::owner_guess::THINGS;
+use crate::owner_words::VERSIONS;
 use crate::profile::{Column, Profile};
 use crate::words::{FLAGS, KINDS, has, is, qualifies};
 
@@ -29,12 +30,11 @@ pub(crate) fn find(
 ) -> Separator {
     let times = rows - repeats;
     // What classifies tells series apart too, and is nobody's.
+    let apart = |own: u64| own * 20 <= repeats;
     let may_own = |(at, own): &&(usize, u64)| {
         let column = &profile.columns[*at];
-        let classifies =
-            has(&column.name, FLAGS) || is(&column.name, KINDS) || qualifies(&column.name);
-        let apart = own * 20 <= repeats;
-        apart && !column.is_number() && !classifies && !names_quantities(column)
+        let nobody = classifies(column) || has(&column.name, VERSIONS);
+        apart(*own) && !column.is_number() && !nobody
     };
     let open = || within.iter().filter(may_own);
     // A booking or the weather of some hours, and not a meal of each day.
@@ -49,7 +49,10 @@ pub(crate) fn find(
     // Papers of one account are no series: they are traded now and then.
     let traded = is(&column.name, TRADED) && own == 0 && is_regular((rows, times), column);
     let states = are_states(column) && !traded;
-    if is_topic(column) || states || column.distinct() * 2 > column.filled {
+    // Which of two that tell rows apart alike names the owner, nothing shows.
+    let as_well = |(at, own): &(usize, u64)| apart(*own) && classifies(&profile.columns[*at]);
+    let alike = within.iter().any(as_well);
+    if is_topic(column) || states || alike || column.distinct() * 2 > column.filled {
         return Separator::Asked(at);
     }
     Separator::Owner(at, note(&column.name, own))
@@ -60,6 +63,12 @@ fn note(name: &str, repeats: u64) -> String {
     format!(
         "No column is named like an owner. `{name}` is taken as the owner, since with it {rows} the same time."
     )
+}
+
+/// Whether a column says of which kind a row is.
+fn classifies(column: &Column) -> bool {
+    let name = &column.name;
+    has(name, FLAGS) || is(name, KINDS) || qualifies(name) || names_quantities(column)
 }
 
 /// Whether a column's name says that it tells what a row is about.

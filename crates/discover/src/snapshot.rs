@@ -6,18 +6,81 @@ use crate::id_words::is_id;
 use crate::kinds::SAMPLE;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
-use crate::rivals::is_vague;
+use crate::rivals::{EVENTS, is_vague};
 use crate::scan::{ScannedRow, scan};
 use crate::sentinels::counts_money;
 use crate::times::{TimePlan, join};
 use crate::windows::SECOND;
-use crate::words::worded;
+use crate::words::{worded, words};
 
 /// Fewest rows of a snapshot, and of other rows that are in no order.
 const MIN_ROWS: u64 = 5;
 const MIN_MIXED: u64 = 10;
 /// How far apart the times of most rows of a snapshot may be, in microseconds.
 const NEAR: i64 = 3600 * SECOND;
+
+/// Words of what measures at its place.
+const SENSING: &[&str] = &[
+    "buoy",
+    "capteur",
+    "compteur",
+    "gauge",
+    "inverter",
+    "medidor",
+    "messstelle",
+    "meter",
+    "mote",
+    "node",
+    "sensor",
+    "station",
+    "stations",
+    "stn",
+    "turbine",
+    "zaehler",
+    "zähler",
+];
+
+/// Words of what somebody does, or of what is done with somebody, besides those of purchases and the
+/// like.
+const DONE: &[&str] = &[
+    "besuch",
+    "call",
+    "check",
+    "delivery",
+    "drive",
+    "encounter",
+    "entry",
+    "exam",
+    "fahrt",
+    "flight",
+    "journey",
+    "log",
+    "measurement",
+    "messung",
+    "observation",
+    "order",
+    "payment",
+    "reading",
+    "record",
+    "result",
+    "row",
+    "run",
+    "sale",
+    "sample",
+    "scan",
+    "shift",
+    "shipment",
+    "stay",
+    "survey",
+    "test",
+    "tour",
+    "trajet",
+    "treatment",
+    "trip",
+    "viaje",
+    "visit",
+    "viaggio",
+];
 
 /// The column that identifies each row, and what to say or to ask.
 pub(crate) struct Snapshot {
@@ -53,7 +116,8 @@ pub(crate) fn find(
         return None;
     }
     let (name, word) = (&profile.columns[at].name, worded(&profile.columns[at].name));
-    if near && named.is_none() && !is_vague(name) && !may_be_events(profile, time, name) {
+    let events = may_be_events(profile, time, name);
+    if near && named.is_none() && !is_vague(name) && !events {
         let note = format!(
             "`{name}` differs in each row, and most rows are of about one time, so each row is taken as another owner's."
         );
@@ -65,10 +129,17 @@ pub(crate) fn find(
     Some(Snapshot { column: at, notes: Vec::new(), questions: vec![asked] })
 }
 
-/// Whether rows that a bare `id` numbers may be what one person did on one day, such as purchases.
+/// Whether rows may be what one person did, such as purchases: if the name says so, or in rows of one day
+/// or of money. Only the name of what stays where it is and measures says that they are not.
 fn may_be_events(profile: &Profile, time: &TimePlan, name: &str) -> bool {
-    const BARE: u32 = 60;
-    owner_score(name) == BARE && (time.days || profile.columns.iter().any(counts_money))
+    let words = words(name);
+    let known = |list: &[&str]| {
+        let stem = |word: &String| word.strip_suffix("id").map(str::to_owned);
+        let all = words.iter().flat_map(|word| [Some(word.clone()), stem(word)]);
+        all.flatten().any(|word| list.contains(&word.as_str()))
+    };
+    let shared = time.days || profile.columns.iter().any(counts_money);
+    known(EVENTS) || known(DONE) || (shared && !known(SENSING))
 }
 
 /// Whether each row has another value of a column, and its name says that it names an owner.

@@ -20,6 +20,9 @@ const HOURS: i128 = 24;
 const NAMES: &[&str] =
     &["period", "periods", "periode", "periodo", "interval", "slot", "timeslot", "ending"];
 
+/// Those that may name places too, such as those of parked cars.
+const PLACES: &[&str] = &["slot", "interval"];
+
 /// Takes periods of an hour as the hour of dates, and asks about them.
 ///
 /// # Errors
@@ -30,9 +33,9 @@ pub(super) fn add(
     hints: &Hints,
     found: &mut Candidate,
 ) -> Result<(), DiscoverError> {
-    let has = |part: &str| found.formats.iter().flatten().any(|own| own.contains(part));
-    let days = has("%d") || has("%j");
-    if !hints.time.is_empty() || !days || has("%H") || has("%I") {
+    let reads = |part: &str| found.formats.iter().flatten().any(|own| own.contains(part));
+    let days = reads("%d") || reads("%j");
+    if !hints.time.is_empty() || !days || reads("%H") || reads("%I") {
         return Ok(());
     }
     let said = |name: &String| {
@@ -48,7 +51,13 @@ pub(super) fn add(
     if !fill_days(rows, &found.columns, (at, count)) {
         return Ok(());
     }
-    let name = &profile.columns[at].name;
+    let column = &profile.columns[at];
+    let name = &column.name;
+    let hour_more = column.whole_range().is_some_and(|(_, most)| most.digits > HOURS);
+    if has(name, PLACES) && count != HOURS || hour_more && count == HOURS {
+        found.questions.push(unread(column, count));
+        return Ok(());
+    }
     if count != HOURS {
         let (name, periods, minutes) = (name.clone(), count, MINUTES / count);
         return Err(DiscoverError::Periods { word: worded(&name), name, periods, minutes });
@@ -88,13 +97,23 @@ fn fill_days((text, form): (&str, &Form), dates: &[usize], (at, count): (usize, 
     full > 0 && (full * 10 >= days.len() * 9 || (full > 1 && full + 2 >= days.len()))
 }
 
+/// Asks about numbers that no format reads, and that may name the owner of a row.
+fn unread(column: &Column, count: i128) -> String {
+    let (name, word) = (&column.name, worded(&column.name));
+    let last = column.whole_range().map_or(count, |(_, most)| most.digits);
+    let most = if last > count { format!(", and to {last} on some") } else { String::new() };
+    format!(
+        "`{name}` goes from 1 to {count} on each day{most}, so it may number the parts of a day, or name places such as those of cars. Use `--owner {word}` if it names the owner of a row, `--measure {word}` if it is a measurement, or `--leave-out {word}` if it is neither. No format reads it as a time: if it is one, add a column with the time at which each part begins, such as 2024-05-01 12:30:00."
+    )
+}
+
 fn question(profile: &Profile, found: &Candidate, name: &str) -> String {
     let columns = found.columns.iter().map(|at| worded(&profile.columns[*at].name));
     let columns = columns.map(|word| format!("--time {word}")).collect::<Vec<_>>().join(" ");
     let formats = found.formats.iter().flat_map(|own| own.first()).map(String::as_str);
+    let word = worded(name);
     let format = worded(&formats.collect::<Vec<_>>().join(" "));
     format!(
-        "`{name}` goes from 1 to 24 on each day, so it seems to number the hours. It is read as the time of day: 1 is 1:00, and 24 is midnight. Use `{columns} --time-format {format}` if that is right, or `--leave-out {}` if it is none. If 1 begins at 0:00, write 0 to 23.",
-        worded(name)
+        "`{name}` goes from 1 to 24 on each day, so it seems to number the hours. It is read as the time of day: 1 is 1:00, and 24 is midnight. Use `{columns} --time-format {format}` if that is right, `--owner {word}` if it names the owner of a row, or `--leave-out {word}` if it is neither. If 1 begins at 0:00, write 0 to 23."
     )
 }

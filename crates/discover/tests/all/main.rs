@@ -27,6 +27,7 @@ mod remedies;
 mod silent;
 mod sums;
 mod unnamed_columns;
+mod whose_in_doubt;
 mod wild;
 mod wild_times;
 mod zones;

@@ -168,10 +168,11 @@ fn quantities_and_marks_of_readings_are_nobody() {
     }
 }
 
-/// The pressure beside a mast: one row for each time, and small steps up and down.
+/// The pressure beside a mast: one row for each time, and small steps up and down. It stays, and turns
+/// anywhere; what goes up and back between two ends may be a round of visits, and is asked about.
 #[test]
 fn what_moves_slowly_is_nobody() {
-    let slow = |n: u32| 920 + (n % 60).abs_diff(30) / 2;
+    let slow = |n: u32| 920 + (n % 120).abs_diff(60) / 4 + (n % 14).abs_diff(7) / 3;
     let text = |number: &dyn Fn(u32) -> u32| {
         (0..240).fold("time,besoek,speed\n".to_owned(), |text, n| {
             let (day, time) = (n / 144 + 1, format!("{:02}:{}0", n / 6 % 24, n % 6));
@@ -185,4 +186,6 @@ fn what_moves_slowly_is_nobody() {
     for turns in [(&|n| 901 + mixed(n) % 12) as &dyn Fn(u32) -> u32, &|n| 901 + n % 12] {
         asks(&text(turns), "`besoek` has 12 different values");
     }
+    let back = |n: u32| 920 + (n % 60).abs_diff(30) / 2;
+    asks(&text(&back), "`besoek` has 16 different values");
 }
