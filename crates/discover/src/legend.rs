@@ -205,11 +205,22 @@ impl Legend {
 
 /// The numbers behind what is missing: `missing: -9, -99`, `missing values are coded as -9`.
 fn behind(line: &[Token]) -> Vec<Mark> {
+    // What names a number, as in `missing value 99`.
+    const NAMES: &[&str] = &["value", "code", "flag", "marker", "indicator", "wert", "valeur"];
     // `No data for 99` names none.
     const OTHERS: &[&str] = &["for", "if", "where", "when", "für"];
     let fits = |token: &&Token| (token.is(LINKS) && !token.is(OTHERS)) || token.is(NOUNS);
     let between = line.iter().take(MAX_BETWEEN).take_while(fits).count();
-    let linked = line[..between].iter().any(|token| token.is(LINKS));
+    let named = line[..between].iter().any(|token| token.is(NAMES));
+    let linked = named || line[..between].iter().any(|token| token.is(LINKS));
+    // Cells of a row: `missing value;99`, `missing,-9`.
+    let is_cell = match line.get(between..).unwrap_or_default() {
+        [cut, Token::Mark(mark @ Mark::Number(_)), ..] => {
+            cut.is(&[",", ";"]) && (named || is_negative(*mark))
+        }
+        _ => false,
+    };
+    let between = between + usize::from(is_cell);
     let list = list(line[between..].iter());
     let last = list.last().map_or(0, |(at, _)| between + at + 1);
     let next = line.get(last);

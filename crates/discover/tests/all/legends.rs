@@ -35,6 +35,7 @@ fn numbers_that_say_something_else_of_what_is_missing_are_kept() {
         "# Missing values are blank, 99 is the best score\n",
         "# Of 120 homes 99 are missing\n",
         "# Homes 1-99: missing\n",
+        "# Missing data, 99 homes\n",
     ] {
         let text = readings(above, ("score", "99"), (20, 79));
         assert_eq!(left_out(&text, "99"), (0, 0), "{above}");
@@ -42,6 +43,8 @@ fn numbers_that_say_something_else_of_what_is_missing_are_kept() {
     for above in [
         "# Negative numbers are exports, missing values are blank\n",
         "# Missing values are not negative\n",
+        "# Nothing is missing, negative numbers are exports\n",
+        "# None is missing, -1 is an export\n",
         "# Change from -1 to 5, none is missing\n",
     ] {
         let text = readings(above, ("kwh", "-1"), (0, 6));
@@ -56,6 +59,8 @@ fn a_number_that_is_said_to_be_a_missing_one_is_left_out_where_it_is_far_from_th
         "# Missing values are coded as 99\n",
         "# missing_value = 99\n",
         "# 99 = missing\n",
+        "# NODATA_value 99\n",
+        "# missing value;99\n",
         "# Kit 3; 99 means that the value is missing.\n",
         "# 88 and 99 stand for missing data\n",
         "# No data: 99 (all columns)\n",
@@ -75,6 +80,7 @@ fn a_number_that_is_said_to_be_a_missing_one_is_left_out_where_it_is_far_from_th
         "# Missing values: -9, -1\n",
         "# Missing value code -1\n",
         "# -1 for missing\n",
+        "# missing,-1\n",
     ] {
         let text = readings(above, ("kwh", "-1"), (0, 6));
         assert_eq!(left_out(&text, "-1"), (13, 0), "{above}");
