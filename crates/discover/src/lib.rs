@@ -24,6 +24,7 @@ mod distinct_count;
 mod doubts;
 pub mod encoding;
 mod error;
+mod events;
 mod extremes;
 mod fates;
 pub mod form;

@@ -356,6 +356,13 @@ pub(crate) fn names_a_number(name: &str) -> bool {
     words(name).len() == 1 || has(name, NUMBERS)
 }
 
+/// Whether a name ends as that of a number, and no other word says what it names.
+pub(crate) fn is_vague(name: &str) -> bool {
+    let mut words = words(name);
+    let id = words.iter().position(|word| word == "id").map(|at| words.remove(at));
+    id.is_some() && !words.is_empty() && owner_score(&(words.join(" ") + " name")) == 0
+}
+
 /// Words that say that a column numbers things.
 pub(crate) const NUMBERS: &[&str] =
     &["id", "no", "nr", "num", "number", "code", "key", "fips", "geoid"];

@@ -1,11 +1,12 @@
 //! Columns that could be meant as the owner's beside the one that is taken.
 
+use crate::events::names_event;
 use crate::form::Form;
 use crate::hash::{Hashes, Map};
 use crate::hints::Hints;
 use crate::id_words::is_id;
 use crate::owner_guess;
-use crate::owner_words::{may_count_people, owner_score};
+use crate::owner_words::{is_vague, may_count_people, owner_score};
 use crate::pairs;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
@@ -84,44 +85,6 @@ const GROUPS: &[&str] = &[
     "lclid",
 ];
 
-/// Words of what somebody does or buys.
-pub(crate) const EVENTS: &[&str] = &[
-    "activity",
-    "appointment",
-    "article",
-    "batch",
-    "booking",
-    "buchung",
-    "claim",
-    "event",
-    "game",
-    "invoice",
-    "item",
-    "job",
-    "match",
-    "message",
-    "order",
-    "product",
-    "purchase",
-    "request",
-    "reservation",
-    "ride",
-    "session",
-    "song",
-    "task",
-    "ticket",
-    "track",
-    "transaction",
-    "workout",
-];
-
-/// Whether a name ends as that of a number, and no other word says what it names.
-pub(crate) fn is_vague(name: &str) -> bool {
-    let mut words = words(name);
-    let id = words.iter().position(|word| word == "id").map(|at| words.remove(at));
-    id.is_some() && !words.is_empty() && owner_score(&(words.join(" ") + " name")) == 0
-}
-
 /// Asks about an area beside what numbers cases or the like: each row is somebody else's.
 fn cases(profile: &Profile, best: usize) -> Option<String> {
     let (own, rows) = (&profile.columns[best].name, profile.rows);
@@ -181,7 +144,7 @@ pub(crate) fn of(
 /// Asks about numbers of what somebody does or buys: one person may have several.
 fn of_events(profile: &Profile, best: usize) -> Option<String> {
     let (name, word) = (&profile.columns[best].name, worded(&profile.columns[best].name));
-    (is_vague(name) && has(name, EVENTS)).then(|| {
+    names_event(name).then(|| {
         format!(
             "`{name}` numbers what somebody does or buys, and no column says who does, so results may show individuals. Name the owner with `--owner COLUMN`; use `--owner {word}` if that is the owner, or `--owner none` if all rows belong to one owner."
         )

@@ -1,12 +1,12 @@
 //! Snapshots: one row for each of several owners, all of about one time. A column that identifies
 //! each row then names its owner.
 
+use crate::events::names_event;
 use crate::form::Form;
 use crate::id_words::is_id;
 use crate::kinds::SAMPLE;
-use crate::owner_words::{may_count_people, names_a_number, owner_score};
+use crate::owner_words::{is_vague, may_count_people, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
-use crate::rivals::{EVENTS, is_vague};
 use crate::scan::{ScannedRow, scan};
 use crate::sentinels::counts_money;
 use crate::times::{TimePlan, join};
@@ -38,48 +38,6 @@ const SENSING: &[&str] = &[
     "turbine",
     "zaehler",
     "zähler",
-];
-
-/// Words of what somebody does, or of what is done with somebody, besides those of purchases and the
-/// like.
-const DONE: &[&str] = &[
-    "besuch",
-    "call",
-    "check",
-    "delivery",
-    "drive",
-    "encounter",
-    "entry",
-    "exam",
-    "fahrt",
-    "flight",
-    "journey",
-    "log",
-    "measurement",
-    "messung",
-    "observation",
-    "order",
-    "payment",
-    "reading",
-    "record",
-    "result",
-    "row",
-    "run",
-    "sale",
-    "sample",
-    "scan",
-    "shift",
-    "shipment",
-    "stay",
-    "survey",
-    "test",
-    "tour",
-    "trajet",
-    "treatment",
-    "trip",
-    "viaje",
-    "visit",
-    "viaggio",
 ];
 
 /// The column that identifies each row, and what to say or to ask.
@@ -132,14 +90,12 @@ pub(crate) fn find(
 /// Whether rows may be what one person did, such as purchases: if the name says so, or in rows of one day
 /// or of money. Only the name of what stays where it is and measures says that they are not.
 fn may_be_events(profile: &Profile, time: &TimePlan, name: &str) -> bool {
-    let words = words(name);
-    let known = |list: &[&str]| {
-        let stem = |word: &String| word.strip_suffix("id").map(str::to_owned);
-        let all = words.iter().flat_map(|word| [Some(word.clone()), stem(word)]);
-        all.flatten().any(|word| list.contains(&word.as_str()))
-    };
+    let senses = words(name).iter().any(|word| {
+        let known = |word: &str| SENSING.contains(&word);
+        known(word) || word.strip_suffix("id").is_some_and(known)
+    });
     let shared = time.days || profile.columns.iter().any(counts_money);
-    known(EVENTS) || known(DONE) || (shared && !known(SENSING))
+    names_event(name) || (shared && !senses)
 }
 
 /// Whether each row has another value of a column, and its name says that it names an owner.

@@ -79,7 +79,7 @@ fn each_row_of_an_event_is_asked_about() {
     };
     let one_day = |_: u32| "2024-03-14".to_owned();
     let one_hour = |n: u32| format!("2024-03-14 12:{:02}:{:02}", n * 17 % 50, n * 7 % 60);
-    for name in ["trip_id", "trip", "TripID", "sample_id", "record device id", "call_id"] {
+    for name in ["trip_id", "trip", "TripID", "sample_id", "car trip no", "call_id"] {
         for times in [&one_day as &dyn Fn(u32) -> String, &one_hour] {
             let text = of(name, times);
             asks(&text, &format!("`{name}` differs in each row"));
@@ -164,4 +164,23 @@ fn what_separates_no_better_than_a_kind_is_asked_about() {
         let offered = found.questions.iter().any(|own| own.contains("It may be one of"));
         assert!(!offered, "{:?}", found.questions);
     }
+}
+
+#[test]
+fn a_trip_of_several_rows_is_asked_about() {
+    for name in ["trip_id", "TripID", "visit_id", "call id"] {
+        for each in [2, 20] {
+            let text = rows(&format!("{name},time,km"), 240, |n| {
+                format!("T{},{},{}.5", 490_000 + n / each * 7919 % 90_001, time(n), n * 13 % 40)
+            });
+            asks(&text, &format!("`{name}` numbers what somebody does"));
+            assert_eq!(with(&text, &owner(name)).questions, [""; 0], "{name}");
+        }
+    }
+    // The place of a sample is none.
+    let text = rows("sample_site_id,time,level", 240, |n| {
+        format!("S{},{},{}.5", n % 12, time(n), n * 13 % 40)
+    });
+    let found = look(text);
+    assert_eq!((found.owner.as_deref(), found.questions), (Some("sample_site_id"), vec![]));
 }
