@@ -12,6 +12,7 @@ use crate::number::Marks;
 use crate::words::{TIMES, has};
 use begin::Kind;
 use sample::Sample;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rows that are looked at to find the table.
@@ -187,7 +188,7 @@ impl<'a> Finder<'a> {
             .get(at + 1..first)
             .into_iter()
             .flatten()
-            .find(|row| row.len() >= names.len());
+            .find(|row| row.len() >= names.len() && !repeats(row, &names));
         let units =
             units.map(|row| row.iter().map(ToString::to_string).collect()).unwrap_or_default();
         let used = self.used_width(first);
@@ -289,4 +290,10 @@ impl<'a> Finder<'a> {
             notes.push("Some rows end early; their missing cells are read as empty.".to_owned());
         }
     }
+}
+
+/// Whether a row says the names once more.
+fn repeats(row: &[Cow<'_, str>], names: &[String]) -> bool {
+    let same = row.iter().zip(names).filter(|(cell, name)| cell.trim() == name.trim()).count();
+    same * 2 > names.len()
 }

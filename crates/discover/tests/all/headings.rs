@@ -124,3 +124,15 @@ fn names_from_the_time_on_are_not_shifted() {
     let found = look(format!("Temp\tState\n{}", table.replace("\tok", "")));
     assert_eq!(found.names, ["column 1", "Temp", "State"].map(str::to_owned));
 }
+
+#[test]
+fn names_that_stand_twice_are_no_units() {
+    let names = "time,ET_f,FP_alpha\n";
+    let rows: String = (0..30)
+        .map(|n| format!("2024-03-01 {:02}:{:02},{n}.5,{}\n", n / 2, n % 2 * 30, n * 7 % 9))
+        .collect();
+    let found = look(format!("{names}{names}{rows}"));
+    let all: Vec<_> =
+        found.attributes.iter().map(|own| (own.unit.clone(), own.total.count)).collect();
+    assert_eq!(all, [(None, 30), (None, 30)]);
+}
