@@ -323,6 +323,8 @@ impl SortedColumns {
         if likely { &mut self.questions } else { &mut self.notes }.push(says);
     }
 
+    /// States the units. This is done again once columns have come or gone, since lines above the table
+    /// may give a unit to the only one.
     fn units(&mut self, table: &Table, profile: &Profile) {
         let beside = columns_of_units(table, profile);
         let is_code = |own: &Attribute| has(&own.column, CODES);

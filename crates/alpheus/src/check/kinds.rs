@@ -70,7 +70,7 @@ pub(super) fn problem(
         SCHEMA => said(Schema::from_yaml(text)),
         QUERY => {
             let statement = parse(text).map_err(|error| error.to_string())?;
-            super::names_in(&statement, input, schemas)
+            super::fits_schema(&statement, input, schemas)
         }
         SETTINGS => {
             // The place names the file again, so its last part is enough.
@@ -165,11 +165,19 @@ pub(super) fn named<'a>(
         Some(Value::Scalar { text, .. }) => Some(text.as_str()),
         _ => None,
     };
-    let fits = |schema: &Schema| name.is_none_or(|name| schema.name == name);
-    let beside = |path: &Path| path.parent() == input.path.parent();
-    let near = schemas.iter().find(|(path, schema)| beside(path) && fits(schema));
-    let found = near.or_else(|| schemas.iter().find(|(_, schema)| fits(schema)));
-    found.map(|(_, schema)| schema).ok_or_else(|| match name {
+    schema_of(input, schemas, name).map(|(_, schema)| schema)
+}
+
+/// The schema of this name, or of any, with its file: one in the same folder, else another.
+pub(super) fn schema_of<'a, 'p>(
+    input: &Input<'_>,
+    schemas: &'a [(&'p Path, Schema)],
+    name: Option<&str>,
+) -> Result<&'a (&'p Path, Schema), String> {
+    let fits = |(_, schema): &&(&Path, Schema)| name.is_none_or(|name| schema.name == name);
+    let beside = |(path, _): &&(&Path, Schema)| path.parent() == input.path.parent();
+    let all = || schemas.iter().filter(fits);
+    all().find(beside).or_else(|| all().next()).ok_or_else(|| match name {
         Some(name) => {
             format!("its schema `{name}` is not among the valid files; name its file too")
         }

@@ -23,7 +23,7 @@ use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_time::Timestamp;
 use clap::ValueEnum;
-use kinds::{MAPPING, POLICIES, QUERY, SCHEMA, UNKNOWN, kind, named, problem};
+use kinds::{MAPPING, POLICIES, QUERY, SCHEMA, UNKNOWN, kind, named, problem, schema_of};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -272,7 +272,7 @@ fn exact_beside_noise(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<
 }
 
 /// Whether its schema supports a query, if that is among the files.
-fn names_in(
+fn fits_schema(
     statement: &Statement,
     input: &Input<'_>,
     schemas: &[(&Path, Schema)],
@@ -281,18 +281,11 @@ fn names_in(
     let (Statement::Create(create) | Statement::Explain { create, .. }) = statement else {
         return Ok(());
     };
-    let fits = |(_, schema): &&(&Path, Schema)| schema.name == create.from.text;
-    let beside = |(path, _): &&(&Path, Schema)| path.parent() == input.path.parent();
-    let all = || schemas.iter().filter(fits);
-    let Some((path, schema)) = all().find(beside).or_else(|| all().next()) else {
-        let name = &create.from.text;
-        return match schemas {
-            [] => Ok(()),
-            _ => {
-                Err(format!("its schema `{name}` is not among the valid files; name its file too"))
-            }
-        };
-    };
+    // Without any schema, that is a note.
+    if schemas.is_empty() {
+        return Ok(());
+    }
+    let (path, schema) = schema_of(input, schemas, Some(&create.from.text))?;
     let policies = Policies::for_all(ResolvedPolicy::first_offered(schema));
     let owners = AssumedOwners::invented(OWNERS, Controllers::Count(1), schema, &[]);
     // Whether policies allow the query is not asked here.

@@ -215,6 +215,7 @@ fn zone_of(
 /// Says which time of an interval counts.
 const INTERVALS: &str =
     "Each time is an interval. Its start is the time of the row, and its end is passed over.";
+
 /// The text of the first time with digits.
 fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
     let mut first = String::new();

@@ -1,6 +1,7 @@
 //! Numbers of the periods of a day, such as 1 to 48 for its half hours.
 
 use super::Candidate;
+use super::parts::options;
 use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::Map;
@@ -108,8 +109,8 @@ fn unread(column: &Column, count: i128) -> String {
 }
 
 fn question(profile: &Profile, found: &Candidate, name: &str) -> String {
-    let columns = found.columns.iter().map(|at| worded(&profile.columns[*at].name));
-    let columns = columns.map(|word| format!("--time {word}")).collect::<Vec<_>>().join(" ");
+    let columns = found.columns.iter().map(|at| profile.columns[*at].name.as_str());
+    let columns = options(&columns.collect::<Vec<_>>());
     let formats = found.formats.iter().flat_map(|own| own.first()).map(String::as_str);
     let word = worded(name);
     let format = worded(&formats.collect::<Vec<_>>().join(" "));
