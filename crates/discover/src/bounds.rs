@@ -47,16 +47,36 @@ impl Bounds {
     /// The bounds as texts.
     #[must_use]
     pub fn texts(&self) -> (String, String) {
-        let text = |value: i128| {
-            let text = scaled_text(&value.to_string(), usize::from(self.scale));
-            let short = if text.contains('.') {
-                text.trim_end_matches('0').trim_end_matches('.')
-            } else {
-                &text
-            };
-            short.to_owned()
+        (self.text(self.min), self.text(self.max))
+    }
+
+    /// A number in units of `10^-scale` as text.
+    fn text(&self, value: i128) -> String {
+        let text = scaled_text(&value.to_string(), usize::from(self.scale));
+        let short = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
         };
-        (text(self.min), text(self.max))
+        short.to_owned()
+    }
+
+    /// A histogram over all values, as schemas write it.
+    pub(crate) fn histogram(&self) -> String {
+        /// A window's result has so many more numbers.
+        const MAX_BINS: i128 = 20;
+        let range = self.max - self.min;
+        let (width, bins) = match range {
+            // One for each value.
+            ..MAX_BINS => (1, range + 1),
+            // The greatest value falls into the last bin, which is open.
+            _ => {
+                let width = range / MAX_BINS + i128::from(range % MAX_BINS > 0);
+                (width, range / width + i128::from(range % width > 0))
+            }
+        };
+        let (lo, width) = (self.text(self.min), self.text(width));
+        format!("histogram: {{ lo: {lo}, width: {width}, bins: {bins} }}")
     }
 
     /// Whether the squares of so many values surely fit where sums of squares are kept: in one word
@@ -266,6 +286,19 @@ mod tests {
             spread.add(Decimal { digits, places: 0 }, &digits.to_string());
         }
         spread.outliers()
+    }
+
+    #[test]
+    fn a_histogram_covers_the_bounds_with_few_bins() {
+        for (min, max, scale, says) in [
+            (0, 200, 0, "{ lo: 0, width: 10, bins: 20 }"),
+            (-50, 57, 1, "{ lo: -5, width: 0.6, bins: 18 }"),
+            (0, 7, 0, "{ lo: 0, width: 1, bins: 8 }"),
+            (0, 20, 0, "{ lo: 0, width: 1, bins: 20 }"),
+            (3, 3, 0, "{ lo: 3, width: 1, bins: 1 }"),
+        ] {
+            assert_eq!(Bounds { scale, min, max }.histogram(), format!("histogram: {says}"));
+        }
     }
 
     #[test]

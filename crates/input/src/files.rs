@@ -2,13 +2,13 @@
 
 use crate::convert::{TextReader, to_text};
 use alpheus_node::errors::ErrorId;
-use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 /// Reads a schema, as Avro if the file ends in `.avsc`.
@@ -58,6 +58,18 @@ pub fn decompressed(path: &Path, file: File) -> Box<dyn Read + Send> {
 pub fn read_rows(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let file = File::open(path).blame_io(path)?;
-    decompressed(path, file).read_to_end(&mut bytes).blame_io(path)?;
+    decompressed(path, file).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
     to_text(bytes).blame_input(path)
+}
+
+/// A file that ends early or holds something else than its name says is wrong input, as a broken line is.
+fn unreadable(path: &Path, error: io::Error) -> Failure {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    let is_broken = matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof);
+    let category = if is_broken { Category::Input } else { Category::Io };
+    let failure = Failure::new(category, error).at(path.display().to_string());
+    match is_broken {
+        true => failure.with_help("the compressed file is cut off or damaged; provide the complete file"),
+        false => failure,
+    }
 }

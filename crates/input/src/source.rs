@@ -277,6 +277,18 @@ impl Source {
         Ok(source)
     }
 
+    /// Metadata attributes whose values name streams or owners. Metadata is public.
+    pub fn naming_metadata(&self) -> impl Iterator<Item = &str> {
+        let names = |own: &Metadata| match own {
+            Metadata::Column(column) => {
+                [&self.stream, &self.owner].into_iter().flatten().any(|name| name == column)
+            }
+            Metadata::Constant(_) => false,
+            Metadata::StreamKey => true,
+        };
+        self.metadata.iter().filter(move |(_, own)| names(own)).map(|(name, _)| name.as_str())
+    }
+
     fn check(&self, schema: &Schema) -> Result<(), SourceError> {
         if self.schema != schema.name {
             return Err(SourceError::WrongSchema {

@@ -84,6 +84,16 @@ impl Failure {
         self
     }
 
+    /// Says more about how to fix it.
+    #[must_use]
+    pub fn with_more_help(mut self, more: &str) -> Self {
+        self.help = Some(match self.help {
+            Some(help) => format!("{help}; {more}"),
+            None => more.to_owned(),
+        });
+        self
+    }
+
     /// Has the nearest query that would be allowed, as SQL that can be pasted.
     #[must_use]
     pub fn with_query(mut self, query: impl Into<String>) -> Self {

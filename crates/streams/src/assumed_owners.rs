@@ -90,6 +90,26 @@ impl AssumedOwners {
         self.owners
     }
 
+    /// Who they are if they are invented, in words.
+    #[must_use]
+    pub fn invented_in_words(&self) -> String {
+        let owners = match self.owners {
+            1 => "1 owner with one stream".to_owned(),
+            many => format!("{many} owners with one stream each"),
+        };
+        format!("{owners}, {}", self.controllers_in_words())
+    }
+
+    /// How many controllers they have, in words.
+    #[must_use]
+    pub fn controllers_in_words(&self) -> String {
+        match self.controllers {
+            1 => "at one controller".to_owned(),
+            many if many == self.owners => "each with a controller".to_owned(),
+            many => format!("at {many} controllers"),
+        }
+    }
+
     /// The id of the stream at a position.
     #[must_use]
     pub fn stream(number: usize) -> StreamId {

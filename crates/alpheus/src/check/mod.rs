@@ -8,6 +8,7 @@ mod kinds;
 
 use alpheus_input::editor::source_schema;
 use alpheus_input::files::read_schema;
+use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -23,7 +24,7 @@ use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_time::Timestamp;
 use clap::ValueEnum;
-use kinds::{MAPPING, POLICIES, QUERY, SCHEMA, UNKNOWN, kind, named, problem, schema_of};
+use kinds::{MAPPING, POLICIES, QUERY, SCHEMA, SOURCE, UNKNOWN, kind, named, problem, schema_of};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -243,6 +244,7 @@ fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
         problem: problem(input, &schemas, parts).err(),
         note: match input.kind {
             POLICIES => exact_beside_noise(input, &schemas),
+            SOURCE => naming_metadata(input, &schemas),
             QUERY if schemas.is_empty() => Some(UNCHECKED.to_owned()),
             _ => None,
         },
@@ -268,6 +270,16 @@ fn exact_beside_noise(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<
     let (names, is) = (exact.join(", "), if exact.len() == 1 { "is" } else { "are" });
     (noisy && !exact.is_empty()).then(|| {
         format!("{names} {is} released without noise by default, other attributes only with noise: is that meant?")
+    })
+}
+
+/// Metadata that names streams or owners, although all metadata is public.
+fn naming_metadata(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<String> {
+    let source = Source::parse(&input.text, named(input, schemas).ok()?).ok()?;
+    let names: Vec<String> = source.naming_metadata().map(|name| format!("`{name}`")).collect();
+    let (names, is) = (names.join(", "), if names.len() == 1 { "is" } else { "are" });
+    (!names.is_empty()).then(|| {
+        format!("{names} {is} public and differs between owners, so that everyone who may ask learns who they are; is that meant? A value that many owners share, such as a region, names nobody")
     })
 }
 

@@ -248,7 +248,14 @@ impl Columns {
                 _ => cell,
             }
         };
-        self.shown.iter().map(cell).collect()
+        let mut row: Vec<String> = self.shown.iter().map(cell).collect();
+        let mostly: Vec<String> =
+            serde_json::from_str(self.cell(record, "mostly_noise")).unwrap_or_default();
+        let status = self.names().iter().position(|name| name == "status");
+        if let Some(own) = status.and_then(|at| row.get_mut(at)).filter(|_| !mostly.is_empty()) {
+            own.push_str(", mostly noise");
+        }
+        row
     }
 }
 
@@ -330,5 +337,8 @@ mod tests {
         let cells = ["0", "9", "3", "6.0", "2.0", "7", "12", "0", "0", "ok", noise, "[]"];
         let row = columns.row(&cells.iter().copied().collect());
         assert_eq!(row, ["1970-01-01 00:00:00", "2 ±0.26", "7", "12", "ok"]);
+        let cells = ["0", "9", "3", "6.0", "0.2", "7", "12", "0", "0", "ok", noise, r#"["avg_a"]"#];
+        let row = columns.row(&cells.iter().copied().collect());
+        assert_eq!(row[4], "ok, mostly noise");
     }
 }

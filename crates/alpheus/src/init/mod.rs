@@ -52,8 +52,8 @@ pub struct Args {
     /// Ask nothing: write the best guess, and list what is unsure
     #[arg(long)]
     pub yes: bool,
-    /// The folder to write to; it must not exist, or be empty. By default NAME-alpheus, where NAME
-    /// is the file's name up to its first dot
+    /// The folder to write to; without --force, it must not exist, or be empty. By default
+    /// NAME-alpheus, where NAME is the file's name up to its first dot
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Replace the files that an earlier run wrote to the folder

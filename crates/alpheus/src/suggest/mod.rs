@@ -17,7 +17,6 @@ use alpheus_policy::planner::{BudgetLife, PlannedQuery, PlanningError};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{OptionKind, Schema};
-use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::query_planner::{QueryContext, failure, options};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::ControllerCount;
@@ -174,8 +173,9 @@ fn owners(
         let recording = recording.blame_input(input)?;
         let streams = recording.streams.iter().filter(|stream| !stream.is_empty());
         let sample = AssumedOwners::recorded(streams, args.controllers.0);
-        let assumed = format!("the {} owners of {}", sample.owners(), input.display());
-        return Ok((sample, with_controllers(assumed, args), Some(recording)));
+        let (owners, input) = (sample.owners(), input.display());
+        let assumed = format!("the {owners} owners of {input}, {}", sample.controllers_in_words());
+        return Ok((sample, assumed, Some(recording)));
     }
     let many = args.owners.unwrap_or(USUAL_OWNERS);
     let sample = AssumedOwners::invented(many, args.controllers.0, schema, &args.metadata)?;
@@ -183,16 +183,8 @@ fn owners(
         Some(_) => "",
         None => "; --input takes those of a recording, --owners another number",
     };
-    let assumed = with_controllers(format!("{many} owners with one stream each"), args);
-    Ok((sample, assumed + hint, None))
-}
-
-fn with_controllers(owners: String, args: &Args) -> String {
-    match args.controllers.0 {
-        Controllers::PerOwner => format!("{owners}, each with a controller"),
-        Controllers::Count(1) => format!("{owners}, at one controller"),
-        Controllers::Count(many) => format!("{owners}, at {many} controllers"),
-    }
+    let assumed = sample.invented_in_words() + hint;
+    Ok((sample, assumed, None))
 }
 
 fn create(query: &Query) -> Result<Create, Failure> {

@@ -261,6 +261,10 @@ fn an_archive_that_was_cut_off_is_not_taken_for_the_whole() {
     let line = said.split("after line ").nth(1).unwrap().split(':').next().unwrap();
     let line: u32 = line.parse().unwrap();
     assert!((5_000..15_000).contains(&line), "half of the file was there: {said}");
+    let ran = alpheus(["init"]).arg(files.path("cut.csv.gz")).arg("--yes").output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    let whole = said.contains("provide the complete file");
+    assert!(ran.status.code() == Some(4) && whole, "{said}");
 }
 
 /// The file, what is put for what, the exit code, and what must be said.

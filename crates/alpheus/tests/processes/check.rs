@@ -60,6 +60,27 @@ fn attributes_that_are_exact_beside_noise_are_noted() {
     }
 }
 
+/// Metadata is public, so a user who groups by the owners' column would publish who they are.
+#[test]
+fn metadata_that_names_owners_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let schema = "name: A\nmetadataAttributes:\n  - { name: region, type: string }\nstreamAttributes:\n  - { name: x, type: integer, min: 0, max: 9 }\n";
+    let schema = write("schema.yaml", schema);
+    for (column, noted) in [("meter", true), ("customer", true), ("area", false)] {
+        let text = format!(
+            "schema: A\ntime: {{ column: t }}\nstream: meter\nowner: customer\nattributes: {{ x: x }}\nmetadata: {{ region: {{ column: {column} }} }}\n"
+        );
+        let (code, said) = check(&[schema.clone(), write("source.yaml", &text)], &[]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(said.contains("note: `region` is public"), noted, "{said}");
+    }
+}
+
 #[test]
 fn every_problem_is_reported_with_its_place() {
     let folder = tempfile::tempdir().unwrap();

@@ -437,6 +437,42 @@ pub(crate) fn reads_the_same(file: &Path, folder: &Path) {
     }
 }
 
+/// What the folder's README.md says of groups, word for word.
+#[test]
+fn a_category_groups_owners_as_the_readme_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |n: usize| format!("m{},2024-02-13 {:02}:00,{},{n}.5\n", n % 24, n / 24, n % 2);
+    let rows: String = (0..240).map(row).collect();
+    let rows = rows.replace(",0,", ",north,").replace(",1,", ",south,");
+    let file = written(&folder, "meters.csv", &format!("Meter,Time,Supply Area,kWh\n{rows}"));
+    let output = folder.path().join("meters");
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    let readme = std::fs::read_to_string(output.join("README.md")).unwrap();
+    let lines = |start: &str| {
+        let block = readme.split("```yaml\n").find(|block| block.starts_with(start)).unwrap();
+        block.split("```").next().unwrap().to_owned()
+    };
+    for (name, start) in [("schema.yaml", "metadataAttributes:"), ("source.yaml", "metadata:")] {
+        let text = std::fs::read_to_string(output.join(name)).unwrap() + &lines(start);
+        std::fs::write(output.join(name), text).unwrap();
+    }
+    let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
+    let (first, _) = query.split_once(';').unwrap();
+    let query = format!("{first} GROUP BY supply_area");
+    let mut replay = alpheus(["replay", "--output", "-", "--query", &query, "--input"]);
+    replay.arg(&file);
+    for kind in ["schema", "source", "policies"] {
+        replay.arg(format!("--{kind}")).arg(output.join(format!("{kind}.yaml")));
+    }
+    let ran = replay.output().unwrap();
+    let (rows, said) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{said}");
+    for area in ["north", "south"] {
+        assert!(rows.lines().any(|row| row.contains(area) && row.contains(",12,")), "{rows}{said}");
+    }
+}
+
 #[test]
 fn the_guide_works_as_it_is_written() {
     let guide = include_str!("../../../../docs/bring-your-data.md");

@@ -25,6 +25,7 @@ fn an_error_is_promised_for_the_crowd_that_windows_have() {
     let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
     assert!(code == 0 && said.contains("in windows of 7 DAYS with at least"), "{nearest}: {said}");
     assert!(said.contains("one person pays up to ε = ") && said.contains(" a year"), "{said}");
+    assert!(said.contains("; the first budget is used up after "), "{said}");
     assert!(
         said.contains("of 200 owners, at least 160 have data in half of the windows"),
         "{said}"

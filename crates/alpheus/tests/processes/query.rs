@@ -37,6 +37,17 @@ fn an_allowed_query_is_explained() {
     assert!(!excluded.is_empty(), "some owners of the example allow less");
 }
 
+/// Nobody counted them, so a plan and a refusal say for whom they hold.
+#[test]
+fn an_answer_says_for_which_owners_it_holds() {
+    let (_, explained, _) = ask(HEART_RATE, &["--owners", "300", "--controllers", "per-owner"]);
+    let planned = "planned for 300 owners with one stream each, each with a controller; --owners ";
+    assert!(explained.contains(planned), "{explained}");
+    let (_, _, refused) = ask(ALTITUDE, &[]);
+    let planned = "planned for 100 owners with one stream each, at one controller; --owners ";
+    assert!(refused.contains(planned), "{refused}");
+}
+
 #[test]
 fn a_forbidden_query_ends_with_the_nearest_that_is_not() {
     let (code, out, err) = ask(ALTITUDE, &[]);

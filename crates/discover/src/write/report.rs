@@ -1,9 +1,10 @@
 //! `understood.json`, and the page that explains the files.
 
-use super::{Draft, policies};
+use super::{Draft, policies, quoted};
 use crate::clock::{Clock, Format};
 use crate::plural::counted;
 use crate::tally::Values;
+use crate::words::schema_name;
 use crate::{Sureness, Understanding};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -223,10 +224,29 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
         found.zone_text(),
         found.sure_of_zone().word()
     );
+    text.push_str(&groups(draft));
     text.push_str("\n## What is not certain\n\n");
     for sentence in found.unsure() {
         let _ = writeln!(text, "- {sentence}");
     }
     text.push_str("\nBounds in `schema.yaml` are a guess: twice what the file has, rounded up, without values far from all others. Change them there.\n");
     text
+}
+
+/// How to ask by a category, if there is one.
+fn groups(draft: &Draft<'_>) -> String {
+    let found = draft.found;
+    let mut taken: Vec<String> = found.attributes.iter().map(|own| own.name.clone()).collect();
+    let several = found.categories.iter().filter(|(_, count)| *count > 1);
+    let several: Vec<(String, &String)> =
+        several.map(|(column, _)| (schema_name(column, &mut taken), column)).collect();
+    let Some((first, _)) = several.first() else { return String::new() };
+    let (mut facts, mut columns) = (String::new(), String::new());
+    for (name, column) in &several {
+        let _ = writeln!(facts, "  - {{ name: {name}, type: string, optional: true }}");
+        let _ = writeln!(columns, "  {name}: {{ column: {} }}", quoted(column));
+    }
+    format!(
+        "\n## Ask by group\n\nA category can select or group owners if it is the same in all rows of an owner, and if everyone may know it: such facts are not encrypted. Keep the lines that you want of these. Add to `schema.yaml`:\n\n```yaml\nmetadataAttributes:\n{facts}```\n\nand to `source.yaml`:\n\n```yaml\nmetadata:\n{columns}```\n\nIn a query, `WHERE {first} = '…'`, `GROUP BY {first}` or both stand after `BETWEEN … AND …`. A group is released only if it has as many owners as policies ask for.\n"
+    )
 }

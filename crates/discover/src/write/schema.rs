@@ -63,6 +63,13 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     if own.total.count < draft.found.tally.rows {
         text.push_str("    optional: true\n");
     }
+    if own.values == Values::Number {
+        let _ = writeln!(
+            text,
+            "    # For MEDIAN, PERCENTILE and HISTOGRAM, add to the list: {}",
+            own.bounds().histogram()
+        );
+    }
     let _ = writeln!(text, "    aggregations: [{}]", statistics(draft, own));
     text
 }

@@ -135,21 +135,10 @@ impl PrivacyExplanation {
     }
 
     fn write_life(&self, life: BudgetLife, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lasts = life.windows;
-        let what = match (self.horizon, lasts) {
-            (None, 1) => "window",
-            (None, _) => "windows",
-            (Some(_), 1) => "query like this",
-            (Some(_), _) => "queries like this",
-        };
-        write!(f, "    the first budget is used up after {lasts} {what}")?;
-        if self.horizon.is_none() {
-            let time = Span(self.guarantee.window.0.saturating_mul(lasts));
-            write!(f, " ({})", approximately(time))?;
-        }
-        writeln!(f, "; each controller keeps its own accounts")?;
-        if self.horizon.is_none() {
-            writeln!(f, "    {}", life.per_day_and_year(self.guarantee.window))?;
+        let window = self.horizon.is_none().then_some(self.guarantee.window);
+        writeln!(f, "    {}; each controller keeps its own accounts", life.used_up(window))?;
+        if let Some(window) = window {
+            writeln!(f, "    {}", life.per_day_and_year(window))?;
         }
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(
@@ -162,22 +151,4 @@ impl PrivacyExplanation {
             None => writeln!(f, " in total"),
         }
     }
-}
-
-/// A time in the largest unit that it fills, rounded down to a tenth.
-fn approximately(time: Span) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (365 * 86_400_000_000, "years"),
-        (86_400_000_000, "days"),
-        (3_600_000_000, "hours"),
-        (60_000_000, "minutes"),
-    ];
-    let filled = UNITS.iter().find(|(micros, _)| time.0 >= *micros);
-    filled.map_or_else(
-        || time.to_string(),
-        |(micros, name)| {
-            let tenths = u128::from(time.0) * 10 / u128::from(*micros);
-            format!("about {}.{} {name}", tenths / 10, tenths % 10)
-        },
-    )
 }

@@ -4,7 +4,7 @@ use super::accuracy::Remedy;
 use super::exclusion::ExclusionError;
 use crate::bounded_terms::NotBoundableError;
 use crate::plan::NotVerifiableError;
-use crate::query::{Create, DidYouMean, HintOr, Location, OneOf, QuerySpan, point_at};
+use crate::query::{Create, DidYouMean, Function, HintOr, Location, OneOf, QuerySpan, point_at};
 use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
@@ -221,8 +221,9 @@ pub enum RuleError {
     },
     /// A statistic that the schema does not encode.
     #[error(
-        "the schema does not support {function} of `{attribute}`; it supports {}",
-        or_none(offered)
+        "the schema does not support {function} of `{attribute}`; it supports {}{}",
+        or_none(offered),
+        missing(function)
     )]
     NotOffered {
         /// The function.
@@ -472,6 +473,14 @@ fn listed(all: &[String], word: &str) -> String {
 /// A list of names, or `nothing`.
 fn or_none(names: &str) -> &str {
     if names.is_empty() { "nothing" } else { names }
+}
+
+/// What would support a function.
+fn missing(function: &str) -> String {
+    let function = Function::named(function);
+    function.map_or_else(String::new, |(name, function)| {
+        format!("; {name} needs `{}` among its `aggregations`", function.aggregation())
+    })
 }
 
 fn metadata_or_none(names: &str) -> String {

@@ -152,16 +152,18 @@ impl PlannedQuery {
         let Some(life) = self.budget() else {
             return Some("nothing is charged to owners' budgets".to_owned());
         };
-        let mut words = if noisy.horizon().is_some() {
-            let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
-            format!("one person pays up to ε = {epsilon} once, for all windows together")
-        } else {
-            life.per_day_and_year(noisy.window)
+        let window = noisy.horizon().is_none().then_some(noisy.window);
+        let mut words = match window {
+            Some(window) => life.per_day_and_year(window),
+            None => {
+                let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
+                format!("one person pays up to ε = {epsilon} once, for all windows together")
+            }
         };
         if self.plans.len() > 1 {
             words.push_str(", for each group that has a stream of theirs");
         }
-        Some(words)
+        Some(format!("{words}; {}", life.used_up(window)))
     }
 }
 
@@ -196,6 +198,40 @@ impl BudgetLife {
         let each = if window > Span::DAY { "for a window" } else { "a day" };
         format!("one person pays up to ε = {day} {each} and ε = {year} a year")
     }
+
+    /// When the first budget is used up, in words: after so many windows of this length, or for
+    /// running totals after so many such queries.
+    #[must_use]
+    pub fn used_up(self, window: Option<Span>) -> String {
+        let lasts = self.windows;
+        let what = match (window, lasts) {
+            (Some(_), 1) => "window",
+            (Some(_), _) => "windows",
+            (None, 1) => "query like this",
+            (None, _) => "queries like this",
+        };
+        let time = window.map(|window| approximately(Span(window.0.saturating_mul(lasts))));
+        let time = time.map_or_else(String::new, |time| format!(" ({time})"));
+        format!("the first budget is used up after {lasts} {what}{time}")
+    }
+}
+
+/// A time in the largest unit that it fills, rounded down to a tenth.
+fn approximately(time: Span) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (365 * 86_400_000_000, "years"),
+        (86_400_000_000, "days"),
+        (3_600_000_000, "hours"),
+        (60_000_000, "minutes"),
+    ];
+    let filled = UNITS.iter().find(|(micros, _)| time.0 >= *micros);
+    filled.map_or_else(
+        || time.to_string(),
+        |(micros, name)| {
+            let tenths = u128::from(time.0) * 10 / u128::from(*micros);
+            format!("about {}.{} {name}", tenths / 10, tenths % 10)
+        },
+    )
 }
 
 /// The number of streams that do not take part for one reason.

@@ -140,9 +140,17 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     })?;
     let owners = AssumedOwners::invented(args.owners, args.controllers.0, &schema, &args.metadata)?;
     let catalog = owners.catalog(path, schema, &policies)?;
-    let answer = answer(&statement, &catalog, &query, args.policies.as_deref())?;
+    let assumed = format!(
+        "planned for {}; --owners and --controllers plan for others",
+        owners.invented_in_words()
+    );
+    let answer = answer(&statement, &catalog, &query, args.policies.as_deref());
+    let answer = answer.map_err(|failure| match failure.category() {
+        Category::Refused => failure.with_more_help(&assumed),
+        _ => failure,
+    })?;
     let mut out = io::stdout().lock();
-    printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
+    printed(print(&answer, &assumed, globals.format.unwrap_or_default(), &mut out)).map(drop)
 }
 
 /// What is printed.
@@ -198,7 +206,12 @@ fn explained(
     Ok(Answer::Explanation(Box::new(explain(&planned, known, FAILURE_RATE, privacy_only))))
 }
 
-fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()> {
+fn print(
+    answer: &Answer,
+    assumed: &str,
+    format: Format,
+    out: &mut impl Write,
+) -> io::Result<()> {
     match (format, answer) {
         (Format::Json, Answer::Explanation(explanation)) => print_json(explanation, out),
         (format, Answer::Tables(tables)) => print_tables(tables, format, out),
@@ -206,6 +219,6 @@ fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()
             io::ErrorKind::Unsupported,
             "an explanation has no rows for CSV; use --format json or table",
         )),
-        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
+        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}\n{assumed}\n"),
     }
 }
