@@ -63,7 +63,7 @@ impl Bounds {
 
     /// A histogram over all values, as schemas write it.
     pub(crate) fn histogram(&self) -> String {
-        /// A window's result has so many more numbers.
+        /// Bins at most: each is one more number in a device's messages.
         const MAX_BINS: i128 = 20;
         let range = self.max - self.min;
         let (width, bins) = match range {

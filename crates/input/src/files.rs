@@ -69,7 +69,9 @@ fn unreadable(path: &Path, error: io::Error) -> Failure {
     let category = if is_broken { Category::Input } else { Category::Io };
     let failure = Failure::new(category, error).at(path.display().to_string());
     match is_broken {
-        true => failure.with_help("the compressed file is cut off or damaged; provide the complete file"),
+        true => failure
+            .with_id(ErrorId::RecordingInvalid)
+            .with_help("the compressed file is cut off or damaged; provide the complete file"),
         false => failure,
     }
 }

@@ -406,3 +406,32 @@ pub fn cell(value: Value) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_whose_margin_exceeds_the_result_are_named() {
+        let margin = |margin: f64| json!({ "deviation": 1.0, "margin_95": margin });
+        let noise = json!({
+            "below": margin(4.9), "above": margin(5.1), "equal": margin(5.0), "negative": margin(5.1),
+            "text": margin(0.6), "bins": margin(7.0), "widest": margin(6.9), "unknown": null,
+            "nothing": margin(0.1),
+        });
+        let outputs = [
+            ("below", json!(5)),
+            ("above", json!(5)),
+            ("equal", json!(5)),
+            ("negative", json!(-5)),
+            ("text", json!("0.5")),
+            ("bins", json!([1, -6, 2])),
+            ("widest", json!({ "a": 7, "b": 1 })),
+            ("unknown", json!(5)),
+            ("nothing", Value::Null),
+            ("exact", json!(0)),
+        ];
+        let outputs = outputs.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(exceeded(&noise, &outputs), ["above", "negative", "text", "bins", "nothing"]);
+    }
+}

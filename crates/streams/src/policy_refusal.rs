@@ -24,6 +24,21 @@ pub fn failure(
     decided.into_iter().fold(failure, Failure::with_help)
 }
 
+/// Whether a query may be allowed over another number of owners.
+#[must_use]
+pub fn counts_owners(refusal: &PlanningError) -> bool {
+    refusal.violations.iter().any(|violation| match &violation.rule {
+        RuleError::Excluded { exclusion, .. } => matches!(
+            exclusion,
+            ExclusionError::TooFew { .. }
+                | ExclusionError::Brittle { .. }
+                | ExclusionError::BeyondMaximum { .. }
+                | ExclusionError::BeyondCapacity { .. }
+        ),
+        rule => matches!(rule, RuleError::OutOfReach { .. } | RuleError::NoMasks { .. }),
+    })
+}
+
 /// What a policy demands.
 #[derive(Clone, Copy)]
 enum Demand {

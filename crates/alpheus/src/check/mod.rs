@@ -279,7 +279,7 @@ fn naming_metadata(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<Str
     let names: Vec<String> = source.naming_metadata().map(|name| format!("`{name}`")).collect();
     let (names, is) = (names.join(", "), if names.len() == 1 { "is" } else { "are" });
     (!names.is_empty()).then(|| {
-        format!("{names} {is} public and differs between owners, so that everyone who may ask learns who they are; is that meant? A value that many owners share, such as a region, names nobody")
+        format!("{names} {is} public and names owners or their streams, so everyone who may ask learns who takes part: is that meant? A value that many owners share, such as a region, names nobody")
     })
 }
 

@@ -25,6 +25,8 @@ use tempfile::TempDir;
 
 /// Rows of the answer that are shown.
 const SHOWN_ROWS: usize = 8;
+/// What is said of a window with a result whose margin exceeds it.
+const MOSTLY_NOISE: &str = ", mostly noise";
 /// Digits of a number that are shown, unless it is whole.
 const DIGITS: usize = 6;
 
@@ -216,7 +218,10 @@ impl Columns {
         let Some(status) = self.names().iter().position(|name| name == "status") else {
             return String::new();
         };
-        let opened = |row: &Vec<String>| row.get(status).is_some_and(|own| has_opened(own));
+        let opened = |row: &Vec<String>| {
+            let own = row.get(status);
+            own.is_some_and(|own| has_opened(own.strip_suffix(MOSTLY_NOISE).unwrap_or(own)))
+        };
         let (all, open) = (rows.len(), rows.iter().filter(|row| opened(row)).count());
         if open == 0 || open == all {
             return String::new();
@@ -253,7 +258,7 @@ impl Columns {
             serde_json::from_str(self.cell(record, "mostly_noise")).unwrap_or_default();
         let status = self.names().iter().position(|name| name == "status");
         if let Some(own) = status.and_then(|at| row.get_mut(at)).filter(|_| !mostly.is_empty()) {
-            own.push_str(", mostly noise");
+            own.push_str(MOSTLY_NOISE);
         }
         row
     }
@@ -319,10 +324,11 @@ mod tests {
         let columns =
             Columns::of(&["window_start", "count_a", "status"].into_iter().collect(), clocks(0));
         let row = |status: &str| ["0", "1", status].map(str::to_owned).to_vec();
-        let mut rows = vec![row("population below the minimum 10"), row("ok")];
-        assert_eq!(columns.keep_opened(&mut rows), "; 1 of 2 have a result");
+        let below = "population below the minimum 10";
+        let mut rows = vec![row(below), row("ok"), row("ok, mostly noise")];
+        assert_eq!(columns.keep_opened(&mut rows), "; 2 of 3 have a result");
         columns.mark_part(&mut rows);
-        assert_eq!(rows, [row("ok, of a part")]);
+        assert_eq!(rows, [row("ok, of a part"), row("ok, mostly noise, of a part")]);
         let mut none = vec![row("population below the minimum 10")];
         assert_eq!((columns.keep_opened(&mut none).as_str(), none.len()), ("", 1));
     }

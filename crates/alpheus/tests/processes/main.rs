@@ -35,6 +35,7 @@ mod help;
 mod hosts;
 mod import;
 mod init;
+mod init_contract;
 mod init_questions;
 mod init_real;
 mod job;

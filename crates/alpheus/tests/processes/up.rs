@@ -8,6 +8,7 @@ use crate::common::terminal::{END, Terminal};
 use crate::common::{Process, alpheus};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -74,6 +75,7 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
     assert!(!log.trim_end().ends_with(')'), "what follows a query is pasted with it: {log}");
     assert!(said.is_empty(), "it goes on after a failure: {said}");
     prompt(at);
+    history(at, folder.path());
 
     // It is killed, so that it can end nothing itself.
     up.kill();
@@ -103,6 +105,26 @@ fn prompt((server, state): (&str, &Path)) {
     assert!(said.contains("has no `;`, so it was not sent"), "{said}");
     assert!(said.contains(" alpheus errors query-syntax"), "{said}");
     assert!(said.contains("\x1b[1m\x1b[31merror:"), "in colour at a terminal: {said:?}");
+}
+
+/// What was asked in one session comes back with the arrow in the next, and nobody else can read it.
+fn history((server, state): (&str, &Path), home: &Path) {
+    let line = format!(
+        "XDG_STATE_HOME={} {} sql --server {server} --identity {}",
+        home.display(),
+        env!("CARGO_BIN_EXE_alpheus"),
+        state.join("pki/analyst").display()
+    );
+    const UP: &str = "\x1b[A";
+    for keys in ["SHOW SCHEMAS;\r".to_owned(), format!("{UP}\r")] {
+        let Some(mut terminal) = Terminal::start(&line) else { return };
+        terminal.types("", "alpheus> ", &keys);
+        terminal.types("Household", "alpheus> ", END);
+        let (status, said) = terminal.ends();
+        assert!(status.success(), "{said}");
+    }
+    let kept = fs::metadata(home.join("alpheus/sql-history")).unwrap();
+    assert_eq!(kept.permissions().mode() & 0o077, 0);
 }
 
 /// A folder with the files of an example, and a generated recording of so many homes and a minute.
@@ -262,6 +284,22 @@ fn nobody_waits_for_the_device_of_an_owner_who_revokes() {
     assert!(said.contains("the owner has withdrawn the stream for good"), "{said}");
     assert!(!sums(&said, 4).is_empty(), "{said}");
     assert!(!said.contains("has waited too long"), "{said}");
+}
+
+/// Ctrl-C reaches the command alone here, so that it has to end what it started.
+#[test]
+fn ctrl_c_ends_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("run");
+    let mut up = Process::start(&mut alpheus(["up", "--state", state.to_str().unwrap()]));
+    up.wait_for_prefix("service:    ");
+    let all = children(up.id());
+    assert!(!all.is_empty());
+    let sent = std::process::Command::new("kill").args(["-INT", &up.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let ended = up.wait();
+    assert!(matches!(ended.code(), Some(0 | 130)), "{ended}: {}", up.log());
+    until("end of all processes", || all.iter().all(|id| !runs(*id)).then_some(()));
 }
 
 /// The reader of the output ends, as `| head` does: then all ends.

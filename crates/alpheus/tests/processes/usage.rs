@@ -87,6 +87,18 @@ fn too_many_refused_rows_are_a_failure() {
     assert_eq!(ask(&[]).0, Some(0));
 }
 
+#[test]
+fn rows_that_repeat_are_kept_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    Recording::made(1, 1).write(folder.path());
+    let rows = "time,meter,reading\n1700000000,a,5\n1700000000,a,5\n1700000001,a,6\n";
+    fs::write(folder.path().join("data.csv"), rows).unwrap();
+    let (code, said, log) = replay(folder.path(), &["--query", SELECT, "--output", "-"]);
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("1 row equals an earlier one in every cell; all are kept"), "{log}");
+    assert!(said.contains(",16,"), "5, 5 and 6: {said}");
+}
+
 /// At a terminal, a mistyped answer is asked for again, and the end of the input ends the command.
 #[test]
 fn questions_that_are_not_answered_write_nothing() {

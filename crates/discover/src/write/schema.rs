@@ -66,7 +66,7 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     if own.values == Values::Number {
         let _ = writeln!(
             text,
-            "    # For MEDIAN, PERCENTILE and HISTOGRAM, add to the list: {}",
+            "    # For MEDIAN, PERCENTILE and HISTOGRAM, add to the list below: {}",
             own.bounds().histogram()
         );
     }

@@ -4,7 +4,7 @@ use super::accuracy::Remedy;
 use super::exclusion::ExclusionError;
 use crate::bounded_terms::NotBoundableError;
 use crate::plan::NotVerifiableError;
-use crate::query::{Create, DidYouMean, Function, HintOr, Location, OneOf, QuerySpan, point_at};
+use crate::query::{Create, DidYouMean, HintOr, Location, OneOf, QuerySpan, point_at};
 use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
@@ -223,7 +223,7 @@ pub enum RuleError {
     #[error(
         "the schema does not support {function} of `{attribute}`; it supports {}{}",
         or_none(offered),
-        missing(function)
+        missing.map_or_else(String::new, |name| format!("; {function} needs `{name}` among its `aggregations`"))
     )]
     NotOffered {
         /// The function.
@@ -232,6 +232,8 @@ pub enum RuleError {
         attribute: String,
         /// The functions that it supports.
         offered: String,
+        /// The aggregation that the function needs, if the attribute can have it.
+        missing: Option<&'static str>,
     },
     /// `COUNT(*)` with a schema whose attributes have their own counts.
     #[error("{schema} has no common count of events; use COUNT of an attribute instead")]
@@ -473,14 +475,6 @@ fn listed(all: &[String], word: &str) -> String {
 /// A list of names, or `nothing`.
 fn or_none(names: &str) -> &str {
     if names.is_empty() { "nothing" } else { names }
-}
-
-/// What would support a function.
-fn missing(function: &str) -> String {
-    let function = Function::named(function);
-    function.map_or_else(String::new, |(name, function)| {
-        format!("; {name} needs `{}` among its `aggregations`", function.aggregation())
-    })
 }
 
 fn metadata_or_none(names: &str) -> String {

@@ -212,7 +212,8 @@ impl BudgetLife {
         };
         let time = window.map(|window| approximately(Span(window.0.saturating_mul(lasts))));
         let time = time.map_or_else(String::new, |time| format!(" ({time})"));
-        format!("the first budget is used up after {lasts} {what}{time}")
+        let period = self.period.map_or_else(String::new, |period| format!(" in each {period}"));
+        format!("the first budget is used up after {lasts} {what}{time}{period}")
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::decimal::format_scaled;
 use crate::layout::FieldStatistic;
+use crate::query::Function;
 use crate::schema::{Aggregation, Attribute, AttributeKind, Edges, Schema};
+use crate::select::MomentOutput;
 
 /// The functions that an attribute's encodings support, in query syntax.
 pub(crate) fn offered(schema: &Schema, attribute: &Attribute) -> String {
@@ -17,6 +19,22 @@ pub(crate) fn offered(schema: &Schema, attribute: &Attribute) -> String {
         }
     }
     functions.join(", ")
+}
+
+/// The aggregation that a number needs for a function that it does not support, if its name says all.
+pub(crate) fn missing(attribute: &Attribute, function: Function) -> Option<&'static str> {
+    let name = match function {
+        Function::Sum => "sum",
+        Function::Moments(MomentOutput::Mean) => "mean",
+        Function::Moments(_) => "var",
+        Function::Histogram
+        | Function::Percentile
+        | Function::TopK
+        | Function::FromHistogram(_) => "histogram",
+        Function::Side { .. } => "threshold",
+        _ => return None,
+    };
+    matches!(attribute.kind, AttributeKind::Number { .. }).then_some(name)
 }
 
 fn of(schema: &Schema, attribute: &Attribute, aggregation: &Aggregation) -> Vec<String> {

@@ -119,27 +119,6 @@ impl Function {
         FUNCTIONS.iter().find(|(_, function, _)| *function == self).map_or("", |(name, ..)| name)
     }
 
-    /// What an attribute needs among its `aggregations` in the schema.
-    #[must_use]
-    pub fn aggregation(self) -> &'static str {
-        match self {
-            Function::Count => "count",
-            Function::Sum => "sum",
-            Function::Moments(MomentOutput::Mean) => "mean",
-            Function::Moments(_) => "var",
-            Function::Histogram
-            | Function::Percentile
-            | Function::TopK
-            | Function::FromHistogram(_) => "histogram",
-            Function::Regression(_) => "regression",
-            Function::By(_) => "by",
-            Function::Side { .. } => "threshold",
-            Function::Any => "any",
-            Function::All => "all",
-            Function::Distinct | Function::Frequency => "sketch",
-        }
-    }
-
     /// The syntax of a call with this name.
     #[must_use]
     pub(super) fn form(name: &str) -> &'static str {

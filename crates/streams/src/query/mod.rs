@@ -14,7 +14,7 @@ mod remote_query;
 pub mod verification;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
-use crate::policy_refusal::failure;
+use crate::policy_refusal::{counts_owners, failure};
 use crate::replay::ControllerCount;
 use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
@@ -144,13 +144,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         "planned for {}; --owners and --controllers plan for others",
         owners.invented_in_words()
     );
-    let answer = answer(&statement, &catalog, &query, args.policies.as_deref());
-    let answer = answer.map_err(|failure| match failure.category() {
-        Category::Refused => failure.with_more_help(&assumed),
-        _ => failure,
-    })?;
-    let mut out = io::stdout().lock();
-    printed(print(&answer, &assumed, globals.format.unwrap_or_default(), &mut out)).map(drop)
+    let answer = answer(&statement, &catalog, &query, (args.policies.as_deref(), &assumed))?;
+    let (mut out, format) = (io::stdout().lock(), globals.format.unwrap_or_default());
+    let said = print(&answer, format, &mut out).and_then(|()| match (&answer, format) {
+        (Answer::Explanation(_), Format::Table) => writeln!(out, "\n{assumed}"),
+        _ => Ok(()),
+    });
+    printed(said).map(drop)
 }
 
 /// What is printed.
@@ -163,13 +163,11 @@ fn answer(
     statement: &Statement,
     catalog: &Catalog,
     query: &Query,
-    policies: Option<&Path>,
+    of: (Option<&Path>, &str),
 ) -> Result<Answer, Failure> {
     match statement {
-        Statement::Create(create) => explained(create, false, catalog, query, policies),
-        Statement::Explain { privacy, create } => {
-            explained(create, *privacy, catalog, query, policies)
-        }
+        Statement::Create(create) => explained(create, false, catalog, query, of),
+        Statement::Explain { privacy, create } => explained(create, *privacy, catalog, query, of),
         Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
         Statement::Describe(name) => match describe(catalog, &name.text) {
             Ok(tables) => Ok(Answer::Tables(tables)),
@@ -190,15 +188,20 @@ fn explained(
     privacy_only: bool,
     catalog: &Catalog,
     query: &Query,
-    policies: Option<&Path>,
+    (policies, assumed): (Option<&Path>, &str),
 ) -> Result<Answer, Failure> {
     // A plan that runs gets a fresh nonce. This one never runs.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
     let known = catalog.schema(&create.from.text);
     let schema = known.map(|known| &known.schema);
-    let planned = plan_query(create, catalog, asking, &mut rng)
-        .map_err(|refusal| failure(&refusal, (&query.text, &query.place), policies, schema))?;
+    let planned = plan_query(create, catalog, asking, &mut rng).map_err(|refusal| {
+        let failure = failure(&refusal, (&query.text, &query.place), policies, schema);
+        match counts_owners(&refusal) {
+            true => failure.with_more_help(assumed),
+            false => failure,
+        }
+    })?;
     let known = known.ok_or_else(|| {
         let what = format!("there is no schema `{}`", create.from);
         query.failure(Category::Input, what).with_id(ErrorId::QueryUnknownName)
@@ -206,12 +209,7 @@ fn explained(
     Ok(Answer::Explanation(Box::new(explain(&planned, known, FAILURE_RATE, privacy_only))))
 }
 
-fn print(
-    answer: &Answer,
-    assumed: &str,
-    format: Format,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()> {
     match (format, answer) {
         (Format::Json, Answer::Explanation(explanation)) => print_json(explanation, out),
         (format, Answer::Tables(tables)) => print_tables(tables, format, out),
@@ -219,6 +217,6 @@ fn print(
             io::ErrorKind::Unsupported,
             "an explanation has no rows for CSV; use --format json or table",
         )),
-        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}\n{assumed}\n"),
+        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
     }
 }

@@ -137,7 +137,7 @@ pub(super) const CASES: &[Case] = &[
         3,
         "./ask noisy 'SUM(reading)' 10 'WITHIN 1 OF 95 %'",
         "in 95 of 100 windows at best, but the query asks for ±1",
-        "",
+        "planned for 20 owners with one stream each, at one controller; --owners ",
     ),
     Case(
         "policy-forbids-window",

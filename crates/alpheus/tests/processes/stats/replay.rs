@@ -96,6 +96,32 @@ fn a_replay_gives_what_the_plaintext_gives() {
     check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
 }
 
+/// The same readings with `;` and commas, and as JSON lines.
+#[test]
+fn a_replay_reads_recordings_in_other_forms() {
+    let german = csv(&readings()).replace(',', ";").replace('.', ",");
+    let object = |(time, cells): &(u64, Vec<Option<i64>>)| {
+        let mut line = format!("{{\"timestamp\":{time}");
+        for (name, cell) in ('a'..).zip(cells) {
+            let cell = cell.map(|v| format!("{}{}.{}", sign(v), v.abs() / 10, v.abs() % 10));
+            write!(line, ",\"{name}\":{}", cell.as_deref().unwrap_or("null")).unwrap();
+        }
+        line + "}\n"
+    };
+    let lines: String = readings().iter().map(object).collect();
+    let form = "file: { delimiter: ';', decimal: ',' }\n";
+    for (name, text, form) in [("german.csv", &german, form), ("lines.jsonl", &lines, "")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = recorded(folder.path(), "", DEFINE);
+        std::fs::write(folder.path().join("source.yaml"), format!("{SOURCE}{form}")).unwrap();
+        std::fs::write(folder.path().join(name), text).unwrap();
+        // The last of two inputs that are named counts.
+        let done = command.args(["--input", name]).output().unwrap();
+        assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+        check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
+    }
+}
+
 /// Each hour has what the plaintext gives.
 pub(crate) fn check_rows(out: &str) {
     let mut lines = out.lines();

@@ -9,6 +9,7 @@ mod merges;
 #[cfg(feature = "object-store")]
 mod objects;
 mod real;
+mod recordings;
 mod recover;
 mod rekeys;
 mod requests;
