@@ -1,8 +1,9 @@
 //! A clock that a group moves, so that nobody waits for epochs.
 
-/// Writes what every shell of a group reads first if `BASH_ENV` names it: the program takes its time from
-/// a file, which `tick` moves on by so many seconds; and programs in `bin` stand in for others. The
-/// clock begins at noon, so that no day ends, and in the past, where the machine's own has been.
+/// Writes what every shell of a group reads first if `BASH_ENV` names it: the program takes its time
+/// from a file, which `tick` moves on by so many seconds; and programs in `bin` stand in for others.
+/// The clock begins at noon, so that no day ends, and yesterday: certificates are valid by the
+/// machine's clock, too.
 pub(super) const PROGRAMS: &str = "mkdir bin
 cat > around.sh <<'END'
 PATH=$PWD/bin:$PATH

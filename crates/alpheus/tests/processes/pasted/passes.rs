@@ -14,9 +14,13 @@ pub(super) const STEPS: &[Step] = &[
     Runs("alpheus pass init deployment --issuer https://issuer.example"),
     Runs("alpheus pass card deployment/card.json"),
     Own("rm -r deployment"),
-    Runs("alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443"),
+    Runs(
+        "alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443",
+    ),
     Own("rm -r deployment"),
-    Runs("alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443 --authority"),
+    Runs(
+        "alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443 --authority",
+    ),
     Runs("alpheus pass init gates"),
     // With login codes, and with authorities that this machine's programs know.
     Own("rm -r deployment
@@ -31,12 +35,21 @@ pub(super) const STEPS: &[Step] = &[
          for name in bob cy dan eve; do
              alpheus pass account $name --accounts accounts.txt > $name.secret
          done"),
-    Serves("alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt", "serving at "),
+    Serves(
+        "alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt",
+        "serving at ",
+    ),
     Serves("alpheus pass verifier --identity pki/verifier", "serving at "),
     Serves("alpheus pass verifier --identity pki/second", "serving at "),
     Own("mkdir www && echo 'la la la' > www/song.txt"),
-    Beside("at=127.0.0.1:8000; exec python3 -u -m http.server ${at#*:} --bind 127.0.0.1 --directory www", "Serving HTTP"),
-    Serves("alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --upstream", "serving at "),
+    Beside(
+        "at=127.0.0.1:8000; exec python3 -u -m http.server ${at#*:} --bind 127.0.0.1 --directory www",
+        "Serving HTTP",
+    ),
+    Serves(
+        "alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --upstream",
+        "serving at ",
+    ),
     Runs("(umask 077; head -c 32 /dev/urandom | base64 > ada.key)"),
     Runs("alpheus pass client join --card card.json --account ada"),
     Runs("alpheus pass client fetch"),
@@ -49,7 +62,9 @@ pub(super) const STEPS: &[Step] = &[
     Own("tick 60"),
     Serves("alpheus pass client run", "connected"),
     Own("alpheus pass client code --pass bob.pass --key-file ada.key > code.txt"),
-    Runs("alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 < code.txt"),
+    Runs(
+        "alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 < code.txt",
+    ),
     // In place of a camera.
     Own("echo 'alpheus pass client code --pass cy.pass --key-file ada.key' > code.sh
          printf '#!/bin/bash\n. ./code.sh\n' > bin/zbarcam && chmod +x bin/zbarcam"),
@@ -64,12 +79,18 @@ pub(super) const STEPS: &[Step] = &[
     Own("cp eve.pass ada.pass"),
     Runs("alpheus pass client code --pass ada.pass --key-file ada.key --qr"),
     Runs("alpheus pass client code --pass ada.pass --key-file ada.key --nonce"),
-    Serves("alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --api", "serving at "),
+    Serves(
+        "alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --api",
+        "serving at ",
+    ),
     // In place of a directory's own program.
     Own("printf '#!/bin/sh\nread name; read secret\necho account-17\n' > bin/check-account
          chmod +x bin/check-account
          rm ada.pass"),
-    Serves("alpheus pass issuer --identity pki/issuer --deployment deployment --accounts-command", "serving at "),
+    Serves(
+        "alpheus pass issuer --identity pki/issuer --deployment deployment --accounts-command",
+        "serving at ",
+    ),
     Runs("alpheus pass client join --card card.json --account ada"),
     Runs("alpheus pass client fetch"),
     // In place of a provider's client.

@@ -76,7 +76,11 @@ END"),
          done
          wait $!"),
     Ends,
-    Own("alpheus stats results speed.yaml --card roads/card.json | grep -c ' result, 6 samples' | grep -qx 2"),
-    Runs("alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key --count 24"),
+    Own(
+        "alpheus stats results speed.yaml --card roads/card.json | grep -c ' result, 6 samples' | grep -qx 2",
+    ),
+    Runs(
+        "alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key --count 24",
+    ),
     Lasts("alpheus console --statistics"),
 ];
