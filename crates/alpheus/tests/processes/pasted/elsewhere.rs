@@ -23,14 +23,6 @@ pub(super) const EXAMPLES: &[(&str, Result<&str, &str>)] = &[
         "alpheus doctor --config /etc/alpheus",
         Err("it reads the settings that packages install; `doctor` runs it with its own"),
     ),
-    (
-        "alpheus owner move --identity pki/alice",
-        Err("it needs a second host; `moves.rs` moves streams"),
-    ),
-    (
-        "alpheus owner move --identity pki/bob --lost",
-        Err("it needs a host that is lost; `moves.rs` moves streams from one"),
-    ),
     ("alpheus otlp --identity", Ok("docs/standards.md")),
     (
         "alpheus otlp capture",

@@ -6,6 +6,7 @@
 //! - [`authority`]: the certificate authority, and owners' requests to it,
 //! - [`operations`]: what is wrong, backups, and what is restored,
 //! - [`streams`]: one deployment of encrypted streams, and those who call it,
+//! - [`moves`]: owners who move to another controller,
 //! - [`tables`]: one table on a server, and its owner,
 //! - [`passes`]: access passes, a service behind them, and gates,
 //! - [`statistics`]: accountable statistics,
@@ -21,6 +22,7 @@ mod boards;
 mod clock;
 mod elsewhere;
 mod files;
+mod moves;
 mod operations;
 mod passes;
 mod statistics;
@@ -207,6 +209,11 @@ fn examples_of_operating_run() {
 }
 
 #[test]
+fn examples_of_moves_run_beside_two_controllers() {
+    Group::new(&["7400", "7401", "7402"]).run(moves::STEPS);
+}
+
+#[test]
 fn examples_of_tables_run_beside_one_server() {
     let variables = &[
         ("ALPHEUS_IDENTITY", "pki/ada"),
@@ -243,6 +250,7 @@ fn run_here() -> BTreeSet<&'static str> {
         authority::STEPS,
         streams::STEPS,
         operations::STEPS,
+        moves::STEPS,
         tables::STEPS,
         passes::STEPS,
         statistics::STEPS,
