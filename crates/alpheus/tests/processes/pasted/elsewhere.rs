@@ -4,10 +4,7 @@
 pub(super) const EXAMPLES: &[(&str, Result<&str, &str>)] = &[
     ("alpheus demo", Err("it waits for its reader at each step; with --check it runs here")),
     ("alpheus up --stay", Err("it goes on until Ctrl-C; `up.rs` ends it so")),
-    (
-        "alpheus up my-data --owners 40",
-        Err("it starts 40 devices; `up.rs` starts 14, and keeps their state"),
-    ),
+    ("alpheus up my-data --owners 40", Err("it starts 40 devices; `up.rs` starts 14")),
     ("alpheus up", Err("it cleans up when it is ended by Ctrl-C; `up.rs` ends it so")),
     (
         "alpheus server --config server.toml --engine job",
