@@ -37,9 +37,9 @@ Examples:
   alpheus pass gateway --identity pki/gateway --card deployment/card.json \\
       --verifiers https://localhost:7502 --upstream http://127.0.0.1:8000 \\
       --api 127.0.0.1:7443
-  alpheus pass client run --pass ada.pass --key-file ada.key
+  alpheus pass client run --pass ada.pass --key-file ada.key --local 127.0.0.1:7600
   alpheus pass scan --identity pki/gate --card deployment/card.json \\
-      --verifiers https://localhost:7502 CODE
+      --verifiers https://localhost:7502 < code.txt
 
 docs/pass.md is a ten-minute guide.";
 

@@ -37,10 +37,10 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus ca issue pki --role gateway --name gate
   alpheus pass scan --identity pki/gate --card deployment/card.json \\
-      --verifiers https://localhost:7502 CODE
+      --verifiers https://localhost:7502 < code.txt
   zbarcam --raw --oneshot | alpheus pass scan --identity pki/gate --card deployment/card.json \\
       --verifiers https://localhost:7502
-  alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 CODE
+  alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 < code.txt
 
 Exit code 0 means admit, and 3 means refuse. An offline gate holds the issuer's key, which can issue
 passes. It does not know what other gates have seen: a code opens each of them once.";

@@ -49,7 +49,7 @@ Examples:
   alpheus pass client join --card card.json --account ada --secret-file ada.secret \\
       --pass ada.pass --key-file ada.key
   alpheus pass client fetch --pass ada.pass --key-file ada.key
-  alpheus pass client run --pass ada.pass --key-file ada.key
+  alpheus pass client run --pass ada.pass --key-file ada.key --local 127.0.0.1:7600
 
 The --help of each command has its own examples.";
 
@@ -67,7 +67,7 @@ Examples:
 
 const RUN: &str = "\
 Examples:
-  alpheus pass client run --pass ada.pass --key-file ada.key";
+  alpheus pass client run --pass ada.pass --key-file ada.key --local 127.0.0.1:7600";
 
 /// Arguments of `alpheus pass client`.
 #[derive(Debug, clap::Args)]

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 const EXAMPLES: &str = "\
 Examples:
   alpheus pass account ada --accounts accounts.txt
-  alpheus pass account ada --accounts accounts.txt > ada.secret";
+  (umask 077; alpheus pass account ada --accounts accounts.txt > ada.secret)";
 
 /// How long a command may take to check an account.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);

@@ -55,7 +55,6 @@ Examples:
       --state run/issuer --api 127.0.0.1:7501 --new-state
   alpheus pass issuer --identity pki/issuer --deployment deployment \\
       --accounts-command 'exec check-account' --state run/issuer --api 127.0.0.1:7501
-
   alpheus pass issuer --identity pki/issuer --deployment deployment \\
       --oidc-provider https://login.example --oidc-client alpheus \\
       --oidc-authority /etc/ssl/certs/ca-certificates.crt --state run/issuer \\

@@ -1,55 +1,42 @@
 //! Examples that do not run here, and why; and who runs the commands of the guides.
 
-/// Beginnings of examples, and why they do not run.
-pub(super) const EXAMPLES: &[(&str, &str)] = &[
-    ("alpheus demo", "it waits for its reader at each step; with --check it runs without"),
-    ("alpheus up --stay", "it goes on until Ctrl-C; `up.rs` ends it"),
-    ("alpheus up my-data --owners 40", "it starts 40 devices; `up.rs` starts 14"),
-    ("alpheus up", "`up.rs` runs it, and ends it"),
+/// Examples, by their beginnings, and the guide that has them and is run; or why none runs here.
+pub(super) const EXAMPLES: &[(&str, Result<&str, &str>)] = &[
+    ("alpheus demo", Err("it waits for its reader at each step; with --check it runs here")),
+    ("alpheus up --stay", Err("it goes on until Ctrl-C; `up.rs` ends it so")),
+    ("alpheus up my-data --owners 40", Err("it starts 40 devices; `up.rs` starts 14")),
+    ("alpheus up", Err("it cleans up when it is ended by Ctrl-C; `up.rs` ends it so")),
     (
         "alpheus server --config server.toml --engine job",
-        "it needs Kafka and Flink; `flink.rs` runs it",
+        Err("it needs Kafka and Flink; `flink.rs` runs it"),
     ),
-    ("alpheus worker --identity pki/service", "it needs Kafka; `worker.rs` runs it"),
-    ("alpheus worker --config worker.toml", "it needs Kafka; `worker.rs` runs it"),
+    ("alpheus worker --identity pki/service", Err("it needs Kafka; `worker.rs` runs it")),
+    ("alpheus worker --config worker.toml", Err("it needs Kafka; `worker.rs` runs it")),
     (
         "alpheus private-copy",
-        "it copies what is mounted at /from in a container; its own tests copy such folders",
+        Err("it copies what is mounted at /from in a container; its own tests copy such folders"),
     ),
     (
         "alpheus doctor --config /etc/alpheus",
-        "it reads the settings that packages install; `doctor` runs it with settings of its own",
+        Err("it reads the settings that packages install; `doctor` runs it with its own"),
+    ),
+    ("alpheus otlp --identity", Ok("docs/standards.md")),
+    (
+        "alpheus otlp capture",
+        Err("others may use its two ports; `otlp` runs it on free ones, and ends it"),
+    ),
+    ("alpheus manual", Err("it writes to the system's folders; packages run it as they are built")),
+    (
+        "alpheus pass issuer --identity pki/issuer --deployment deployment --oidc-provider",
+        Err("it asks login.example; `pass/identities.rs` has a provider of its own"),
     ),
     (
-        "alpheus owner move",
-        "it needs a second host; `moves.rs` moves streams, also from a lost one",
-    ),
-    ("alpheus verify", "the commands of the guide docs/integrity.md, which `verified.rs` runs"),
-    ("alpheus evidence", "the commands of the guide docs/standards.md, which `evidence` runs"),
-    (
-        "alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --verified",
-        "it needs a verified query; `verified.rs` has one, and a service that cheats",
+        "alpheus stats replay --input speed.csv --source source.yaml --define define.yaml",
+        Ok("docs/statistics.md"),
     ),
     (
-        "alpheus otlp --identity",
-        "the guide docs/standards.md has it, which `otlp` runs with a service of a program's own schema",
-    ),
-    ("alpheus otlp capture", "it goes on until Ctrl-C; `otlp` runs it, and ends it"),
-    ("alpheus console --statistics", "it needs an aggregator; `console/statistics.rs` runs it"),
-    ("alpheus manual", "it writes to the system's folders; packages run it as they are built"),
-    ("alpheus pass", "the commands of the guide docs/pass.md, which `pass` runs as a whole"),
-    ("zbarcam", "it needs a camera; `pass/gates.rs` pipes in codes that were read"),
-    ("(umask 077; head -c 32", "the guide docs/pass.md has it, which `pass` runs as a whole"),
-    (
-        "alpheus board",
-        "the commands of the guide docs/board.md, which `board/guide.rs` runs as a whole",
-    ),
-    ("echo 'Hello' | alpheus board", "the guide docs/board.md has it, which `board/guide.rs` runs"),
-    ("alpheus stats", "the commands of the guide docs/statistics.md, which `stats/guide.rs` runs"),
-    ("speedometer |", "it needs a speedometer; `stats/clients.rs` pipes in readings"),
-    (
-        "curl",
-        "it needs an aggregator; the guide docs/statistics.md has it, which `stats/guide.rs` runs",
+        "alpheus stats replay --from 2012-03-01T06:00",
+        Err("it needs a recording that is no part of the repository; `stats/real.rs` replays it"),
     ),
 ];
 
@@ -85,13 +72,6 @@ pub(super) const TERMINALS: &[(&str, &str, Result<&str, &str>)] = &[
     ("bindings/c/README.md", "", Err("it builds a binding; `make c` and `make dist` try it")),
     ("bindings/js/README.md", "", Err("it installs what `make dist` builds and tries")),
     ("bindings/python/README.md", "", Err("it installs what `make dist` builds and tries")),
-    ("docs/board.md", "alpheus board member", Err("it goes on; `board/day.rs` runs such members")),
-    (
-        "docs/board.md",
-        "echo 'Hello' |",
-        Err("it needs that member; `board/day.rs` queues for some"),
-    ),
-    ("docs/board.md", "alpheus board queue", Err("it needs that member; `board/day.rs` has some")),
     ("docs/decisions/0022-paillier-as-a-baseline.md", "", Err("it measures for minutes")),
     ("docs/integrity.md", "", Ok("verified.rs")),
     ("docs/operating.md", "ssh-keygen", Err("it needs a signed release, and who signed it")),

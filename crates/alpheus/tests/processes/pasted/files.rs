@@ -102,6 +102,18 @@ END"),
     Runs("alpheus board replay --input posts.txt --output board.txt"),
     Own("rm board.txt"),
     Runs("alpheus board replay --input posts.txt --servers 3"),
+    Own("rm board.txt"),
+    Runs("alpheus board replay --input posts.txt --rows"),
+    Own("sed -n '/^cat > speed.csv/,/^END/p; /^cat > source.yaml/,/^END/p' \
+             examples/../docs/statistics.md | bash
+         cat > gate.yaml <<END
+place: park/gate
+every: 1hr
+release: count
+fewest: 2
+after: { close: 10min }
+END"),
+    Runs("alpheus stats replay --input speed.csv --source source.yaml --define gate.yaml"),
     // These play on until they are stopped.
     Serves("alpheus up my-data --input readings.csv", "Results of Street, as they arrive"),
     Lasts("alpheus up my-data --input readings.csv --query"),

@@ -6,17 +6,29 @@
 //! - [`authority`]: the certificate authority, and owners' requests to it,
 //! - [`operations`]: what is wrong, backups, and what is restored,
 //! - [`streams`]: one deployment of encrypted streams, and those who call it,
+//! - [`moves`]: owners who move to another controller,
 //! - [`tables`]: one table on a server, and its owner,
+//! - [`passes`]: access passes, a service behind them, and gates,
+//! - [`statistics`]: accountable statistics,
+//! - [`boards`]: an anonymous board of each kind,
+//! - [`verified`]: rows that prove themselves, and evidence,
+//! - [`clock`]: a clock that a group moves,
 //! - [`elsewhere`]: what does not run here, and why.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 mod authority;
+mod boards;
+mod clock;
 mod elsewhere;
 mod files;
+mod moves;
 mod operations;
+mod passes;
+mod statistics;
 mod streams;
 mod tables;
+mod verified;
 
 use crate::common::deployment::free;
 use crate::common::{Process, bash};
@@ -24,7 +36,7 @@ use crate::help;
 use alpheus::commands::Cli;
 use clap::CommandFactory;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 
@@ -37,18 +49,24 @@ pub(crate) enum Step {
     Runs(&'static str),
     /// An example that serves: a line of its output begins so. It ends with the group.
     Serves(&'static str, &'static str),
+    /// The same of somebody else, whose help has no example of it.
+    Beside(&'static str, &'static str),
     /// All that serve are stopped.
     Stops,
+    /// An example that goes on beside the next steps.
+    Begins(&'static str),
+    /// All that were begun so end, and end well.
+    Ends,
     /// An example that goes on until it is stopped, and has not failed by the end of the group.
     Lasts(&'static str),
 }
-use Step::{Lasts, Own, Runs, Serves, Stops};
+use Step::{Begins, Beside, Ends, Lasts, Own, Runs, Serves, Stops};
 
 impl Step {
     fn example(&self) -> Option<&'static str> {
         match self {
-            Own(_) | Stops => None,
-            Runs(name) | Serves(name, _) | Lasts(name) => Some(name),
+            Own(_) | Beside(..) | Stops | Ends => None,
+            Runs(name) | Serves(name, _) | Begins(name) | Lasts(name) => Some(name),
         }
     }
 }
@@ -90,16 +108,22 @@ struct Group {
     ports: Vec<(&'static str, String)>,
     variables: &'static [(&'static str, &'static str)],
     servers: Vec<Process>,
+    begun: Vec<Process>,
 }
 
 impl Group {
     fn new(ports: &[&'static str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let examples = root().join("examples");
         std::os::unix::fs::symlink(examples, folder.path().join("examples")).unwrap();
         let free = || free().rsplit_once(':').unwrap().1.to_owned();
         let ports = ports.iter().map(|port| (*port, free())).collect();
-        Self { folder, ports, variables: &[], servers: Vec::new() }
+        Self { folder, ports, variables: &[], servers: Vec::new(), begun: Vec::new() }
+    }
+
+    /// The same on a clock that its steps move.
+    fn on_a_clock(ports: &[&'static str]) -> Self {
+        Self { variables: &[("BASH_ENV", "around.sh")], ..Self::new(ports) }
     }
 
     /// As it is pasted, but for ports that others may use.
@@ -126,26 +150,40 @@ impl Group {
         assert!(!log.contains("panicked"), "{text}\n{log}");
     }
 
+    fn start(&self, text: &str) -> Process {
+        Process::start_script(&mut self.command(text))
+    }
+
+    fn serves(&mut self, text: &str, line: &str) {
+        let mut server = self.start(text);
+        server.wait_for_prefix(line);
+        self.servers.push(server);
+    }
+
     fn run(&mut self, steps: &[Step]) {
         for step in steps {
             let text = step.example().map(|beginning| example(beginning).1);
             match (step, text) {
                 (Own(text), _) => self.ends_well(text),
                 (Runs(_), Some(text)) => self.ends_well(text),
-                (Serves(_, line), Some(text)) => {
-                    let mut server = Process::start_script(&mut self.command(text));
-                    server.wait_for_prefix(line);
-                    self.servers.push(server);
-                }
-                (Lasts(_), Some(text)) => {
-                    self.servers.push(Process::start_script(&mut self.command(text)));
-                }
+                (Beside(text, line), _) => self.serves(text, line),
+                (Serves(_, line), Some(text)) => self.serves(text, line),
+                (Begins(_), Some(text)) => self.begun.push(self.start(text)),
+                (Lasts(_), Some(text)) => self.servers.push(self.start(text)),
+                (Ends, _) => self.all_end_well(),
                 (Stops, _) => self.servers.clear(),
                 (_, None) => unreachable!(),
             }
         }
+        self.all_end_well();
         for server in &mut self.servers {
             assert!(!server.has_ended(), "{}", server.log());
+        }
+    }
+
+    fn all_end_well(&mut self) {
+        for mut begun in self.begun.drain(..) {
+            assert!(begun.wait().success(), "{}", begun.log());
         }
     }
 }
@@ -171,6 +209,11 @@ fn examples_of_operating_run() {
 }
 
 #[test]
+fn examples_of_moves_run_beside_two_controllers() {
+    Group::new(&["7400", "7401", "7402"]).run(moves::STEPS);
+}
+
+#[test]
 fn examples_of_tables_run_beside_one_server() {
     let variables = &[
         ("ALPHEUS_IDENTITY", "pki/ada"),
@@ -180,26 +223,80 @@ fn examples_of_tables_run_beside_one_server() {
     Group { variables, ..Group::new(&["7601"]) }.run(tables::STEPS);
 }
 
+#[test]
+fn examples_of_passes_run_beside_one_deployment() {
+    Group::on_a_clock(&["7443", "7444", "7501", "7502", "7503", "7600", "8000"]).run(passes::STEPS);
+}
+
+#[test]
+fn examples_of_statistics_run_beside_one_deployment() {
+    Group::on_a_clock(&["7701", "7702", "7711", "7721"]).run(statistics::STEPS);
+}
+
+#[test]
+fn examples_of_boards_run_beside_each_kind() {
+    Group::on_a_clock(&["7501", "7601", "7602", "7603", "7604"]).run(boards::STEPS);
+}
+
+#[test]
+fn examples_of_verified_rows_run_beside_one_deployment() {
+    Group::on_a_clock(&["7400", "7401"]).run(verified::STEPS);
+}
+
 /// The examples that the groups above run.
 fn run_here() -> BTreeSet<&'static str> {
-    let groups = [files::STEPS, authority::STEPS, streams::STEPS, operations::STEPS, tables::STEPS];
+    let groups = [
+        files::STEPS,
+        authority::STEPS,
+        streams::STEPS,
+        operations::STEPS,
+        moves::STEPS,
+        tables::STEPS,
+        passes::STEPS,
+        statistics::STEPS,
+        boards::STEPS,
+        verified::STEPS,
+    ];
     let steps = groups.into_iter().flatten().filter_map(Step::example);
     steps.map(|beginning| example(beginning).0).collect()
 }
 
+/// A reason stands for one example, not for all that begin alike. A guide is one only if it has the
+/// example as it is, and a test runs the guide.
 #[test]
 fn every_example_runs_or_says_why_not() {
     let run = run_here();
     let mut left: BTreeSet<&str> = examples().keys().map(String::as_str).collect();
     left.retain(|line| !run.contains(line));
-    for (beginning, reason) in elsewhere::EXAMPLES {
-        let before = left.len();
-        left.retain(|line| !line.starts_with(beginning));
-        assert!(left.len() < before, "no example that is left begins so: {beginning}");
-        assert!(reason.len() > 20, "{beginning}: {reason}");
+    for (beginning, why) in elsewhere::EXAMPLES {
+        let (line, _) = example(beginning);
+        assert!(left.remove(line), "it runs, or stands here twice: {line}");
+        match why {
+            Ok(guide) => assert!(is_run_in(guide, line), "no test of {guide} runs this: {line}"),
+            Err(reason) => assert!(reason.len() > 20, "{line}: {reason}"),
+        }
     }
     assert_eq!(left, BTreeSet::new(), "these examples are run by no test");
-    assert!(run.len() >= 90, "only {} examples are run", run.len());
+    assert!(run.len() >= 180, "only {} examples are run", run.len());
+}
+
+/// Whether a guide has this command, in a block that a test runs.
+fn is_run_in(guide: &str, line: &str) -> bool {
+    let text = std::fs::read_to_string(root().join(guide)).unwrap();
+    let is_run = elsewhere::GUIDES.iter().any(|(page, by)| *page == guide && by.is_ok());
+    let is_typed = |begins: &str| line.starts_with(begins);
+    let is_run_typed = elsewhere::TERMINALS
+        .iter()
+        .find(|(page, begins, _)| *page == guide && is_typed(begins))
+        .is_some_and(|(.., by)| by.is_ok());
+    let blocks = text.split("\n```sh").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let mut lines = blocks.flat_map(|block| block.lines().skip(1));
+    is_run && lines.any(|has| has == line)
+        || is_run_typed && in_terminals(&text).iter().any(|has| has == line)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn has_commands(page: &Path) -> bool {
@@ -208,7 +305,7 @@ fn has_commands(page: &Path) -> bool {
 
 #[test]
 fn every_guide_is_run_or_says_why_not() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let mut found = BTreeSet::from(["README.md".to_owned()]);
     ["docs", "examples"].iter().for_each(|folder| pages_below(&root, folder, &mut found));
     found.retain(|page| has_commands(&root.join(page)));
@@ -248,7 +345,7 @@ fn in_terminals(page: &str) -> Vec<String> {
 /// runs it, or with the reason why none does.
 #[test]
 fn every_command_in_a_terminal_is_run_or_says_why_not() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let mut pages = BTreeSet::from(["README.md".to_owned(), "CONTRIBUTING.md".to_owned()]);
     for folder in ["docs", "examples", "bindings", "deploy", "drills"] {
         pages_below(&root, folder, &mut pages);
