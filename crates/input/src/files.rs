@@ -62,7 +62,7 @@ pub fn read_rows(path: &Path) -> Result<Vec<u8>, Failure> {
     to_text(bytes).blame_input(path)
 }
 
-/// A file that ends early or holds something else than its name says is wrong input, as a broken line is.
+/// A file that ends early, or is not what its name says, is wrong input, as a broken line is.
 fn unreadable(path: &Path, error: io::Error) -> Failure {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     let is_broken = matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof);

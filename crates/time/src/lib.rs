@@ -40,6 +40,22 @@ impl Span {
         Span(n * 1_000_000)
     }
 
+    /// About this length, in words: in the largest unit that it fills, rounded down to a tenth.
+    #[must_use]
+    pub fn in_largest_unit(self) -> String {
+        const UNITS: [(u64, &str); 4] = [
+            (365 * 86_400_000_000, "years"),
+            (86_400_000_000, "days"),
+            (3_600_000_000, "hours"),
+            (60_000_000, "minutes"),
+        ];
+        let Some((micros, name)) = UNITS.iter().find(|(micros, _)| self.0 >= *micros) else {
+            return self.to_string();
+        };
+        let tenths = u128::from(self.0) * 10 / u128::from(*micros);
+        format!("about {}.{} {name}", tenths / 10, tenths % 10)
+    }
+
     /// The multiples of `step` next to this length: the last one that is no longer, unless it is 0,
     /// and the first one that is longer.
     pub fn multiples_around(self, step: Span) -> impl Iterator<Item = Span> {

@@ -120,7 +120,7 @@ fn the_command_of_the_readme_runs_the_query_again() {
     assert_eq!(ran.stdout, std::fs::read(output.join("answer.csv")).unwrap(), "{log}");
 }
 
-/// What the folder's README.md says of groups, word for word.
+/// The lines that the folder's README.md has for groups, word for word.
 #[test]
 fn a_category_groups_owners_as_the_readme_says() {
     let folder = tempfile::tempdir().unwrap();

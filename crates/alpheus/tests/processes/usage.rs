@@ -88,7 +88,7 @@ fn too_many_refused_rows_are_a_failure() {
 }
 
 #[test]
-fn rows_that_repeat_are_kept_and_told() {
+fn rows_that_repeat_are_kept_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     Recording::made(1, 1).write(folder.path());
     let rows = "time,meter,reading\n1700000000,a,5\n1700000000,a,5\n1700000001,a,6\n";

@@ -203,36 +203,19 @@ impl BudgetLife {
     /// running totals after so many such queries.
     #[must_use]
     pub fn used_up(self, window: Option<Span>) -> String {
-        let lasts = self.windows;
-        let what = match (window, lasts) {
-            (Some(_), 1) => "window",
-            (Some(_), _) => "windows",
-            (None, 1) => "query like this",
-            (None, _) => "queries like this",
+        let (lasts, period) =
+            (self.windows, self.period.map(|period| format!(" in each {period}")));
+        let (thing, time) = match window {
+            Some(window) => {
+                let time = Span(window.0.saturating_mul(lasts)).in_largest_unit();
+                (if lasts == 1 { "window" } else { "windows" }, format!(" ({time})"))
+            }
+            None if lasts == 1 => ("query like this", String::new()),
+            None => ("queries like this", String::new()),
         };
-        let time = window.map(|window| approximately(Span(window.0.saturating_mul(lasts))));
-        let time = time.map_or_else(String::new, |time| format!(" ({time})"));
-        let period = self.period.map_or_else(String::new, |period| format!(" in each {period}"));
-        format!("the first budget is used up after {lasts} {what}{time}{period}")
+        let period = period.unwrap_or_default();
+        format!("the first budget is used up after {lasts} {thing}{time}{period}")
     }
-}
-
-/// A time in the largest unit that it fills, rounded down to a tenth.
-fn approximately(time: Span) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (365 * 86_400_000_000, "years"),
-        (86_400_000_000, "days"),
-        (3_600_000_000, "hours"),
-        (60_000_000, "minutes"),
-    ];
-    let filled = UNITS.iter().find(|(micros, _)| time.0 >= *micros);
-    filled.map_or_else(
-        || time.to_string(),
-        |(micros, name)| {
-            let tenths = u128::from(time.0) * 10 / u128::from(*micros);
-            format!("about {}.{} {name}", tenths / 10, tenths % 10)
-        },
-    )
 }
 
 /// The number of streams that do not take part for one reason.

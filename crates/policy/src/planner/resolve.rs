@@ -409,9 +409,8 @@ impl<'a> Resolver<'a, '_> {
         let offered = attribute
             .map(|attribute| super::offers::offered(self.schema, attribute))
             .unwrap_or_default();
-        let function = Function::named(self.item.name);
-        let missing = attribute.zip(function);
-        let missing = missing.and_then(|(own, (_, asked))| super::offers::missing(own, asked));
+        let asked = attribute.zip(Function::named(self.item.name));
+        let missing = asked.and_then(|(own, (_, asked))| super::offers::missing(own, asked));
         let rule = RuleError::NotOffered {
             function: self.item.name,
             attribute: word.text.clone(),

@@ -83,7 +83,7 @@ fn the_least_epsilon_is_found() {
     for part in ["as exact as the query asks:", "one person pays up to ε = ", " a day and ε = "] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    // Whoever only asks what it costs is told for how long.
+    // The cost alone says for how long, too.
     let lasts = text.lines().find(|line| line.contains("budget is used up after")).unwrap();
     let (lasts, _) = lasts.trim().split_once(';').unwrap();
     let cost = planned.cost().unwrap();
