@@ -380,6 +380,23 @@ fn every_unit(mechanism: Mechanism, seed: u64) {
     }
 }
 
+/// Without bins and copies, so that windows are drawn fast.
+fn pairs(mechanism: Mechanism, events: u128) -> Case {
+    Case { bins: false, ..case(mechanism, events, 1) }
+}
+
+#[test]
+fn predicted_errors_of_regressions_are_measured_with_laplace() {
+    let laplace = pairs(Mechanism::Laplace, 1);
+    compare(laplace, &sized(laplace), 5);
+}
+
+#[test]
+fn predicted_errors_of_regressions_are_measured_with_gaussian() {
+    let gaussian = pairs(Mechanism::Gaussian, 5);
+    compare(gaussian, &sized(gaussian), 6);
+}
+
 #[test]
 #[ignore = "minutes of a processor"]
 fn predicted_errors_of_laplace_noise_are_measured_for_every_unit() {
