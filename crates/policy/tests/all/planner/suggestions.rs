@@ -256,17 +256,28 @@ fn weight(change: &Change) -> u32 {
     }
 }
 
+/// Whether the planner answers with another change in place of one.
+fn is_enough(
+    (small, asked, found): (&Small, &Create, &Suggestion),
+    replaced: usize,
+    instead: impl FnOnce(&mut Policies, &mut Create),
+) -> bool {
+    let (mut policies, mut query) = (small.policies.clone(), asked.clone());
+    let to = create(&found.query);
+    for (at, change) in found.changes.iter().enumerate() {
+        if at != replaced {
+            apply(small, change, &to, &mut policies, &mut query);
+        }
+    }
+    instead(&mut policies, &mut query);
+    small.is_answered(&policies, &query)
+}
+
 /// Without any one of its edits, the planner refuses.
 fn every_edit_is_needed(small: &Small, asked: &Create, found: &Suggestion) {
     for left_out in 0..found.changes.len() {
-        let (mut policies, mut query) = (small.policies.clone(), asked.clone());
-        let to = create(&found.query);
-        for (at, change) in found.changes.iter().enumerate() {
-            if at != left_out {
-                apply(small, change, &to, &mut policies, &mut query);
-            }
-        }
-        assert!(!small.is_answered(&policies, &query), "{found:?} without {left_out}");
+        let fewer = is_enough((small, asked, found), left_out, |_, _| ());
+        assert!(!fewer, "{found:?} without {left_out}");
     }
 }
 
@@ -293,23 +304,19 @@ fn apply(small: &Small, change: &Change, to: &Create, policies: &mut Policies, q
 }
 
 /// No choice allows more than needed.
-fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestion) {
+fn no_choice_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestion) {
     let to = create(&found.query);
-    for wide in 0..found.changes.len() {
-        let Change::Grant { section, attribute, option, clients, window, .. } =
-            &found.changes[wide]
-        else {
+    for (wide, change) in found.changes.iter().enumerate() {
+        let Change::Grant { section, attribute, option, clients, window, .. } = change else {
             continue;
         };
         let seconds = window.0 / 1_000_000;
         let own = CHOICES
             .into_iter()
             .find(|own| own.name == option && own.clients == *clients && own.window == seconds);
+        let position = small.schema.position(attribute).unwrap();
+        let offered = small.schema.choices(position);
         for narrow in CHOICES.into_iter().filter(|narrow| narrow.is_narrower_than(own.unwrap())) {
-            let (mut policies, mut query) = (small.policies.clone(), asked.clone());
-            for (_, change) in found.changes.iter().enumerate().filter(|(at, _)| *at != wide) {
-                apply(small, change, &to, &mut policies, &mut query);
-            }
             let narrower = Change::Grant {
                 section: *section,
                 streams: 0,
@@ -319,14 +326,50 @@ fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestio
                 clients: narrow.clients,
                 window: Span::seconds(narrow.window),
             };
-            let position = small.schema.position(attribute).unwrap();
-            let offered = small.schema.choices(position);
             if offered.iter().any(|own| own.name == narrow.name) {
-                apply(small, &narrower, &to, &mut policies, &mut query);
-                assert!(!small.is_answered(&policies, &query), "{found:?}: {narrow:?} is enough");
+                let enough = is_enough((small, asked, found), wide, |policies, query| {
+                    apply(small, &narrower, &to, policies, query);
+                });
+                assert!(!enough, "{found:?}: {narrow:?} is enough");
             }
         }
     }
+}
+
+/// No window is longer than needed, and no bounds of the population are farther from those asked.
+/// Returns how many of them are compared with something.
+fn no_clause_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestion) -> [usize; 3] {
+    let (to, mut compared) = (create(&found.query), [0; 3]);
+    for (wide, change) in found.changes.iter().enumerate() {
+        let enough = |instead: &dyn Fn(&mut Create)| {
+            is_enough((small, asked, found), wide, |_, query| instead(query))
+        };
+        match change {
+            Change::Query { clause: "WINDOW", .. } => {
+                // The windows of options are multiples of 10 seconds.
+                let all = (1..).map(|n| Span::seconds(10 * n)).take_while(|own| *own < to.window);
+                for shorter in all.filter(|own| *own > asked.window) {
+                    let enough = enough(&|query| query.window = shorter);
+                    assert!(!enough, "{found:?}: {shorter} is enough");
+                    compared[0] += 1;
+                }
+            }
+            Change::Query { clause: "BETWEEN", .. } => {
+                let ((least, most), (min, max)) =
+                    (asked.population.unwrap(), to.population.unwrap());
+                assert!(min <= least && max >= most, "{found:?}");
+                let all = (min..=least).flat_map(|min| (most..=max).map(move |max| (min, max)));
+                for nearer in all.filter(|nearer| *nearer != (min, max)) {
+                    let enough = enough(&|query| query.population = Some(nearer));
+                    assert!(!enough, "{found:?}: {nearer:?} is enough");
+                }
+                compared[1] += usize::from(min < least);
+                compared[2] += usize::from(max > most);
+            }
+            _ => {}
+        }
+    }
+    compared
 }
 
 fn nothing_else_changes(small: &Small, asked: &Create, found: &Suggestion) {
@@ -350,7 +393,7 @@ fn nothing_else_changes(small: &Small, asked: &Create, found: &Suggestion) {
 }
 
 fn compare(seeds: std::ops::Range<u64>) {
-    let (mut sizes, mut answered) = ([0; 5], 0);
+    let (mut sizes, mut answered, mut compared) = ([0; 5], 0, [0; 3]);
     for seed in seeds {
         let mut draws = Draws(seed);
         let (mut chosen, asked) = world(&mut draws);
@@ -370,12 +413,15 @@ fn compare(seeds: std::ops::Range<u64>) {
             (Advice::Change { change, without_grants, .. }, Some(least)) => {
                 let weights = change.changes.iter().map(weight).sum();
                 assert_eq!((change.changes.len(), weights), least, "{context}\n{change:?}");
-                every_edit_is_needed(&small, &create, &change);
-                nothing_is_wider_than_needed(&small, &create, &change);
+                no_choice_is_wider_than_needed(&small, &create, &change);
                 nothing_else_changes(&small, &create, &change);
-                if let Some(other) = without_grants {
+                if let Some(other) = &without_grants {
                     assert!(!other.changes.iter().any(Change::is_grant), "{context}\n{other:?}");
-                    every_edit_is_needed(&small, &create, &other);
+                }
+                for found in [Some(change), without_grants].iter().flatten() {
+                    every_edit_is_needed(&small, &create, found);
+                    let own = no_clause_is_wider_than_needed(&small, &create, found);
+                    compared.iter_mut().zip(own).for_each(|(all, own)| *all += own);
                 }
                 sizes[least.0] += 1;
             }
@@ -391,6 +437,8 @@ fn compare(seeds: std::ops::Range<u64>) {
     }
     // The worlds are of all kinds.
     assert!(answered > 0 && sizes[1] > 0 && sizes[2] > 0, "{answered} {sizes:?}");
+    assert!(compared.iter().all(|own| *own > 0), "{compared:?}");
+    println!("{answered} {sizes:?} {compared:?}");
 }
 
 #[test]
