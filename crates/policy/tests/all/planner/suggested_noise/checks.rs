@@ -1,6 +1,6 @@
 //! What a suggestion has to be, beside answered.
 
-use super::{CAPACITY, CHOICES, Choice, MAX_VALUES, NoisyQuery, by_force, grow};
+use super::{CAPACITY, CHOICES, Choice, MAX_VALUES, NoisyQuery, by_force, grow, longer_windows};
 use crate::planner::fixture::create;
 use crate::planner::suggested_world::{Draws, Small, options};
 use alpheus_policy::planner::plan;
@@ -107,15 +107,30 @@ fn no_wider_bounds_are_enough(all: &NoisyQuery, rest: &NoisyQuery) {
     assert!(!(all.bounds[at] + 1..MAX_VALUES[at]).any(|most| of(most, stay)), "{all:?}");
 }
 
+/// No bounds of the population are enough that are nearer to those asked.
+fn no_nearer_population_is_enough(all: &NoisyQuery, rest: &NoisyQuery) {
+    let ((low, high), (min, max)) = (rest.population.unwrap(), all.population.unwrap());
+    assert!(min <= low && max >= high, "{all:?}");
+    let nearer = (min..=low).flat_map(|min| (high..=max).map(move |max| (min, max)));
+    for nearer in nearer.filter(|nearer| *nearer != (min, max)) {
+        let own = NoisyQuery { population: Some(nearer), ..rest.clone() };
+        assert!(!own.is_answered(), "{all:?}: {nearer:?} is enough");
+    }
+}
+
+/// No shorter window is enough. It comes first: other numbers are of it.
+fn no_shorter_window_is_enough(asked: &NoisyQuery, others: &[&Change], window: u64) {
+    for shorter in longer_windows(asked).into_iter().filter(|own| *own < window) {
+        let mut own = asked.clone();
+        grow(&mut own, shorter);
+        let own = others.iter().fold(own, |own, change| with(own, change));
+        assert!(!own.is_answered(), "{asked:?} with {others:?}: {shorter} of {window} is enough");
+    }
+}
+
 /// No edit changes more than needed, with the others as they are.
 fn no_edit_is_larger_than_needed(asked: &NoisyQuery, found: &Suggestion) {
     let all = with_all(asked, found.changes.iter());
-    let has = |name: &str| {
-        found
-            .changes
-            .iter()
-            .any(|own| matches!(own, Change::Query { clause, .. } if *clause == name))
-    };
     for (at, change) in found.changes.iter().enumerate() {
         let rest = found.changes.iter().enumerate().filter(|(other, _)| *other != at);
         let rest = with_all(asked, rest.map(|(_, change)| change));
@@ -127,19 +142,11 @@ fn no_edit_is_larger_than_needed(asked: &NoisyQuery, found: &Suggestion) {
                 assert!(!more.clone().any(|more| all.is_met(more, stay)), "{found:?}");
             }
             Change::Schema { .. } => no_wider_bounds_are_enough(&all, &rest),
-            Change::Query { clause: "BETWEEN", .. } if !has("the error") => {
-                let ((low, high), (min, max)) = (rest.population.unwrap(), all.population.unwrap());
-                assert!(min <= low && max >= high);
-                let of = |max: u32| NoisyQuery { population: Some((min, max)), ..rest.clone() };
-                assert!(!(high..max).any(|max| of(max).is_answered()), "{found:?}");
-            }
-            Change::Query { clause: "WINDOW", .. } if found.changes.len() == 1 => {
-                let shorter = (2..).map(|times| times * asked.window);
-                for shorter in shorter.take_while(|own| *own < all.window) {
-                    let mut own = asked.clone();
-                    grow(&mut own, shorter);
-                    assert!(!own.is_answered(), "{found:?}: {shorter}");
-                }
+            Change::Query { clause: "BETWEEN", .. } => no_nearer_population_is_enough(&all, &rest),
+            Change::Query { clause: "WINDOW", .. } => {
+                let others = found.changes.iter().enumerate().filter(|(other, _)| *other != at);
+                let others: Vec<&Change> = others.map(|(_, change)| change).collect();
+                no_shorter_window_is_enough(asked, &others, all.window);
             }
             Change::Query { clause: "the error", .. } => {
                 // In two digits.
