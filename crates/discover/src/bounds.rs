@@ -61,21 +61,25 @@ impl Bounds {
         short.to_owned()
     }
 
-    /// A histogram over all values, as schemas write it.
-    pub(crate) fn histogram(&self) -> String {
+    /// A histogram over this range of numbers, which lies in the bounds, in bins of a round width, as
+    /// schemas write it.
+    pub(crate) fn histogram(&self, range: Option<(Decimal, Decimal)>) -> String {
         /// Bins at most: each is one more number in a device's messages.
-        const MAX_BINS: i128 = 20;
-        let range = self.max - self.min;
-        let (width, bins) = match range {
-            // One for each value.
-            ..MAX_BINS => (1, range + 1),
-            // The greatest value falls into the last bin, which is open.
-            _ => {
-                let width = range / MAX_BINS + i128::from(range % MAX_BINS > 0);
-                (width, range / width + i128::from(range % width > 0))
-            }
-        };
-        let (lo, width) = (self.text(self.min), self.text(width));
+        const MAX_BINS: i128 = 40;
+        let unit = |number: Decimal| scaled(number, self.scale);
+        let (lo, hi) = range.map_or((self.min, self.max), |(lo, hi)| (unit(lo), unit(hi)));
+        let mut width = 1;
+        // 1, 2, 5, 10, 20, 50 and so on.
+        let mut steps = [2, 5, 10].into_iter().cycle();
+        let mut power = 1;
+        while (hi - lo.div_euclid(width) * width) / width >= MAX_BINS {
+            let Some(step) = steps.next() else { break };
+            width = power * step;
+            power = if step == 10 { width } else { power };
+        }
+        let lo = lo.div_euclid(width) * width;
+        let bins = (hi - lo) / width + 1;
+        let (lo, width) = (self.text(lo), self.text(width));
         format!("histogram: {{ lo: {lo}, width: {width}, bins: {bins} }}")
     }
 
@@ -289,15 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_covers_the_bounds_with_few_bins() {
-        for (min, max, scale, says) in [
-            (0, 200, 0, "{ lo: 0, width: 10, bins: 20 }"),
-            (-50, 57, 1, "{ lo: -5, width: 0.6, bins: 18 }"),
-            (0, 7, 0, "{ lo: 0, width: 1, bins: 8 }"),
-            (0, 20, 0, "{ lo: 0, width: 1, bins: 20 }"),
-            (3, 3, 0, "{ lo: 3, width: 1, bins: 1 }"),
+    fn a_histogram_covers_the_numbers_with_few_round_bins() {
+        let number = |digits| Decimal { digits, places: 1 };
+        for (lo, hi, scale, says) in [
+            (0, 2000, 0, "{ lo: 0, width: 10, bins: 21 }"),
+            (-53, 57, 1, "{ lo: -5.5, width: 0.5, bins: 23 }"),
+            (0, 70, 0, "{ lo: 0, width: 1, bins: 8 }"),
+            (30, 30, 0, "{ lo: 3, width: 1, bins: 1 }"),
+            (251, 10_999, 1, "{ lo: 0, width: 50, bins: 22 }"),
         ] {
-            assert_eq!(Bounds { scale, min, max }.histogram(), format!("histogram: {says}"));
+            let bounds = Bounds { scale, min: -10_000, max: 10_000 };
+            let range = Some((number(lo), number(hi)));
+            assert_eq!(bounds.histogram(range), format!("histogram: {says}"));
         }
     }
 

@@ -144,6 +144,10 @@ fn by_rows(
             }
             Separator::Category => {}
             Separator::Unclear => {
+                let apart = set_apart((text, table), profile, time, &tried);
+                if let [only] = apart[..] {
+                    return (Some(only), Vec::new(), vec![series.question(&[only], name)]);
+                }
                 return (None, Vec::new(), vec![series.question(&offers(profile, time), name)]);
             }
         }
@@ -338,6 +342,27 @@ fn worth_trying(profile: &Profile, candidates: &[usize], time: &TimePlan) -> Vec
     several.take(MAX_TRIED).collect()
 }
 
+/// Columns of whole numbers with fewer rows each, of which no two rows of a number have one time.
+fn set_apart(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    tried: &[usize],
+) -> Vec<usize> {
+    let whole = |at: &usize| {
+        let column = &profile.columns[*at];
+        let repeats = column.distinct() > 1 && column.distinct() * 4 <= column.filled;
+        let free = !time.columns.contains(at) && !tried.contains(at) && !column.counts_up;
+        column.is_integer() && repeats && free && column.filled == profile.rows
+    };
+    let others: Vec<usize> = (0..profile.columns.len()).filter(whole).take(MAX_TRIED).collect();
+    if others.is_empty() {
+        return others;
+    }
+    let series = Series::read(text, &table.form, time, None, &others);
+    series.within.iter().filter(|(_, repeats)| *repeats == 0).map(|(at, _)| *at).collect()
+}
+
 /// The column whose name says it best. A column with one value needs a name that leaves no
 /// doubt, since a device that wrote the file is no owner.
 fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
@@ -436,9 +461,10 @@ impl Series {
 
     fn question(&self, tried: &[usize], name: impl Fn(usize) -> String) -> String {
         let names: Vec<String> = tried.iter().map(|at| name(*at)).collect();
-        let offered = match names.is_empty() {
-            true => String::new(),
-            false => format!(" It may be one of {}.", names.join(", ")),
+        let offered = match &names[..] {
+            [] => String::new(),
+            [only] => format!(" It may be {only}."),
+            several => format!(" It may be one of {}.", several.join(", ")),
         };
         format!(
             "{} of {} rows {} the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or use `--owner none` if all rows belong to one owner.",

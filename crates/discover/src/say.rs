@@ -180,6 +180,12 @@ impl Understanding {
                 if open { &mut matters } else { &mut notes }.push(sentence);
             }
             notes.extend(course(column, attribute.course, attribute.total.steps.falls()));
+            if attribute.course == Course::Any
+                && !attribute.said
+                && attribute.total.steps.may_count_up()
+            {
+                notes.push(format!("`{column}` never falls from one reading of an owner to the next, but nobody has many. If it counts up, such as a meter, its sum and its mean have no meaning: measure the difference from the previous reading instead, and use `--leave-out {}`.", worded(column)));
+            }
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();
                 let count = attribute.outliers.count;
@@ -263,7 +269,7 @@ fn alone(attribute: &Attribute) -> Option<String> {
 /// What to say of readings that are months or years apart, which no window is.
 fn rare(interval: i64) -> Option<String> {
     match interval / (DAY * SECOND) {
-        27..=32 => Some("Readings of an owner are a month apart. Windows are a fixed number of days, and months are not, so some windows have more readings of an owner than others; those of 84 days have two to four.".to_owned()),
+        27..=32 => Some("Readings of an owner are a month apart. Windows are a fixed number of days, and months are not, so some windows have more readings of an owner than others; those of 84 days have two or three.".to_owned()),
         300..=400 => Some("Readings of an owner are a year apart. A replay takes time for each day between two readings, so a replay of all rows takes long. If the time is only a year, `--time-format days` counts each year as one day: 1984 is then day 1984 since 1970, which is 1975-06-08, and a window of 1 DAY is exactly one year. A replay of all rows is then fast.".to_owned()),
         _ => None,
     }

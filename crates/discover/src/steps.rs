@@ -113,6 +113,11 @@ impl Steps {
         if self.only_rise(named, owners, span) { Course::Rises } else { Course::Any }
     }
 
+    /// Whether many numbers never fell, though each owner has too few to tell.
+    pub(crate) fn may_count_up(&self) -> bool {
+        self.falls == 0 && self.count() >= Self::MIN && self.rises * 2 >= self.count()
+    }
+
     /// How often numbers fell.
     pub(crate) fn falls(&self) -> u64 {
         self.falls

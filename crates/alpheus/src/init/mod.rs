@@ -46,7 +46,7 @@ the nearest possible error, if there is one. Nothing is sent anywhere.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The file: delimited text of any kind, JSON lines, or Parquet; or compressed as .gz
+    /// The file: delimited text of any kind, JSON (lines or a list), or Parquet; or compressed as .gz
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Ask nothing: write the best guess, and list what is unsure
@@ -439,7 +439,8 @@ fn write(
     }
     let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if !is_empty && !again {
-        make_private_folder(folder)?;
+        let help = "nothing is overwritten: --force replaces the files of an earlier run; or name another folder";
+        make_private_folder(folder).map_err(|failure| failure.with_help(help))?;
     }
     let mut report = Vec::new();
     print_json(&FileReport::of(found), &mut report).blame_io(folder)?;

@@ -217,7 +217,9 @@ fn next_column(
     let is_asked = |own: &&Attribute| selected == format!("SELECT AVG({})", own.name);
     let column = &found.attributes.iter().find(is_asked)?.column;
     (found.attributes.len() > 1).then(|| {
-        format!("Only `{column}` was tried; `--leave-out` with its name tries the next column")
+        format!(
+            "Only `{column}` was tried; `--measure` with the name of another column tries that one"
+        )
     })
 }
 

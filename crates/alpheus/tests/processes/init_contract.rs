@@ -11,9 +11,12 @@ use serde_json::{Value, json};
 const FILES: [&str; 6] =
     ["schema.yaml", "source.yaml", "policies.yaml", "query.sql", "README.md", "understood.json"];
 
+/// A key, and what its value has to be.
+type Key = (&'static str, fn(&Value) -> bool);
+
 /// The keys that programs read, with the types of their values.
 fn keeps_the_contract(understood: &Value) {
-    let kinds: [(&str, fn(&Value) -> bool); 8] = [
+    let kinds: [Key; 8] = [
         ("owner", |own| own.is_string() || own.is_null()),
         ("time", |own| own.as_array().is_some_and(|own| own.iter().all(Value::is_string))),
         ("time_format", Value::is_string),
@@ -26,7 +29,7 @@ fn keeps_the_contract(understood: &Value) {
     for (key, is) in kinds {
         assert!(is(&understood[key]), "{key}: {understood}");
     }
-    let kinds: [(&str, fn(&Value) -> bool); 7] = [
+    let kinds: [Key; 7] = [
         ("column", Value::is_string),
         ("name", Value::is_string),
         ("type", Value::is_string),

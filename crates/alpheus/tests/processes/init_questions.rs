@@ -92,12 +92,12 @@ fn an_error_that_no_window_can_have_says_how_many_owners_it_would_take() {
     assert!(code == 3 && !output.exists(), "{code} {said}");
     assert!(said.contains("no error below 100 % is possible with 2 owners in a window"), "{said}");
     assert!(said.contains("; 10 % takes about ") && !said.contains("set epsilon"), "{said}");
-    assert!(!said.contains("tries the next column"), "{said}");
+    assert!(!said.contains("tries that one"), "{said}");
     // Another column may do better.
     let two = rows.replace("steps\n", "steps,calls\n").replace("0\n", "0,3\n");
     let file = written(&folder, "columns.csv", &two);
     let (code, said) = init(&file, &output, &["--yes", "--error", "10 %"]);
-    let next = "Only `steps` was tried; `--leave-out` with its name tries the next column";
+    let next = "Only `steps` was tried; `--measure` with the name of another column tries that one";
     assert!(code == 3 && said.contains(next), "{code} {said}");
     // What is open comes first.
     let open = rows

@@ -186,7 +186,9 @@ impl<'u> Draft<'u> {
         let tally = &found.tally;
         let span = tally.span.map_or(0, |(first, last)| last - first);
         let owners = tally.owners.max(1);
-        let least = owners.min(CROWD);
+        // Until it is known whose the rows are, they may be of many.
+        let unknown = found.owner.is_none() && found.wide.is_none() && found.asks_whose();
+        let least = if unknown { CROWD } else { owners.min(CROWD) };
         let at = length(tally, least);
         let window = WINDOWS[at.unwrap_or(USUAL)];
         let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);

@@ -108,9 +108,12 @@ pub(super) fn query(draft: &Draft<'_>) -> String {
     )
 }
 
-/// The first attribute with a mean of which an error can be a share, and that mean to two digits.
+/// The first attribute with a mean of which an error can be a share, and that mean to two digits. One
+/// that a person named comes first.
 fn measured<'d>(draft: &'d Draft<'_>) -> Option<(&'d Attribute, String)> {
-    draft.asked().filter(|own| own.values != Values::Text && own.course.adds_up()).find_map(|own| {
+    let named = draft.asked().filter(|own| own.said);
+    let all = named.chain(draft.asked());
+    all.filter(|own| own.values != Values::Text && own.course.adds_up()).find_map(|own| {
         let sum: f64 = own.total.sum.text().parse().ok()?;
         let mean = sum / own.total.count.max(1) as f64;
         two_digits(mean).map(|typical| (own, typical))

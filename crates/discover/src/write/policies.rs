@@ -14,6 +14,10 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
     }
     let (owners, window) = (draft.found.tally.owners, draft.shortest.name);
     match (&draft.found.owner, owners) {
+        (None, _) if draft.least > owners => format!(
+            "Whose the rows are is an open question. Until `--owner` answers it, a result needs at least {} owners, so none is released.",
+            draft.least
+        ),
         (None, _) => format!(
             "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals for each {window}. If the rows are about people, name their column with `--owner`. A longer `window` reveals less."
         ),
@@ -51,7 +55,7 @@ fn says_sparse(draft: &Draft<'_>) -> String {
     if !withheld.is_empty() {
         let _ = write!(
             text,
-            " The query does not ask for {}: fewer than {} have a value in some of its windows. Nobody releases it, unless policies.yaml names windows that are long enough.",
+            " The query does not ask for {}: fewer than {} have a value in some of its windows. No owner releases that, unless policies.yaml names windows that are long enough.",
             withheld.join(", "),
             draft.least
         );
@@ -92,12 +96,12 @@ fn sparse(draft: &Draft<'_>, option: &str) -> String {
 }
 
 /// What the budget that is written says of one owner.
-const NOISE_HIDES: &str = "At ε = 5, a result may be up to 150 times (e^5) as likely if one owner has data in a window than if not. That blurs single readings, but is not a strong guarantee. Over all windows, up to ε = 100, hardly anything is guaranteed. Ask for a smaller ε, such as 0.5, to hide each owner better; results are then less exact.";
+const NOISE_HIDES: &str = "At ε = 5, a result may be up to 150 times (e^5) as likely if one owner has data in a window as if not. That blurs single readings, but is not a strong guarantee. Over all windows, up to ε = 100 for each attribute, hardly anything is guaranteed. Ask for a smaller ε, such as 0.5, to hide each owner better; results are then less exact.";
 
 /// The same of results with noise.
 fn says_noise() -> String {
     format!(
-        "Results are released only with noise (differential privacy), at ε = {} or less for each window and attribute, and {} in all. After that, no further window is released. {NOISE_HIDES}",
+        "Results are released only with noise (differential privacy), at ε = {} or less for each window and attribute, and {} for each attribute in all. After that, no further window is released. What a query takes of several attributes adds up for each person. {NOISE_HIDES}",
         noise::EPSILON,
         noise::TOTAL_EPSILON
     )
@@ -154,7 +158,7 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
             "crowd",
             "noisy",
             format!(
-                "With noise (differential privacy): use this line instead{those}, and the second query in query.sql. {NOISE_HIDES}"
+                "With noise (differential privacy): use this line instead{those}, and the second query in query.sql in place of the first. {NOISE_HIDES}"
             ),
         ),
         Some(_) if sparse.is_empty() => {

@@ -176,10 +176,10 @@ impl UnderstoodAttribute {
 fn other_answers(draft: &Draft<'_>) -> &'static str {
     match draft.noise {
         None => {
-            "For results with noise (differential privacy) and a stated error, choose `noisy` in `policies.yaml` and use the second query in `query.sql`, or run `alpheus init FILE --error '10 %' --output DIR`. `alpheus suggest . --input FILE` says whether the error is possible, and if not, which one is."
+            "For results with noise (differential privacy) and a stated error, run `alpheus init FILE --error '10 %' --output DIR`: it says whether that error is possible, and if not, which one is. Or choose `noisy` in `policies.yaml`, and use the second query in `query.sql` in place of the first."
         }
         Some(_) => {
-            "Each row has a column `noise` with the margin that holds for 95 of 100 results, and `mostly_noise` names the columns whose margin exceeds the result. Narrower bounds in `schema.yaml`, more owners or a larger error need less noise; `alpheus suggest . --input FILE` says which error is possible. For exact totals, choose `crowd` in `policies.yaml` and use the second query in `query.sql`."
+            "Each row has a column `noise` with the margin that holds for 95 of 100 results, and `mostly_noise` names the columns whose margin exceeds the result. Narrower bounds in `schema.yaml`, more owners or a larger error need less noise; `alpheus suggest . --input FILE` says which error is possible. For exact totals, choose `crowd` in `policies.yaml` and use the second query in `query.sql` in place of the first."
         }
     }
 }
@@ -188,7 +188,7 @@ fn other_answers(draft: &Draft<'_>) -> &'static str {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {}. `understood.json` has everything that was understood.\n\n## Who learns what\n\n{}\n\n## Run the query\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, in UTC. That day was a Thursday, so weekly windows begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {}. `understood.json` has everything that was understood.\n\n## Who learns what\n\n{}\n\n## Run the query\n\nIn this folder, with the path of the recording as FILE:\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. They begin at multiples of their length since 1970-01-01, in UTC. That day was a Thursday, so weekly windows begin on Thursdays. Programs get their times in milliseconds since 1970. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         counted(found.tally.rows, "row"),
         policies::says(draft),

@@ -66,8 +66,10 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     if own.values == Values::Number {
         let _ = writeln!(
             text,
-            "    # For MEDIAN, PERCENTILE and HISTOGRAM, add to the list below: {}",
-            own.bounds().histogram()
+            "    # MEDIAN, PERCENTILE and HISTOGRAM need bins, and are as precise as a bin is wide. Add to the\n    # list below: {}",
+            own.bounds().histogram(
+                own.outliers.range.filter(|_| own.outliers.count > 0).or(own.total.range)
+            )
         );
     }
     let _ = writeln!(text, "    aggregations: [{}]", statistics(draft, own));

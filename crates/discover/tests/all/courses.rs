@@ -102,6 +102,30 @@ fn a_total_of_a_day_is_known_by_its_name_in_a_morning_or_a_night() {
     assert_eq!(course(&look(text)), Course::Any);
 }
 
+/// A dozen readings of each of many are too few to tell a meter from what grows: a person decides.
+#[test]
+fn what_never_falls_though_each_owner_has_few_is_noted() {
+    let weeks = |value: fn(u32, u32) -> u32| {
+        let row = |n: u32| {
+            let (owner, week) = (n / 12, n % 12);
+            format!(
+                "s{owner},2024-0{}-{:02},{}\n",
+                week / 4 + 1,
+                week % 4 * 7 + 1,
+                value(owner, week)
+            )
+        };
+        let rows: String = (0..20 * 12).map(row).collect();
+        let found = look(format!("site,date,feed\n{rows}"));
+        assert_eq!(course(&found), Course::Any);
+        assert!(query(&found).contains("SUM(feed)"));
+        found.notes.join("\n")
+    };
+    let says = "`feed` never falls from one reading of an owner to the next, but nobody has many.";
+    assert!(weeks(|owner, week| owner + 30 * week).contains(says));
+    assert!(!weeks(|owner, week| 90 + owner + 30 * week - week / 7 * 40).contains(says));
+}
+
 #[test]
 fn a_meter_that_was_replaced_is_not_said_to_never_fall() {
     let standing = |replaced: u32| {

@@ -254,5 +254,34 @@ fn a_zone_shifts_no_dates() {
 fn what_noise_hides_is_not_overstated() {
     let written = files(&look(lab(|_, _| true)), "lab.csv", None);
     assert!(!written.policies.contains("next to nothing"), "{}", written.policies);
-    assert!(written.policies.contains("ε = 5") && written.policies.contains("not a strong"));
+    let says = written.policies.replace("\n# ", " ");
+    assert!(says.contains("ε = 5") && says.contains("not a strong"), "{says}");
+    // Each attribute has a budget of its own.
+    assert!(says.contains("up to ε = 100 for each attribute, hardly anything"), "{says}");
+}
+
+/// Twenty-four pigs are weighed each week. Nothing names them but a number between kinds of feed.
+#[test]
+fn as_long_as_it_is_open_whose_rows_are_a_crowd_is_asked_for() {
+    let row = |n: u32| {
+        let (pig, week) = (n / 12, n % 12);
+        let (evit, cu, kg) = (pig % 3 + 1, pig / 3 % 3 + 1, 250 + 60 * week + pig * 7 % 31);
+        let start = 4601 + pig * 97 % 53 * 50;
+        format!(
+            "{kg}.5,{evit},{cu},{},{start},2024-0{}-{:02}\n",
+            pig % 5,
+            week / 4 + 1,
+            week % 4 * 7 + 1
+        )
+    };
+    let rows: String = (0..288).map(row).collect();
+    let file = format!("Weight,Evit,Cu,Litter,Pig,Time\n{rows}");
+    let found = look(&file);
+    assert!(found.asks_whose() && found.owner.as_deref() == Some("Pig"), "{:?}", found.questions);
+    assert!(found.questions[0].contains("It may be `Pig`."), "{:?}", found.questions);
+    // Without that number, nothing tells them apart.
+    let found = look(file.replace("Pig", "Start [g]").replace(",46", ",1"));
+    assert!(found.asks_whose(), "{:?}", found.questions);
+    let written = files(&found, "pigs.csv", None);
+    assert!(written.policies.contains("option: crowd, clients: 10"), "{}", written.policies);
 }

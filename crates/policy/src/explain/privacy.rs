@@ -137,9 +137,7 @@ impl PrivacyExplanation {
     fn write_life(&self, life: BudgetLife, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let window = self.horizon.is_none().then_some(self.guarantee.window);
         writeln!(f, "    {}; each controller keeps its own accounts", life.used_up(window))?;
-        if let Some(window) = window {
-            writeln!(f, "    {}", life.per_day_and_year(window))?;
-        }
+        window.map_or(Ok(()), |own| writeln!(f, "    {}", life.per_day_and_year(own)))?;
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(
             f,

@@ -153,12 +153,10 @@ impl PlannedQuery {
             return Some("nothing is charged to owners' budgets".to_owned());
         };
         let window = noisy.horizon().is_none().then_some(noisy.window);
+        let once = Epsilon::from_micro(life.day_micro_epsilon);
         let mut words = match window {
             Some(window) => life.per_day_and_year(window),
-            None => {
-                let epsilon = Epsilon::from_micro(life.day_micro_epsilon);
-                format!("one person pays up to ε = {epsilon} once, for all windows together")
-            }
+            None => format!("one person pays up to ε = {once} once, for all windows together"),
         };
         if self.plans.len() > 1 {
             words.push_str(", for each group that has a stream of theirs");
@@ -199,22 +197,18 @@ impl BudgetLife {
         format!("one person pays up to ε = {day} {each} and ε = {year} a year")
     }
 
-    /// When the first budget is used up, in words: after so many windows of this length, or for
-    /// running totals after so many such queries.
+    /// When the first budget is used up, in words: after windows of this length, or running totals.
     #[must_use]
     pub fn used_up(self, window: Option<Span>) -> String {
-        let (lasts, period) =
-            (self.windows, self.period.map(|period| format!(" in each {period}")));
-        let (thing, time) = match window {
+        let lasts = match window {
             Some(window) => {
-                let time = Span(window.0.saturating_mul(lasts)).in_largest_unit();
-                (if lasts == 1 { "window" } else { "windows" }, format!(" ({time})"))
+                let time = Span(window.0.saturating_mul(self.windows)).in_largest_unit();
+                format!("{} ({time})", digits::many(self.windows, "window"))
             }
-            None if lasts == 1 => ("query like this", String::new()),
-            None => ("queries like this", String::new()),
+            None => format!("{} of such a query", digits::many(self.windows, "run")),
         };
-        let period = period.unwrap_or_default();
-        format!("the first budget is used up after {lasts} {thing}{time}{period}")
+        let each = self.period.map_or_else(String::new, |period| format!(" in each {period}"));
+        format!("the first budget is used up after {lasts}{each}")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::decimal::format_scaled;
 use crate::layout::FieldStatistic;
-use crate::query::Function;
+use crate::query::Function::{self, FromHistogram, Histogram, Moments, Percentile, Sum, TopK};
 use crate::schema::{Aggregation, Attribute, AttributeKind, Edges, Schema};
 use crate::select::MomentOutput;
 
@@ -24,14 +24,10 @@ pub(crate) fn offered(schema: &Schema, attribute: &Attribute) -> String {
 /// The aggregation that a number needs for a function that it does not support, if its name says all.
 pub(crate) fn missing(attribute: &Attribute, function: Function) -> Option<&'static str> {
     let name = match function {
-        Function::Sum => "sum",
-        Function::Moments(MomentOutput::Mean) => "mean",
-        Function::Moments(_) => "var",
-        Function::Histogram
-        | Function::Percentile
-        | Function::TopK
-        | Function::FromHistogram(_) => "histogram",
-        Function::Side { .. } => "threshold",
+        Sum => "sum",
+        Moments(MomentOutput::Mean) => "mean",
+        Moments(_) => "var",
+        Histogram | Percentile | TopK | FromHistogram(_) => "histogram",
         _ => return None,
     };
     matches!(attribute.kind, AttributeKind::Number { .. }).then_some(name)

@@ -409,8 +409,9 @@ impl<'a> Resolver<'a, '_> {
         let offered = attribute
             .map(|attribute| super::offers::offered(self.schema, attribute))
             .unwrap_or_default();
-        let asked = attribute.zip(Function::named(self.item.name));
-        let missing = asked.and_then(|(own, (_, asked))| super::offers::missing(own, asked));
+        let asked = Function::named(self.item.name);
+        let missing =
+            attribute.zip(asked).and_then(|(own, (_, of))| super::offers::missing(own, of));
         let rule = RuleError::NotOffered {
             function: self.item.name,
             attribute: word.text.clone(),

@@ -285,7 +285,6 @@ fn the_aggregation_that_a_refusal_names_supports_the_function() {
         "PERCENTILE(x, 0.9)",
         "MAX(x)",
         "TOPK(x, 2)",
-        "COUNT_ABOVE(x)",
     ] {
         let text =
             format!("CREATE STREAM s AS SELECT {call} WINDOW TUMBLING (SIZE 10 SECONDS) FROM S");
@@ -294,7 +293,6 @@ fn the_aggregation_that_a_refusal_names_supports_the_function() {
         let named = said.split(" needs `").nth(1).unwrap_or_else(|| panic!("{call}: {said}"));
         let aggregation = match named.split('`').next().unwrap() {
             "histogram" => "histogram: { lo: 0, width: 10, bins: 10 }",
-            "threshold" => "threshold: 5",
             plain => plain,
         };
         let better = World::of(&schema(aggregation)).with(4, all, &[]);
