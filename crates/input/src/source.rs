@@ -355,7 +355,21 @@ pub struct TimeReader {
     prefix: String,
     steps: Option<Steps>,
     clock: Clock,
+    /// If neither a unit nor a format is said: texts as in ISO 8601.
+    iso: Option<Clock>,
 }
+
+/// ISO 8601, as far as programs write it.
+const ISO: [&str; 8] = [
+    "%Y-%m-%dT%H:%M:%S%z",
+    "%Y-%m-%dT%H:%M:%S.%f%z",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S.%f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d",
+];
 
 impl TimeReader {
     /// Checks how times are described.
@@ -382,11 +396,14 @@ impl TimeReader {
             (true, _) if time.columns.len() > 1 || time.date.is_some() => {
                 return Err(SourceError::NoFormat);
             }
-            (true, _) => Clock::Count(time.unit.unwrap_or_default(), zone),
+            (true, _) => Clock::Count(time.unit.unwrap_or_default(), zone.clone()),
             (false, true) => return Err(SourceError::FormatAndUnit),
-            (false, false) => Clock::Formats(formats, zone),
+            (false, false) => Clock::Formats(formats, zone.clone()),
         };
-        Ok(TimeReader { prefix: time.prefix.clone(), steps: time.steps, clock })
+        let unsaid = time.format.is_empty() && !counted;
+        let iso = || ISO.iter().filter_map(|text| Format::new(text).ok()).collect();
+        let iso = unsaid.then(|| Clock::Formats(iso(), zone));
+        Ok(TimeReader { prefix: time.prefix.clone(), steps: time.steps, clock, iso })
     }
 
     /// Reads a text as a time.
@@ -396,7 +413,10 @@ impl TimeReader {
     pub fn read(&self, text: &str) -> Result<Timestamp, RowError> {
         let text = text.strip_prefix(self.prefix.as_str()).ok_or(RowError::BadTime)?;
         let micros = match self.steps {
-            None => self.clock.micros(text).ok_or(RowError::BadTime)?,
+            None => {
+                let iso = || self.iso.as_ref()?.micros(text);
+                self.clock.micros(text).or_else(iso).ok_or(RowError::BadTime)?
+            }
             Some(steps) => {
                 let number: i128 = text.parse::<u64>().map_err(|_| RowError::BadTime)?.into();
                 let seconds = (number - i128::from(steps.first)) * i128::from(steps.length);

@@ -439,8 +439,11 @@ fn write(
     }
     let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if !is_empty && !again {
-        let help = "nothing is overwritten: --force replaces the files of an earlier run; or name another folder";
-        make_private_folder(folder).map_err(|failure| failure.with_help(help))?;
+        let earlier = folder.join("understood.json").is_file();
+        make_private_folder(folder).map_err(|failure| match earlier {
+            true => failure.with_help("nothing is overwritten: --force replaces the files of the earlier run, or name another folder"),
+            false => failure,
+        })?;
     }
     let mut report = Vec::new();
     print_json(&FileReport::of(found), &mut report).blame_io(folder)?;

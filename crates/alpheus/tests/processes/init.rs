@@ -106,7 +106,7 @@ fn a_file_becomes_an_answer() {
         (0..24).flat_map(|hour| (0..12).map(move |person| 100 * hour + person)).sum();
     assert!((sum - f64::from(expected)).abs() < 0.5, "{sum} of {expected}");
     let again = init(&folder.path().join("steps.csv"), &output, &["--yes"]);
-    assert!(again.0 == 5 && again.1.contains("nothing is overwritten"), "{}", again.1);
+    assert!(again.0 == 5 && again.1.contains("nothing is overwritten: --force"), "{}", again.1);
 }
 
 /// Twelve homes' meters, every quarter of an hour of half a day: a standing, what was used, and

@@ -68,7 +68,7 @@ fn understood_json_has_the_keys_that_programs_read() {
         _ => format!("2024-02-13 {n:02}:00"),
     });
     assert_eq!(text["time_format"], "%Y-%m-%d %H:%M");
-    assert_eq!(seconds["time_format"], "s");
+    assert_eq!(seconds["time_format"], "epoch seconds");
     assert_eq!(both["time_format"], "%Y-%m-%d %H:%M:%S or %Y-%m-%d %H:%M");
     for understood in [text, seconds, both] {
         assert_eq!((&understood["owner"], &understood["time"]), (&json!("user"), &json!(["time"])));

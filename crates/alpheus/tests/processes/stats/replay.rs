@@ -112,11 +112,14 @@ fn a_replay_reads_recordings_in_other_forms() {
     let form = "file: { delimiter: ';', decimal: ',' }\n";
     for (name, text, form) in [("german.csv", &german, form), ("lines.jsonl", &lines, "")] {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = recorded(folder.path(), "", DEFINE);
-        std::fs::write(folder.path().join("source.yaml"), format!("{SOURCE}{form}")).unwrap();
-        std::fs::write(folder.path().join(name), text).unwrap();
-        // The last of two inputs that are named counts.
-        let done = command.args(["--input", name]).output().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("source.yaml", &format!("{SOURCE}{form}"));
+        write("define.yaml", DEFINE);
+        write(name, text);
+        let mut command = alpheus(["stats", "replay", "--input", name, "--output", "out.csv"]);
+        command.args(["--source", "source.yaml", "--define", "define.yaml"]);
+        let done = command.current_dir(folder.path()).output().unwrap();
         assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
         check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
     }
