@@ -69,7 +69,7 @@ fn understood_json_has_the_keys_that_programs_read() {
     });
     assert_eq!(text["time_format"], "%Y-%m-%d %H:%M");
     assert_eq!(seconds["time_format"], "epoch seconds");
-    assert_eq!(both["time_format"], "%Y-%m-%d %H:%M:%S or %Y-%m-%d %H:%M");
+    assert_eq!(both["time_format"], "%Y-%m-%d %H:%M or %Y-%m-%d %H:%M:%S");
     for understood in [text, seconds, both] {
         assert_eq!((&understood["owner"], &understood["time"]), (&json!("user"), &json!(["time"])));
         assert_eq!((&understood["rows"], &understood["refused"]), (&json!(240), &json!(0)));

@@ -323,7 +323,9 @@ fn real_files_are_understood_or_asked_about() {
         assert!(code == 0 || !unsure.is_empty(), "{name} asks nothing");
         let wrong = ComparedFile { name, answer, understood: &understood }.wrong();
         right += usize::from(is_usual && wrong.is_empty());
-        reads_the_same(&file, &target);
+        if code == 0 || is_usual {
+            reads_the_same(&file, &target);
+        }
         if code == 0 && !said.contains("covers only a part") {
             answered += usize::from(answers_the_same(&target, &understood));
         }
