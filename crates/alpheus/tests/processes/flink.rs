@@ -47,7 +47,7 @@ fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
     let topics = format!("{}run-service.", cluster.prefix);
     let mut settings = format!(
         "bootstrap.servers={}\nalpheus.schema={}\nalpheus.job={topics}job\n\
-         alpheus.identity.folder={}\nalpheus.checkpoint.ms=500\nalpheus.idle.ms=20000\nalpheus.disorder.ms=0\n\
+         alpheus.identity.folder={}\nalpheus.checkpoint.ms=500\nalpheus.idle.ms=10000\nalpheus.disorder.ms=0\n\
          alpheus.skew.ms={SKEW_MILLIS}\n\
          flink.execution.checkpointing.dir=file://{}\n",
         cluster.brokers,
