@@ -278,7 +278,7 @@ fn as_long_as_it_is_open_whose_rows_are_a_crowd_is_asked_for() {
     let file = format!("Weight,Evit,Cu,Litter,Pig,Time\n{rows}");
     let found = look(&file);
     assert!(found.asks_whose() && found.owner.as_deref() == Some("Pig"), "{:?}", found.questions);
-    assert!(found.questions[0].contains("It may be `Pig`."), "{:?}", found.questions);
+    assert!(found.questions[0].contains("It may be one of `Pig`, "), "{:?}", found.questions);
     // Without that number, nothing tells them apart.
     let found = look(file.replace("Pig", "Start [g]").replace(",46", ",1"));
     assert!(found.asks_whose(), "{:?}", found.questions);
