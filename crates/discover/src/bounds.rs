@@ -77,8 +77,11 @@ impl Bounds {
             width = power * step;
             power = if step == 10 { width } else { power };
         }
-        let lo = lo.div_euclid(width) * width;
-        let bins = (hi - lo) / width + 1;
+        // Round ends, or the bins would tell the least and the greatest number of a person.
+        let round = 5 * width;
+        let lo = (lo.div_euclid(round) * round).max(self.min);
+        let hi = (hi.div_euclid(round) * round + round).min(self.max).max(lo + width);
+        let bins = (hi - lo) / width + i128::from((hi - lo) % width > 0);
         let (lo, width) = (self.text(lo), self.text(width));
         format!("histogram: {{ lo: {lo}, width: {width}, bins: {bins} }}")
     }
@@ -296,13 +299,13 @@ mod tests {
     fn a_histogram_covers_the_numbers_with_few_round_bins() {
         let number = |digits| Decimal { digits, places: 1 };
         for (lo, hi, scale, says) in [
-            (0, 2000, 0, "{ lo: 0, width: 10, bins: 21 }"),
-            (-53, 57, 1, "{ lo: -5.5, width: 0.5, bins: 23 }"),
-            (0, 70, 0, "{ lo: 0, width: 1, bins: 8 }"),
-            (30, 30, 0, "{ lo: 3, width: 1, bins: 1 }"),
-            (251, 10_999, 1, "{ lo: 0, width: 50, bins: 22 }"),
+            (0, 2000, 0, "{ lo: 0, width: 10, bins: 25 }"),
+            (-53, 57, 1, "{ lo: -7.5, width: 0.5, bins: 30 }"),
+            (600, 970, 0, "{ lo: 60, width: 1, bins: 40 }"),
+            (30, 30, 0, "{ lo: 0, width: 1, bins: 5 }"),
+            (251, 10_999, 1, "{ lo: 0, width: 50, bins: 25 }"),
         ] {
-            let bounds = Bounds { scale, min: -10_000, max: 10_000 };
+            let bounds = Bounds { scale, min: -20_000, max: 20_000 };
             let range = Some((number(lo), number(hi)));
             assert_eq!(bounds.histogram(range), format!("histogram: {says}"));
         }

@@ -144,11 +144,13 @@ fn by_rows(
             }
             Separator::Category => {}
             Separator::Unclear => {
-                let apart = set_apart((text, table), profile, time, &tried);
-                if let [only] = apart[..] {
-                    return (Some(only), Vec::new(), vec![series.question(&[only], name)]);
+                let mut offered = offers(profile, time);
+                if let [only] = set_apart((text, table), profile, time, &tried)[..] {
+                    offered.retain(|at| *at != only);
+                    offered.insert(0, only);
+                    return (Some(only), Vec::new(), vec![series.question(&offered, name)]);
                 }
-                return (None, Vec::new(), vec![series.question(&offers(profile, time), name)]);
+                return (None, Vec::new(), vec![series.question(&offered, name)]);
             }
         }
     }
@@ -342,7 +344,8 @@ fn worth_trying(profile: &Profile, candidates: &[usize], time: &TimePlan) -> Vec
     several.take(MAX_TRIED).collect()
 }
 
-/// Columns of whole numbers with fewer rows each, of which no two rows of a number have one time.
+/// Columns of whole numbers with fewer rows each, of which no two rows of a number have one time. Of
+/// measurements, that is so by chance if few times repeat.
 fn set_apart(
     (text, table): (&str, &Table),
     profile: &Profile,
@@ -351,16 +354,17 @@ fn set_apart(
 ) -> Vec<usize> {
     let whole = |at: &usize| {
         let column = &profile.columns[*at];
-        let repeats = column.distinct() > 1 && column.distinct() * 4 <= column.filled;
-        let free = !time.columns.contains(at) && !tried.contains(at) && !column.counts_up;
+        let repeats = column.distinct() * 4 <= column.filled && !column.counts_up;
+        let free = !tried.contains(at) && persons::may_say_whose((*at, column), profile, time);
         column.is_integer() && repeats && free && column.filled == profile.rows
     };
     let others: Vec<usize> = (0..profile.columns.len()).filter(whole).take(MAX_TRIED).collect();
     if others.is_empty() {
         return others;
     }
-    let series = Series::read(text, &table.form, time, None, &others);
-    series.within.iter().filter(|(_, repeats)| *repeats == 0).map(|(at, _)| *at).collect()
+    let Series { repeats, within, .. } = Series::read(text, &table.form, time, None, &others);
+    let clear = |at: usize| repeats >= 3 * profile.columns[at].distinct();
+    within.into_iter().filter(|(at, own)| *own == 0 && clear(*at)).map(|(at, _)| at).collect()
 }
 
 /// The column whose name says it best. A column with one value needs a name that leaves no

@@ -61,22 +61,29 @@ const TRAITS: &[&str] = &[
     "geburtsjahr",
 ];
 
+/// Whether a column may say whose a row is: it repeats, and its name says nothing else.
+pub(crate) fn may_say_whose(
+    (at, column): (usize, &Column),
+    profile: &Profile,
+    time: &TimePlan,
+) -> bool {
+    let name = &column.name;
+    let full = !column.has_gaps(profile.rows);
+    let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
+    let whole = !column.is_number() || column.is_integer();
+    let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
+    let classifies = classifies || has(name, VERSIONS);
+    let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
+    let moment = time.columns.contains(&at) || is(name, TIMES) || column.times() > 0;
+    full && repeats && whole && !classifies && !measures && !moment && !column.is_truth()
+}
+
 /// Columns that may say whose a row is, those with the most different values first: whole numbers
 /// and texts that repeat. Columns that distinguish hardly any rows are not among them, and neither are amounts.
 pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
     /// With fewer values than the best by so much, a column hardly identifies.
     const FEWER: u64 = 20;
-    let fits = |(at, column): &(usize, &Column)| {
-        let name = &column.name;
-        let full = !column.has_gaps(profile.rows);
-        let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
-        let whole = !column.is_number() || column.is_integer();
-        let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
-        let classifies = classifies || has(name, VERSIONS);
-        let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
-        let moment = time.columns.contains(at) || is(name, TIMES) || column.times() > 0;
-        full && repeats && whole && !classifies && !measures && !moment && !column.is_truth()
-    };
+    let fits = |(at, column): &(usize, &Column)| may_say_whose((*at, column), profile, time);
     let identifies = |column: &Column| {
         let named = owner_score(&column.name) > 0 || is_id(&column.name);
         named || !column.is_number() || column.is_written_as_code()

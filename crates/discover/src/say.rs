@@ -184,7 +184,7 @@ impl Understanding {
                 && !attribute.said
                 && attribute.total.steps.may_count_up()
             {
-                notes.push(format!("`{column}` never falls from one reading of an owner to the next, but nobody has many. If it counts up, such as a meter, its sum and its mean have no meaning: measure the difference from the previous reading instead, and use `--leave-out {}`.", worded(column)));
+                notes.push(format!("`{column}` never falls from one reading of an owner to the next, but most owners have few. If it counts up, such as a meter, its sum and its mean have no meaning: measure the difference from the previous reading instead, and use `--leave-out {}`.", worded(column)));
             }
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();

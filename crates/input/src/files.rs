@@ -65,13 +65,13 @@ pub fn read_rows(path: &Path) -> Result<Vec<u8>, Failure> {
 /// A file that ends early, or is not what its name says, is wrong input, as a broken line is.
 fn unreadable(path: &Path, error: io::Error) -> Failure {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
-    let is_broken = matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof);
-    let category = if is_broken { Category::Input } else { Category::Io };
-    let failure = Failure::new(category, error).at(path.display().to_string());
-    match is_broken {
-        true => failure
-            .with_id(ErrorId::RecordingInvalid)
-            .with_help("the compressed file is cut off or damaged; provide the complete file"),
-        false => failure,
-    }
+    let help = match error.kind() {
+        InvalidInput => "the file is not compressed with gzip; rename it, or compress it",
+        InvalidData | UnexpectedEof => {
+            "the compressed file is cut off or damaged; provide the complete file"
+        }
+        _ => return Failure::new(Category::Io, error).at(path.display().to_string()),
+    };
+    let failure = Failure::new(Category::Input, error).at(path.display().to_string());
+    failure.with_id(ErrorId::RecordingInvalid).with_help(help)
 }

@@ -359,15 +359,20 @@ pub struct TimeReader {
     iso: Option<Clock>,
 }
 
-/// ISO 8601, as far as programs write it.
-const ISO: [&str; 8] = [
+/// ISO 8601, as programs write it.
+const ISO: [&str; 13] = [
     "%Y-%m-%dT%H:%M:%S%z",
     "%Y-%m-%dT%H:%M:%S.%f%z",
+    "%Y-%m-%dT%H:%M%z",
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M:%S%z",
+    "%Y-%m-%d %H:%M:%S.%f%z",
+    "%Y-%m-%d %H:%M%z",
     "%Y-%m-%d %H:%M:%S",
     "%Y-%m-%d %H:%M:%S.%f",
-    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
     "%Y-%m-%d",
 ];
 

@@ -277,9 +277,10 @@ fn exact_beside_noise(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<
 fn naming_metadata(input: &Input<'_>, schemas: &[(&Path, Schema)]) -> Option<String> {
     let source = Source::parse(&input.text, named(input, schemas).ok()?).ok()?;
     let names: Vec<String> = source.naming_metadata().map(|name| format!("`{name}`")).collect();
-    let (names, is) = (names.join(", "), if names.len() == 1 { "is" } else { "are" });
+    let (is, name) = if names.len() == 1 { ("is", "names") } else { ("are", "name") };
+    let names = names.join(", ");
     (!names.is_empty()).then(|| {
-        format!("{names} {is} public and names owners or their streams, so everyone who may ask learns who takes part: is that meant? A value that many owners share, such as a region, names nobody")
+        format!("{names} {is} public and {name} owners or their streams, so everyone who may ask learns who takes part: is that meant? A value that many owners share, such as a region, names nobody")
     })
 }
 

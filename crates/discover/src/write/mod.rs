@@ -75,6 +75,8 @@ struct Draft<'u> {
     events: u64,
     /// What noise results are to have, if any.
     noise: Option<Noise<'u>>,
+    /// Whether exact results are the other choice, so that `--measure` was said of those with noise.
+    beside_noise: bool,
 }
 
 /// Writes all files for a file of this name. With noise, owners release only such results, and the
@@ -194,8 +196,9 @@ impl<'u> Draft<'u> {
         let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);
         let usual = if window.seconds > DAY { day } else { window };
         let load = |at: usize| tally.loads.get(at).map_or(1, |own| own.most);
+        let room = if unknown { tally.rows.clamp(CROWD, 1000) } else { owners };
         let (population, events) =
-            capacity(owners, load(WINDOWS.len() - 1), load(at.unwrap_or(USUAL)));
+            capacity(room, load(WINDOWS.len() - 1), load(at.unwrap_or(USUAL)));
         Draft {
             found,
             file,
@@ -209,12 +212,13 @@ impl<'u> Draft<'u> {
             population,
             events,
             noise,
+            beside_noise: false,
         }
     }
 
     /// The same with exact results.
     fn without_noise(&self) -> Draft<'u> {
-        Draft { noise: None, ..self.clone() }
+        Draft { noise: None, beside_noise: true, ..self.clone() }
     }
 
     /// The position of the length of the windows of the query without noise.
@@ -229,8 +233,13 @@ impl<'u> Draft<'u> {
         self.is_short(own) && (self.spare() || self.least >= CROWD)
     }
 
+    /// Whether a person said that exact results of it are released all the same.
+    fn is_said(&self, own: &crate::Attribute) -> bool {
+        own.said && !self.beside_noise
+    }
+
     fn is_short(&self, own: &crate::Attribute) -> bool {
-        self.noise.is_none() && !own.said && !own.crowd.is_enough(self.length())
+        self.noise.is_none() && !self.is_said(own) && !own.crowd.is_enough(self.length())
     }
 
     /// Whether enough owners have a value of some attribute.

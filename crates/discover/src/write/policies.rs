@@ -73,7 +73,7 @@ pub(super) fn safe(draft: &Draft<'_>, own: &Attribute) -> Option<Window> {
 /// owners have a value in each.
 fn sparse(draft: &Draft<'_>, option: &str) -> String {
     let mut lines = String::new();
-    for own in draft.found.attributes.iter().filter(|own| own.crowd.sparse && !own.said) {
+    for own in draft.found.attributes.iter().filter(|own| own.crowd.sparse && !draft.is_said(own)) {
         let (name, least) = (&own.name, draft.least);
         match safe(draft, own) {
             Some(safe) if safe.seconds > draft.shortest.seconds => {

@@ -242,7 +242,13 @@ fn groups(draft: &Draft<'_>) -> String {
     let mut taken: Vec<String> = found.attributes.iter().map(|own| own.name.clone()).collect();
     // Of a category with many values, such as a name, no group would have enough owners.
     let has_crowds = |count: u64| count.saturating_mul(draft.least) <= found.tally.owners;
-    let several = found.categories.iter().filter(|(_, count)| *count > 1 && has_crowds(*count));
+    let is_open = |name: &String| {
+        let quoted = format!("`{name}`");
+        found.questions.iter().any(|asked| asked.contains(&quoted))
+    };
+    let several = found.categories.iter();
+    let several =
+        several.filter(|(name, count)| *count > 1 && has_crowds(*count) && !is_open(name));
     let several: Vec<(String, &String)> =
         several.map(|(column, _)| (schema_name(column, &mut taken), column)).collect();
     let Some((first, _)) = several.first() else { return String::new() };
@@ -252,6 +258,6 @@ fn groups(draft: &Draft<'_>) -> String {
         let _ = writeln!(columns, "  {name}: {{ column: {} }}", quoted(column));
     }
     format!(
-        "\n## Ask by group\n\nA category can select or group owners if it is the same in all rows of an owner: rows that differ from the first are refused. Everyone who may ask learns it, since such facts are not encrypted. Keep the lines that you want of these. Add to `schema.yaml`:\n\n```yaml\nmetadataAttributes:\n{facts}```\n\nand to `source.yaml`:\n\n```yaml\nmetadata:\n{columns}```\n\nIn a query, `WHERE {first} = '…'`, `GROUP BY {first}` or both stand after `BETWEEN … AND …`. A group is released only if it has as many owners as policies ask for.\n"
+        "\n## Ask by group\n\nA category can select or group owners if it is the same in all rows of an owner: rows that differ from the first are refused, also if the cell is empty. Everyone who may ask learns it, since such facts are not encrypted. Keep the lines that you want of these. Add to `schema.yaml`:\n\n```yaml\nmetadataAttributes:\n{facts}```\n\nand to `source.yaml`:\n\n```yaml\nmetadata:\n{columns}```\n\nIn a query, `WHERE {first} = '…'`, `GROUP BY {first}` or both stand after `BETWEEN … AND …`. A group is released only if it has as many owners as policies ask for.\n"
     )
 }

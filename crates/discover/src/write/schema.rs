@@ -66,7 +66,7 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     if own.values == Values::Number {
         let _ = writeln!(
             text,
-            "    # MEDIAN, PERCENTILE and HISTOGRAM need bins, and are as precise as a bin is wide. Add to the\n    # list below: {}",
+            "    # MEDIAN, MIN, MAX and HISTOGRAM need bins, and are as precise as a bin is wide. Add to the list\n    # below: {}",
             own.bounds().histogram(
                 own.outliers.range.filter(|_| own.outliers.count > 0).or(own.total.range)
             )

@@ -121,7 +121,8 @@ fn what_never_falls_though_each_owner_has_few_is_noted() {
         assert!(query(&found).contains("SUM(feed)"));
         found.notes.join("\n")
     };
-    let says = "`feed` never falls from one reading of an owner to the next, but nobody has many.";
+    let says =
+        "`feed` never falls from one reading of an owner to the next, but most owners have few.";
     assert!(weeks(|owner, week| owner + 30 * week).contains(says));
     assert!(!weeks(|owner, week| 90 + owner + 30 * week - week / 7 * 40).contains(says));
 }

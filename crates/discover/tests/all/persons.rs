@@ -278,10 +278,32 @@ fn as_long_as_it_is_open_whose_rows_are_a_crowd_is_asked_for() {
     let file = format!("Weight,Evit,Cu,Litter,Pig,Time\n{rows}");
     let found = look(&file);
     assert!(found.asks_whose() && found.owner.as_deref() == Some("Pig"), "{:?}", found.questions);
-    assert!(found.questions[0].contains("It may be `Pig`."), "{:?}", found.questions);
+    assert!(found.questions[0].contains("It may be one of `Pig`, "), "{:?}", found.questions);
     // Without that number, nothing tells them apart.
     let found = look(file.replace("Pig", "Start [g]").replace(",46", ",1"));
     assert!(found.asks_whose(), "{:?}", found.questions);
     let written = files(&found, "pigs.csv", None);
     assert!(written.policies.contains("option: crowd, clients: 10"), "{}", written.policies);
+}
+
+/// Few times repeat, so that the numbers of any two rows of one time differ by chance.
+#[test]
+fn a_measurement_that_differs_at_times_that_repeat_is_no_owner() {
+    for (name, least) in [("bpm", 1), ("watts", 1), ("q9", 12)] {
+        let row = |n: u32| {
+            let minute = n - u32::from(n % least == 0 && n % 3 == 1);
+            let (hour, mode) = (minute / 60, ["rest", "walk"][(n % 2) as usize]);
+            format!(
+                "2024-03-{:02} {:02}:{:02},{mode},{},{}\n",
+                hour / 24 + 1,
+                hour % 24,
+                minute % 60,
+                60 + n * 37 % 131,
+                90 + n % 9
+            )
+        };
+        let rows: String = (0..1000).map(row).collect();
+        let found = look(format!("time,mode,{name},spo2\n{rows}"));
+        assert_ne!(found.owner.as_deref(), Some(name), "{:?}", found.questions);
+    }
 }

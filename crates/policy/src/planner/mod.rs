@@ -200,15 +200,15 @@ impl BudgetLife {
     /// When the first budget is used up, in words: after windows of this length, or running totals.
     #[must_use]
     pub fn used_up(self, window: Option<Span>) -> String {
-        let lasts = match window {
-            Some(window) => {
-                let time = Span(window.0.saturating_mul(self.windows)).in_largest_unit();
-                format!("{} ({time})", digits::many(self.windows, "window"))
-            }
-            None => format!("{} of such a query", digits::many(self.windows, "run")),
+        let after = |what| {
+            format!("the first budget is used up after {}", digits::many(self.windows, what))
         };
-        let each = self.period.map_or_else(String::new, |period| format!(" in each {period}"));
-        format!("the first budget is used up after {lasts}{each}")
+        let all = window.map(|own| Span(own.0.saturating_mul(self.windows)));
+        match (all, self.period) {
+            (Some(all), Some(own)) if all >= own => format!("no budget is used up within {own}"),
+            (Some(all), _) => format!("{} ({})", after("window"), all.in_largest_unit()),
+            (None, _) => after("run") + " of such a query",
+        }
     }
 }
 
