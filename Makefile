@@ -24,7 +24,7 @@ OTHER_THREADS ?= 1
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
 YIELDING := nice -n 5
 # Tests of whole processes that wait for minutes and compute little.
-WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
+WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages:: examples_of_statistics examples_of_boards
 # All tests but those of whole processes, and all that is built and not a test. `cargo xtask tidy` says
 # if a test target or a benchmark is missing.
 OTHERS := --lib --bin xtask --test all --test plain --test suite --test vectors

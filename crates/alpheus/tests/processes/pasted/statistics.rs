@@ -53,7 +53,7 @@ END"),
     Begins("alpheus stats client speed.yaml"),
     Own("alpheus stats client speed.yaml --card roads/card.json --account bert \
              --secret-file bert.secret --state run/bert --input bert.txt &
-         while kill -0 $!; do tick 1; sleep 0.1; done
+         while kill -0 $!; do tick 1; sleep 0.5; done
          wait $!"),
     Ends,
     Runs("curl --cacert"),
@@ -72,7 +72,7 @@ END"),
              --secret-file bert.secret --state run/bert --input bert.txt &
          while kill -0 $!; do
              [ $(< now) -le $begins ] || touch driving
-             tick 1; sleep 0.1
+             tick 1; sleep 0.5
          done
          wait $!"),
     Ends,

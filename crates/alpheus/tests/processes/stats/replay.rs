@@ -96,10 +96,9 @@ fn a_replay_gives_what_the_plaintext_gives() {
     check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
 }
 
-/// The same readings with `;` and commas, and as JSON lines.
+/// The same readings as JSON lines.
 #[test]
-fn a_replay_reads_recordings_in_other_forms() {
-    let german = csv(&readings()).replace(',', ";").replace('.', ",");
+fn a_replay_reads_json_lines() {
     let object = |(time, cells): &(u64, Vec<Option<i64>>)| {
         let mut line = format!("{{\"timestamp\":{time}");
         for (name, cell) in ('a'..).zip(cells) {
@@ -108,21 +107,11 @@ fn a_replay_reads_recordings_in_other_forms() {
         }
         line + "}\n"
     };
+    let folder = tempfile::tempdir().unwrap();
     let lines: String = readings().iter().map(object).collect();
-    let form = "file: { delimiter: ';', decimal: ',' }\n";
-    for (name, text, form) in [("german.csv", &german, form), ("lines.jsonl", &lines, "")] {
-        let folder = tempfile::tempdir().unwrap();
-        let write =
-            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-        write("source.yaml", &format!("{SOURCE}{form}"));
-        write("define.yaml", DEFINE);
-        write(name, text);
-        let mut command = alpheus(["stats", "replay", "--input", name, "--output", "out.csv"]);
-        command.args(["--source", "source.yaml", "--define", "define.yaml"]);
-        let done = command.current_dir(folder.path()).output().unwrap();
-        assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
-        check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
-    }
+    let done = replay_of(folder.path(), &lines, DEFINE, &[]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
 }
 
 /// Each hour has what the plaintext gives.
