@@ -218,7 +218,7 @@ impl<'u> Draft<'u> {
 
     /// The same with exact results.
     fn without_noise(&self) -> Draft<'u> {
-        Draft { noise: None, beside_noise: true, ..self.clone() }
+        Draft { noise: None, beside_noise: self.noise.is_some(), ..self.clone() }
     }
 
     /// The position of the length of the windows of the query without noise.
