@@ -82,7 +82,7 @@ fn the_expected_error_of_totals_grows_with_the_logarithm() {
         "Any conclusion drawn from all results is at most",
         "everything one person sends in a window of 10s",
         "expected error of the last running total, with 40 controllers",
-        "queries like this; each controller keeps its own accounts",
+        "of such a query; each controller keeps its own accounts",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
