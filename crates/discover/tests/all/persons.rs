@@ -291,7 +291,7 @@ fn as_long_as_it_is_open_whose_rows_are_a_crowd_is_asked_for() {
 fn a_measurement_that_differs_at_times_that_repeat_is_no_owner() {
     for (name, least) in [("bpm", 1), ("watts", 1), ("q9", 12)] {
         let row = |n: u32| {
-            let minute = n - u32::from(n % least == 0 && n % 3 == 1);
+            let minute = n - u32::from(n.is_multiple_of(least) && n % 3 == 1);
             let (hour, mode) = (minute / 60, ["rest", "walk"][(n % 2) as usize]);
             format!(
                 "2024-03-{:02} {:02}:{:02},{mode},{},{}\n",
