@@ -68,15 +68,10 @@ impl Bounds {
         const MAX_BINS: i128 = 40;
         let unit = |number: Decimal| scaled(number, self.scale);
         let (lo, hi) = range.map_or((self.min, self.max), |(lo, hi)| (unit(lo), unit(hi)));
-        let mut width = 1;
         // 1, 2, 5, 10, 20, 50 and so on.
-        let mut steps = [2, 5, 10].into_iter().cycle();
-        let mut power = 1;
-        while (hi - lo.div_euclid(width) * width) / width >= MAX_BINS {
-            let Some(step) = steps.next() else { break };
-            width = power * step;
-            power = if step == 10 { width } else { power };
-        }
+        let widths = (0..=18).flat_map(|power| [1, 2, 5].map(|step| step * 10i128.pow(power)));
+        let fits = |width: &i128| (hi - lo.div_euclid(*width) * width) / width < MAX_BINS;
+        let width = widths.clone().find(fits).or(widths.last()).unwrap_or(1);
         // Round ends, or the bins would tell the least and the greatest number of a person.
         let round = 5 * width;
         let lo = (lo.div_euclid(round) * round).max(self.min);

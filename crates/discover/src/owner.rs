@@ -144,13 +144,11 @@ fn by_rows(
             }
             Separator::Category => {}
             Separator::Unclear => {
+                let apart = set_apart((text, table), profile, time, &tried);
                 let mut offered = offers(profile, time);
-                if let [only] = set_apart((text, table), profile, time, &tried)[..] {
-                    offered.retain(|at| *at != only);
-                    offered.insert(0, only);
-                    return (Some(only), Vec::new(), vec![series.question(&offered, name)]);
-                }
-                return (None, Vec::new(), vec![series.question(&offered, name)]);
+                offered.retain(|at| Some(*at) != apart);
+                offered.splice(0..0, apart);
+                return (apart, Vec::new(), vec![series.question(&offered, name)]);
             }
         }
     }
@@ -344,14 +342,14 @@ fn worth_trying(profile: &Profile, candidates: &[usize], time: &TimePlan) -> Vec
     several.take(MAX_TRIED).collect()
 }
 
-/// Columns of whole numbers with fewer rows each, of which no two rows of a number have one time. Of
-/// measurements, that is so by chance if few times repeat.
+/// The only column of whole numbers with fewer rows each of which no two rows of a number have one
+/// time. Of measurements, that is so by chance if few times repeat.
 fn set_apart(
     (text, table): (&str, &Table),
     profile: &Profile,
     time: &TimePlan,
     tried: &[usize],
-) -> Vec<usize> {
+) -> Option<usize> {
     let whole = |at: &usize| {
         let column = &profile.columns[*at];
         let repeats = column.distinct() * 4 <= column.filled && !column.counts_up;
@@ -360,11 +358,13 @@ fn set_apart(
     };
     let others: Vec<usize> = (0..profile.columns.len()).filter(whole).take(MAX_TRIED).collect();
     if others.is_empty() {
-        return others;
+        return None;
     }
     let Series { repeats, within, .. } = Series::read(text, &table.form, time, None, &others);
     let clear = |at: usize| repeats >= 3 * profile.columns[at].distinct();
-    within.into_iter().filter(|(at, own)| *own == 0 && clear(*at)).map(|(at, _)| at).collect()
+    let mut apart = within.into_iter().filter(|(at, own)| *own == 0 && clear(*at));
+    let (only, _) = apart.next()?;
+    apart.next().is_none().then_some(only)
 }
 
 /// The column whose name says it best. A column with one value needs a name that leaves no

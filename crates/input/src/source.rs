@@ -354,9 +354,8 @@ impl Source {
 pub struct TimeReader {
     prefix: String,
     steps: Option<Steps>,
-    clock: Clock,
-    /// If neither a unit nor a format is said: texts as in ISO 8601.
-    iso: Option<Clock>,
+    /// The first that reads a text counts. There are two if neither a unit nor a format is said.
+    clocks: Vec<Clock>,
 }
 
 /// ISO 8601, as programs write it.
@@ -397,18 +396,20 @@ impl TimeReader {
         };
         let formats: Vec<Format> = time.format.iter().map(format).collect::<Result<_, _>>()?;
         let counted = time.unit.is_some() || time.steps.is_some();
-        let clock = match (formats.is_empty(), counted) {
+        let count = |zone| Clock::Count(time.unit.unwrap_or_default(), zone);
+        let clocks = match (formats.is_empty(), counted) {
             (true, _) if time.columns.len() > 1 || time.date.is_some() => {
                 return Err(SourceError::NoFormat);
             }
-            (true, _) => Clock::Count(time.unit.unwrap_or_default(), zone.clone()),
+            (true, true) => vec![count(zone)],
+            (true, false) => {
+                let iso = ISO.iter().map(|text| Format::new(text)).collect::<Result<_, _>>()?;
+                vec![count(zone.clone()), Clock::Formats(iso, zone)]
+            }
             (false, true) => return Err(SourceError::FormatAndUnit),
-            (false, false) => Clock::Formats(formats, zone.clone()),
+            (false, false) => vec![Clock::Formats(formats, zone)],
         };
-        let unsaid = time.format.is_empty() && !counted;
-        let iso = || ISO.iter().filter_map(|text| Format::new(text).ok()).collect();
-        let iso = unsaid.then(|| Clock::Formats(iso(), zone));
-        Ok(TimeReader { prefix: time.prefix.clone(), steps: time.steps, clock, iso })
+        Ok(TimeReader { prefix: time.prefix.clone(), steps: time.steps, clocks })
     }
 
     /// Reads a text as a time.
@@ -419,8 +420,8 @@ impl TimeReader {
         let text = text.strip_prefix(self.prefix.as_str()).ok_or(RowError::BadTime)?;
         let micros = match self.steps {
             None => {
-                let iso = || self.iso.as_ref()?.micros(text);
-                self.clock.micros(text).or_else(iso).ok_or(RowError::BadTime)?
+                let micros = self.clocks.iter().find_map(|clock| clock.micros(text));
+                micros.ok_or(RowError::BadTime)?
             }
             Some(steps) => {
                 let number: i128 = text.parse::<u64>().map_err(|_| RowError::BadTime)?.into();

@@ -25,8 +25,6 @@ use tempfile::TempDir;
 
 /// Rows of the answer that are shown.
 const SHOWN_ROWS: usize = 8;
-/// What is said of a window with a result whose margin exceeds it.
-const MOSTLY_NOISE: &str = ", mostly noise";
 /// Digits of a number that are shown, unless it is whole.
 const DIGITS: usize = 6;
 
@@ -122,13 +120,13 @@ pub(super) fn show(
     replay::run(&replayed, globals).map_err(|failure| explained(failure, written))?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
-    let mut rows: Vec<Vec<String>> =
-        reader.records().filter_map(Result::ok).map(|record| columns.row(&record)).collect();
-    let all = rows.len();
+    let mut records: Vec<StringRecord> = reader.records().filter_map(Result::ok).collect();
+    let all = records.len();
     let caption = part.as_ref().map_or("", |part| &part.caption);
-    let opened = columns.keep_opened(&mut rows);
+    let opened = columns.keep_opened(&mut records);
     let (window, zone) = (&written.window, &columns.clocks.says);
-    let cut = cut_off(&mut rows);
+    let cut = cut_off(&mut records);
+    let mut rows: Vec<Vec<String>> = records.iter().map(|record| columns.row(record)).collect();
     let title = format!("First answer, in windows of {window}, {zone}{caption}{opened}{cut}");
     if part.is_some() {
         columns.mark_part(&mut rows);
@@ -153,9 +151,9 @@ pub(super) fn show(
 }
 
 /// Keeps the first rows, and says so if others are not shown.
-fn cut_off(rows: &mut Vec<Vec<String>>) -> String {
-    let many = rows.len() > SHOWN_ROWS;
-    rows.truncate(SHOWN_ROWS);
+fn cut_off(records: &mut Vec<StringRecord>) -> String {
+    let many = records.len() > SHOWN_ROWS;
+    records.truncate(SHOWN_ROWS);
     if many { format!("; the first {SHOWN_ROWS} are shown") } else { String::new() }
 }
 
@@ -213,20 +211,14 @@ impl Columns {
         self.shown.iter().map(name).collect()
     }
 
-    /// Keeps the rows of windows with a result, if there are any; says so if others are left out.
-    fn keep_opened(&self, rows: &mut Vec<Vec<String>>) -> String {
-        let Some(status) = self.names().iter().position(|name| name == "status") else {
-            return String::new();
-        };
-        let opened = |row: &Vec<String>| {
-            let own = row.get(status);
-            own.is_some_and(|own| has_opened(own.strip_suffix(MOSTLY_NOISE).unwrap_or(own)))
-        };
-        let (all, open) = (rows.len(), rows.iter().filter(|row| opened(row)).count());
+    /// Keeps the records of windows with a result, if there are any; says so if others are left out.
+    fn keep_opened(&self, records: &mut Vec<StringRecord>) -> String {
+        let opened = |record: &StringRecord| has_opened(self.cell(record, "status"));
+        let (all, open) = (records.len(), records.iter().filter(|own| opened(own)).count());
         if open == 0 || open == all {
             return String::new();
         }
-        rows.retain(opened);
+        records.retain(opened);
         format!("; {open} of {all} have a result")
     }
 
@@ -258,7 +250,7 @@ impl Columns {
             serde_json::from_str(self.cell(record, "mostly_noise")).unwrap_or_default();
         let status = self.names().iter().position(|name| name == "status");
         if let Some(own) = status.and_then(|at| row.get_mut(at)).filter(|_| !mostly.is_empty()) {
-            own.push_str(MOSTLY_NOISE);
+            own.push_str(", mostly noise");
         }
         row
     }
@@ -321,15 +313,18 @@ mod tests {
 
     #[test]
     fn windows_with_a_result_are_shown_first_and_a_part_says_so() {
-        let columns =
-            Columns::of(&["window_start", "count_a", "status"].into_iter().collect(), clocks(0));
-        let row = |status: &str| ["0", "1", status].map(str::to_owned).to_vec();
+        let header = ["window_start", "count_a", "status", "mostly_noise"];
+        let columns = Columns::of(&header.into_iter().collect(), clocks(0));
+        let record = |status, mostly| StringRecord::from(vec!["0", "1", status, mostly]);
         let below = "population below the minimum 10";
-        let mut rows = vec![row(below), row("ok"), row("ok, mostly noise")];
-        assert_eq!(columns.keep_opened(&mut rows), "; 2 of 3 have a result");
+        let mut records =
+            vec![record(below, ""), record("ok", "[]"), record("ok", r#"["count_a"]"#)];
+        assert_eq!(columns.keep_opened(&mut records), "; 2 of 3 have a result");
+        let mut rows: Vec<_> = records.iter().map(|record| columns.row(record)).collect();
         columns.mark_part(&mut rows);
+        let row = |status| ["1970-01-01 00:00:00", "1", status].map(str::to_owned).to_vec();
         assert_eq!(rows, [row("ok, of a part"), row("ok, mostly noise, of a part")]);
-        let mut none = vec![row("population below the minimum 10")];
+        let mut none = vec![record(below, "")];
         assert_eq!((columns.keep_opened(&mut none).as_str(), none.len()), ("", 1));
     }
 

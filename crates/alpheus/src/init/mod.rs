@@ -431,7 +431,8 @@ fn write(
     folder: &Path,
     force: bool,
 ) -> Result<(), Failure> {
-    let again = force && folder.join("understood.json").is_file();
+    let earlier = folder.join("understood.json").is_file();
+    let again = force && earlier;
     if again {
         for path in WRITTEN.map(|name| folder.join(name)).iter().filter(|path| path.is_file()) {
             std::fs::remove_file(path).blame_io(path)?;
@@ -439,7 +440,6 @@ fn write(
     }
     let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if !is_empty && !again {
-        let earlier = folder.join("understood.json").is_file();
         make_private_folder(folder).map_err(|failure| match earlier {
             true => failure.with_help("nothing is overwritten: --force replaces the files of the earlier run, or name another folder"),
             false => failure,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::alpheus;
+use crate::init::written;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -44,11 +45,7 @@ fn the_files_of_the_examples_are_valid() {
 #[test]
 fn attributes_that_are_exact_beside_noise_are_noted() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+    let write = |name: &str, text: &str| written(&folder, name, text);
     let schema = "name: A\nstreamAttributes:\n  - { name: x, type: integer, min: 0, max: 9 }\n  - { name: y, type: integer, min: 0, max: 9 }\nstreamPolicyOptions:\n  - { name: crowd, option: aggregate, clients: [2], window: [10s] }\n  - { name: noisy, option: dp-aggregate, clients: [2], window: [10s], budget: { perWindow: 1, total: 10, unit: person-per-window } }\n";
     let schema = write("schema.yaml", schema);
     let line = |option: &str| format!("{{ option: {option}, clients: 2, window: 10s }}");
@@ -64,11 +61,7 @@ fn attributes_that_are_exact_beside_noise_are_noted() {
 #[test]
 fn metadata_that_names_owners_is_noted() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+    let write = |name: &str, text: &str| written(&folder, name, text);
     let schema = "name: A\nmetadataAttributes:\n  - { name: region, type: string }\nstreamAttributes:\n  - { name: x, type: integer, min: 0, max: 9 }\n";
     let schema = write("schema.yaml", schema);
     for (column, noted) in [("meter", true), ("customer", true), ("area", false)] {
@@ -84,11 +77,7 @@ fn metadata_that_names_owners_is_noted() {
 #[test]
 fn every_problem_is_reported_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+    let write = |name: &str, text: &str| written(&folder, name, text);
     let files = [
         write(
             "schema.yaml",

@@ -129,7 +129,8 @@ fn meters() -> String {
 
 /// Asks a query of the files that `init` wrote.
 pub(crate) fn ask(folder: &Path, input: &Path, sql: &str) -> (i32, String) {
-    let mut command = alpheus(["replay", "--query", sql, "--output", "-"]);
+    // A statement may begin with a comment, which looks like a flag.
+    let mut command = alpheus(["replay", &format!("--query={sql}"), "--output", "-"]);
     for (flag, file) in
         [("--schema", "schema.yaml"), ("--source", "source.yaml"), ("--policies", "policies.yaml")]
     {

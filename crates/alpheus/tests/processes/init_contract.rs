@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::{alpheus, bash};
-use crate::init::{init, steps, understood, written};
+use crate::common::bash;
+use crate::init::{ask, init, steps, understood, written};
 use serde_json::{Value, json};
 
 /// The files of every run that understood its input.
@@ -145,17 +145,9 @@ fn a_category_groups_owners_as_the_readme_says() {
     }
     let query = std::fs::read_to_string(output.join("query.sql")).unwrap();
     let (first, _) = query.split_once(';').unwrap();
-    let query = format!("--query={first} GROUP BY supply_area");
-    let mut replay = alpheus(["replay", "--output", "-", &query, "--input"]);
-    replay.arg(&file);
-    for kind in ["schema", "source", "policies"] {
-        replay.arg(format!("--{kind}")).arg(output.join(format!("{kind}.yaml")));
-    }
-    let ran = replay.output().unwrap();
-    let (rows, said) =
-        (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{said}");
+    let (code, rows) = ask(&output, &file, &format!("{first} GROUP BY supply_area"));
+    assert_eq!(code, 0, "{rows}");
     for area in ["north", "south"] {
-        assert!(rows.lines().any(|row| row.contains(area) && row.contains(",12,")), "{rows}{said}");
+        assert!(rows.lines().any(|row| row.contains(area) && row.contains(",12,")), "{rows}");
     }
 }

@@ -67,9 +67,7 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
         let _ = writeln!(
             text,
             "    # MEDIAN, MIN, MAX and HISTOGRAM need bins, and are as precise as a bin is wide. Add to the list\n    # below: {}",
-            own.bounds().histogram(
-                own.outliers.range.filter(|_| own.outliers.count > 0).or(own.total.range)
-            )
+            own.bounds().histogram(own.usual_range())
         );
     }
     let _ = writeln!(text, "    aggregations: [{}]", statistics(draft, own));
@@ -118,8 +116,12 @@ impl Attribute {
     /// The bounds that the schema gets.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        let range = self.outliers.range.filter(|_| self.outliers.count > 0).or(self.total.range);
-        Bounds::of(range, self.total.places, self.unit.as_deref())
+        Bounds::of(self.usual_range(), self.total.places, self.unit.as_deref())
+    }
+
+    /// The least and the greatest number, without those far from all others.
+    fn usual_range(&self) -> Option<(Decimal, Decimal)> {
+        self.outliers.range.filter(|_| self.outliers.count > 0).or(self.total.range)
     }
 
     /// Whether the bounds hold all numbers but those far from all others.

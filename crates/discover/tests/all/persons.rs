@@ -307,3 +307,24 @@ fn a_measurement_that_differs_at_times_that_repeat_is_no_owner() {
         assert_ne!(found.owner.as_deref(), Some(name), "{:?}", found.questions);
     }
 }
+
+/// With noise, `--measure` only says which column an error is of. It frees no exact totals over few.
+#[test]
+fn a_column_that_is_named_for_an_error_frees_no_exact_totals() {
+    let row = |n: u32| {
+        let glucose = if n % 60 < 4 { format!("{}", 90 + n % 7) } else { String::new() };
+        format!("p{},2024-03-{:02},{},{glucose}\n", n % 60, n / 60 + 1, 60 + n % 11)
+    };
+    let rows: String = (0..600).map(row).collect();
+    let said = Hints { measure: vec!["glucose".to_owned()], ..Hints::default() };
+    let found = with(&format!("person,day,pulse,glucose\n{rows}"), said);
+    let noise = Noise { error: "60 %", least: 0, terms: None };
+    let noisy = files(&found, "s.csv", Some(noise));
+    let asked = noisy.query.lines().find(|line| line.starts_with("SELECT ")).unwrap();
+    assert_eq!(asked, "SELECT AVG(glucose)");
+    assert!(noisy.policies.contains("#  glucose: { option: nothing }"), "{}", noisy.policies);
+    assert!(!noisy.query.contains("SUM(glucose)"), "{}", noisy.query);
+    // Without noise, it says that exact totals are released all the same.
+    let plain = files(&found, "s.csv", None);
+    assert!(plain.query.contains("SUM(glucose)"), "{}", plain.query);
+}

@@ -3,6 +3,28 @@
 use super::Step::{self, Begins, Beside, Ends, Own, Runs, Serves, Stops};
 use super::clock;
 
+const SECOND: &str = "alpheus board serve --role database --identity pki/second --card board.json \
+    --key second.key --members members.txt --state run/second --fence fences/second \
+    --api 127.0.0.1:7602";
+
+/// These members write covers while the clock moves on, and then this epoch is read.
+macro_rules! written {
+    ($members:literal, $seconds:literal, $epoch:literal) => {
+        concat!(
+            "for name in ",
+            $members,
+            "; do
+                 alpheus board post --cover --card board.json --key $name.key &
+             done
+             while [ \"$(jobs -r)\" ]; do tick ",
+            $seconds,
+            "; sleep 0.2; done
+             alpheus board read --card board.json --epoch ",
+            $epoch
+        )
+    };
+}
+
 pub(super) const STEPS: &[Step] = &[
     Own(clock::PROGRAMS),
     Own("alpheus ca init pki
@@ -42,35 +64,18 @@ pub(super) const STEPS: &[Step] = &[
              --auditor-key $(cat auditor.pub) --members members.txt --authority pki/ca.pem \
              --writers 3 --epoch 600 --complaints 2 --timeout 3600"),
     Serves("alpheus board serve --role database", "serving at "),
-    Beside(
-        "alpheus board serve --role database --identity pki/second --card board.json \
-             --key second.key --members members.txt --state run/second --fence fences/second \
-             --api 127.0.0.1:7602",
-        "serving at ",
-    ),
+    Beside(SECOND, "serving at "),
     Serves("alpheus board serve --role auditor", "serving at "),
     Begins("echo 'Hello' | alpheus board post"),
-    Own("for name in bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 2; sleep 0.2; done
-         alpheus board read --card board.json --epoch 0"),
+    Own(written!("bert cleo", "2", "0")),
     Ends,
     Runs("alpheus board read --card board.json"),
     Own("tick 600"),
     Begins("alpheus board post --file hello.txt --card board.json --key"),
-    Own("for name in bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 2; sleep 0.2; done
-         alpheus board read --card board.json --epoch 1"),
+    Own(written!("bert cleo", "2", "1")),
     Own("tick 600"),
     Begins("alpheus board post --cover --card board.json --key ada.key"),
-    Own("for name in bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 2; sleep 0.2; done
-         alpheus board read --card board.json --epoch 2"),
+    Own(written!("bert cleo", "2", "2")),
     Ends,
     Serves(
         "alpheus board member --card board.json --key ada.key --state run/ada",
@@ -79,31 +84,18 @@ pub(super) const STEPS: &[Step] = &[
     Runs("echo 'Hello' | alpheus board queue"),
     Runs("alpheus board queue --file"),
     Own("tick 600"),
-    Own("for name in bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 10; sleep 0.2; done
-         alpheus board read --card board.json --epoch 3"),
+    Own(written!("bert cleo", "10", "3")),
     Runs("alpheus board queue --list"),
     Stops,
     Serves("alpheus board serve --role database", "serving at "),
-    Beside(
-        "alpheus board serve --role database --identity pki/second --card board.json \
-             --key second.key --members members.txt --state run/second --fence fences/second \
-             --api 127.0.0.1:7602",
-        "serving at ",
-    ),
+    Beside(SECOND, "serving at "),
     Serves("alpheus board serve --role auditor", "serving at "),
     Own("tick 5400"),
     Serves(
         "alpheus board member --card board.json --key ada.key --state run/ada --crowd",
         "writing in every epoch",
     ),
-    Own("for name in bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 10; sleep 0.2; done
-         alpheus board read --card board.json --epoch 12"),
+    Own(written!("bert cleo", "10", "12")),
     Runs("alpheus board read --card board.json --epoch 12 --format json"),
     Stops,
     // Three equal servers.
@@ -123,11 +115,7 @@ pub(super) const STEPS: &[Step] = &[
              --members members.txt --state run/c --fence fences/c --api 127.0.0.1:7603",
         "serving at ",
     ),
-    Own("for name in ada bert cleo; do
-             alpheus board post --cover --card board.json --key $name.key &
-         done
-         while [ \"$(jobs -r)\" ]; do tick 2; sleep 0.2; done
-         alpheus board read --card board.json --epoch 0"),
+    Own(written!("ada bert cleo", "2", "0")),
     Stops,
     // A doorkeeper, and passes in place of members.
     Own("rm -r board.json ada.key run fences deployment

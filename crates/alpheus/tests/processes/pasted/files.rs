@@ -1,6 +1,7 @@
 //! Examples of commands over files.
 
 use super::Step::{self, Lasts, Own, Runs, Serves};
+use super::statistics;
 
 pub(super) const STEPS: &[Step] = &[
     Own("cp examples/fitness/schema.yaml examples/fitness/policies.yaml \
@@ -105,14 +106,8 @@ END"),
     Own("rm board.txt"),
     Runs("alpheus board replay --input posts.txt --rows"),
     Own("sed -n '/^cat > speed.csv/,/^END/p; /^cat > source.yaml/,/^END/p' \
-             examples/../docs/statistics.md | bash
-         cat > gate.yaml <<END
-place: park/gate
-every: 1hr
-release: count
-fewest: 2
-after: { close: 10min }
-END"),
+             examples/../docs/statistics.md | bash"),
+    Own(statistics::GATE),
     Runs("alpheus stats replay --input speed.csv --source source.yaml --define gate.yaml"),
     // These play on until they are stopped.
     Serves("alpheus up my-data --input readings.csv", "Results of Street, as they arrive"),

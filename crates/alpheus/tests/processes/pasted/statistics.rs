@@ -3,6 +3,15 @@
 use super::Step::{self, Begins, Ends, Lasts, Own, Runs, Serves};
 use super::clock;
 
+/// Visitors are counted, and two are enough.
+pub(super) const GATE: &str = "cat > gate.yaml <<END
+place: park/gate
+every: 1hr
+release: count
+fewest: 2
+after: { close: 10min }
+END";
+
 pub(super) const STEPS: &[Step] = &[
     Own(clock::PROGRAMS),
     Own("alpheus ca init pki
@@ -28,14 +37,8 @@ expected: 6
 clients: 2
 release: full
 after: { turn: 10s, turns: 2, settling: 1s, patience: 1min }
-END
-         cat > gate.yaml <<END
-place: park/gate
-every: 1hr
-release: count
-fewest: 2
-after: { close: 10min }
 END"),
+    Own(GATE),
     Runs("alpheus stats init roads --registrar https://r.example"),
     Own("rm -r roads"),
     Runs("alpheus stats init roads --registrar https://localhost:7701"),
