@@ -262,7 +262,7 @@ typedef struct {
   size_t seed_length;
 } alpheus_device_files;
 
-// What is known of a session.
+// What is known about a session.
 typedef struct {
   // Its number, which is public; it changes at midnight.
   uint64_t number;
@@ -556,7 +556,7 @@ int32_t alpheus_session_sleep(const alpheus_session *session, uint64_t now_us, a
 // ALPHEUS_HANDLE_CLOSED.
 int32_t alpheus_session_close(const alpheus_session *session, uint64_t at_us, alpheus_error *error);
 
-// What is known of a session.
+// What is known about a session.
 int32_t alpheus_session_describe(const alpheus_session *session, alpheus_session_info *info, alpheus_error *error);
 
 // Takes the oldest frame that waits, for those who carry frames themselves; of length 0 if none waits. It cannot be made
@@ -713,7 +713,7 @@ int32_t alpheus_session_sleep(const alpheus_session *session, uint64_t now_us, a
 // ALPHEUS_HANDLE_CLOSED.
 int32_t alpheus_session_close(const alpheus_session *session, uint64_t at_us, alpheus_error *error);
 
-// What is known of a session.
+// What is known about a session.
 int32_t alpheus_session_describe(const alpheus_session *session, alpheus_session_info *info, alpheus_error *error);
 
 // Takes the oldest frame that waits, for those who carry frames themselves; of length 0 if none waits. It cannot be made

@@ -55,7 +55,7 @@ pub enum Opening {
     Again(Timestamp),
 }
 
-/// What is known of a session.
+/// What is known about a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
     /// Its number, which is public.
@@ -340,7 +340,7 @@ impl Handle {
         })
     }
 
-    /// What is known of it; nothing once it is closed.
+    /// What is known about it; nothing once it is closed.
     ///
     /// # Errors
     /// [`Code::ProcessCopied`].

@@ -68,8 +68,8 @@ pub struct Finding {
     pub fault: Fault,
     /// The cause, with the file, address or process.
     pub cause: String,
-    /// What heals it: a command, and what to do before or after it.
-    pub heal: String,
+    /// What fixes it: a command, and what to do before or after it.
+    pub fix: String,
 }
 
 #[cfg(test)]

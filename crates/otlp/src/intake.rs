@@ -1,9 +1,9 @@
 //! Takes what an exporter sends: what its points add becomes records of events, in one commit
-//! with what is known of their series. Only then is the exporter answered.
+//! with what is known about their series. Only then is the exporter answered.
 //!
 //! | key | value |
 //! | --- | --- |
-//! | `series/<digest>` | what is known of a series |
+//! | `series/<digest>` | what is known about a series |
 //! | `event/<number>` | an event that no durable border has followed |
 //! | `next` | the number of the next event |
 //! | `begun` | when the receiver began, and until when it has forgotten series |

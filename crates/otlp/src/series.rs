@@ -17,7 +17,7 @@ const MAX_PARTS: i64 = 100;
 /// What a stored state begins with. One of an earlier build begins with a smaller number.
 const FORMAT: u8 = 0x82;
 
-/// What is known of a series.
+/// What is known about a series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesState {
     /// Deltas and moments: the last points, in the order of their times.
@@ -55,7 +55,7 @@ pub type Increments = BTreeMap<u16, i64>;
 /// What a point does to its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What is known of the series after it.
+    /// What is known about the series after it.
     pub known: SeriesState,
     /// What it adds. A refused total is still remembered: the next one is counted from
     /// there.

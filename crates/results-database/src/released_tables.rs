@@ -193,7 +193,7 @@ fn as_wide(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arrow
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// All tables of released rows, and what is known of them.
+/// All tables of released rows, and what is known about them.
 #[derive(Debug, Default)]
 pub(crate) struct ReleasedTables {
     tables: Mutex<BTreeMap<String, Table>>,

@@ -27,7 +27,7 @@ impl Session {
     }
 }
 
-/// What is known of a session.
+/// What is known about a session.
 #[repr(C)]
 pub struct SessionInfo {
     /// Its number, which is public; it changes at midnight.
@@ -140,7 +140,7 @@ pub extern "C" fn alpheus_session_close(
     })
 }
 
-/// What is known of a session.
+/// What is known about a session.
 #[unsafe(no_mangle)]
 pub extern "C" fn alpheus_session_describe(
     session: Option<&Session>,

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// For how many seconds back the service's counts matter, as for `alpheus doctor`.
 const WITHIN: u32 = 600;
 
-/// A fault, in general and here, and what heals it.
+/// A fault, in general and here, and what fixes it.
 #[derive(Serialize)]
 pub(super) struct ShownFinding {
     what: &'static str,

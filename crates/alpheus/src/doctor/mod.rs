@@ -1,4 +1,4 @@
-//! `alpheus doctor`: what is wrong with a process, a deployment, or the way to it, and what heals it.
+//! `alpheus doctor`: what is wrong with a process, a deployment, or the way to it, and what fixes it.
 //!
 //! - [`local_facts`]: facts from the caller's own files,
 //! - [`remote_facts`]: facts from processes that the caller can ask.
@@ -137,8 +137,8 @@ fn print(found: &[Finding], format: Format, out: &mut impl Write) -> io::Result<
     if found.is_empty() {
         writeln!(out, "nothing is wrong, as far as this identity may see")?;
     }
-    for Finding { fault, cause, heal } in found {
-        writeln!(out, "{fault}: {}\n  cause: {cause}\n  fix:   {heal}", fault.what())?;
+    for Finding { fault, cause, fix } in found {
+        writeln!(out, "{fault}: {}\n  cause: {cause}\n  fix:   {fix}", fault.what())?;
     }
     Ok(())
 }

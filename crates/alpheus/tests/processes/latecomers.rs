@@ -8,15 +8,12 @@
 use crate::common::Process;
 use crate::common::clock::PacedClock;
 use crate::common::deployment::{HOUSES, QUERY, Site, free, until};
-use crate::outages::{Readings, read_meter};
+use crate::common::live::{Readings, WINDOW, read_meter};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Windows of the query, in milliseconds.
-pub(crate) const WINDOW: u64 = 2_000;
 
 pub(crate) struct Street {
     pub(crate) place: Site,
@@ -40,7 +37,7 @@ impl Drop for Street {
 impl Street {
     /// With this line in the schema.
     pub(crate) fn new(frames: &str) -> Street {
-        let (place, api) = (Site::paced(frames), free());
+        let (place, api) = (Site::paced(frames, None), free());
         let clock = Arc::new(PacedClock::start(&place.path("clock")));
         let service = place.server(&api);
         clock.watch(&service, place.health("run/service"));

@@ -1,5 +1,5 @@
 //! Streams with one frame a tick: a recording gives what it gives with a frame for each event,
-//! processes agree with the truth, strangers end nothing, and an emptied service heals.
+//! processes agree with the truth, strangers end nothing, and an emptied service recovers.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 

@@ -35,8 +35,8 @@ pub fn diagnose(facts: &Facts) -> Vec<Finding> {
         service::counted(service, facts, &mut found);
     }
     if let Some(refusal) = facts.refusal.as_ref().filter(|refusal| is_policy(&refusal.id)) {
-        let heal = "alpheus errors ".to_owned() + &refusal.id;
-        found.push(finding(Fault::BlockedAttribute, refusal.detail.clone(), heal));
+        let fix = "alpheus errors ".to_owned() + &refusal.id;
+        found.push(finding(Fault::BlockedAttribute, refusal.detail.clone(), fix));
     }
     found.extend(facts.service.iter().flat_map(|service| service.found.clone()));
     found.sort();
@@ -45,8 +45,8 @@ pub fn diagnose(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-fn finding(fault: Fault, cause: impl Into<String>, heal: impl Into<String>) -> Finding {
-    Finding { fault, cause: cause.into(), heal: heal.into() }
+fn finding(fault: Fault, cause: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { fault, cause: cause.into(), fix: fix.into() }
 }
 
 /// Whether an error's id is a refusal that only owners can change.
@@ -76,11 +76,11 @@ fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec
     let IdentityFacts { folder, role, name, valid_seconds, other_keys } = identity;
     for file in other_keys {
         let cause = format!("{folder}/{file} is not the key of the certificate next to it");
-        let heal = format!(
+        let fix = format!(
             "put back the file that was made with the certificate, or make another identity: \
              alpheus ca issue pki --role {role} --name {name}"
         );
-        found.push(finding(Fault::WrongKey, cause, heal));
+        found.push(finding(Fault::WrongKey, cause, fix));
     }
     if *valid_seconds <= 0 {
         let cause = format!("the certificate in {folder} has expired");
@@ -88,8 +88,8 @@ fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec
     }
     if let Some(wanted) = acts_as.filter(|wanted| wanted != role) {
         let cause = format!("{folder} is for the role {role}, not for {wanted}");
-        let heal = format!("alpheus ca issue pki --role {wanted} --name {name}");
-        found.push(finding(Fault::WrongRole, cause, heal));
+        let fix = format!("alpheus ca issue pki --role {wanted} --name {name}");
+        found.push(finding(Fault::WrongRole, cause, fix));
     }
 }
 
@@ -114,13 +114,13 @@ fn schema(own: Option<&SchemaFacts>, served: Option<&SchemaFacts>, found: &mut V
             format!("the schema here is {}, but the service serves {}", named(own), named(served))
         }
     };
-    let heal = "take the service's: its file is the one that `alpheus server --schema` names";
-    found.push(finding(Fault::SchemaVersion, cause, heal));
+    let fix = "take the service's: its file is the one that `alpheus server --schema` names";
+    found.push(finding(Fault::SchemaVersion, cause, fix));
 }
 
 fn own_card(card: &CardFacts, found: &mut Vec<Finding>) {
-    let heal = "ask the operator for the deployment's card, and compare its fingerprint: alpheus pass card card.json";
-    let mut say = |cause: String| found.push(finding(Fault::WrongCard, cause, heal));
+    let fix = "ask the operator for the deployment's card, and compare its fingerprint: alpheus pass card card.json";
+    let mut say = |cause: String| found.push(finding(Fault::WrongCard, cause, fix));
     if let Some(fault) = &card.fault {
         return say(format!("{}: {fault}", card.file));
     }

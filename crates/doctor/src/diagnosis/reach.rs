@@ -13,16 +13,16 @@ pub(super) fn endpoint(end: &Endpoint, facts: &Facts, found: &mut Vec<Finding>) 
         Reach::Refused | Reach::Silent if is_any_full(facts) => {}
         Reach::Refused => {
             let cause = format!("nothing listens at {address}");
-            let heal =
+            let fix =
                 "systemctl status alpheus-server, and compare the port with `api` in its settings";
-            found.push(finding(Fault::WrongPort, cause, heal));
+            found.push(finding(Fault::WrongPort, cause, fix));
         }
         Reach::Silent => {
             let cause = format!(
                 "nobody answers at {address}: the network is down, a firewall blocks it, or the process hangs"
             );
-            let heal = format!("curl --verbose --connect-timeout 5 --insecure {address}/healthz");
-            found.push(finding(Fault::Partition, cause, heal));
+            let fix = format!("curl --verbose --connect-timeout 5 --insecure {address}/healthz");
+            found.push(finding(Fault::Partition, cause, fix));
         }
         other => certified(address, other, facts, found),
     }
@@ -55,13 +55,13 @@ fn partition(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
     let others_reach_it = service.is_some_and(|end| matches!(end.reach, Reach::Answered(_)));
     if is_cut && others_reach_it {
         let cause = format!("{} at {address} runs, but does not reach the service", answer.name);
-        let heal = match service {
+        let fix = match service {
             Some(end) => {
                 format!("on that machine: curl --verbose --insecure {}/healthz", end.address)
             }
             None => String::new(),
         };
-        found.push(finding(Fault::Partition, cause, heal));
+        found.push(finding(Fault::Partition, cause, fix));
     }
 }
 
@@ -69,21 +69,20 @@ fn partition(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
 fn answered(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Finding>) {
     if let Some(build) = answer.build.as_ref().filter(|build| **build != facts.build) {
         let cause = format!("{address} runs {build}, but this program is {}", facts.build);
-        let heal = "install the same version on both: apt install ./alpheus_*.deb";
-        found.push(finding(Fault::OldBuild, cause, heal));
+        let fix = "install the same version on both: apt install ./alpheus_*.deb";
+        found.push(finding(Fault::OldBuild, cause, fix));
     }
     if let Some(ahead) =
         answer.ahead_seconds.filter(|ahead| ahead.unsigned_abs() > MAX_SKEW_SECONDS)
     {
         let cause = format!("the clock at {address} is {ahead} s ahead of the one here");
-        let heal =
-            "timedatectl set-ntp true, on the machine whose `timedatectl` shows a wrong time";
-        found.push(finding(Fault::Clock, cause, heal));
+        let fix = "timedatectl set-ntp true, on the machine whose `timedatectl` shows a wrong time";
+        found.push(finding(Fault::Clock, cause, fix));
     }
     // The service's own word on its machine's clock.
     if let Some(note) = answer.notes.get("clock") {
-        let heal = "timedatectl set-ntp true, on that machine";
-        found.push(finding(Fault::Clock, format!("{address}: {note}"), heal));
+        let fix = "timedatectl set-ntp true, on that machine";
+        found.push(finding(Fault::Clock, format!("{address}: {note}"), fix));
     }
     let failed = |part: &str| answer.parts.get(part).is_some_and(|state| state == "failed");
     if failed("space") {
@@ -110,7 +109,7 @@ fn not_ready(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
     for (part, state) in parts.iter().filter(|(part, state)| *state != "ready" && !is_said(part)) {
         let why = notes.get(part).map_or_else(String::new, |note| format!(": {note}"));
         let cause = format!("`{part}` of {name} at {address} is {state}{why}");
-        let heal = match part.as_str() {
+        let fix = match part.as_str() {
             "disk" => "dmesg, iostat -x 1, on that machine",
             "engine" => {
                 "on that machine, the disk first (iostat -x 1), then the processor (top); its log says more"
@@ -118,7 +117,7 @@ fn not_ready(address: &str, answer: &Answer, facts: &Facts, found: &mut Vec<Find
             "service" => "its log says why it does not reach the service; give `--server`, too",
             _ => "its log says why: journalctl -u its unit, on that machine",
         };
-        found.push(finding(Fault::PartNotReady, cause, heal));
+        found.push(finding(Fault::PartNotReady, cause, fix));
     }
 }
 
@@ -137,21 +136,21 @@ fn certified(address: &str, reach: &Reach, facts: &Facts, found: &mut Vec<Findin
 /// The address is wrong.
 fn misled(address: &str, reach: &Reach) -> Option<Finding> {
     let host = host_of(address);
-    let (fault, cause, heal) = match reach {
+    let (fault, cause, fix) = match reach {
         Reach::NoSuchHost => {
-            let heal = format!("correct the name, or: getent hosts {host}");
-            (Fault::WrongName, format!("no host has the name in {address}"), heal)
+            let fix = format!("correct the name, or: getent hosts {host}");
+            (Fault::WrongName, format!("no host has the name in {address}"), fix)
         }
         Reach::OtherHost => {
-            let heal = format!(
+            let fix = format!(
                 "alpheus ca issue pki --role ROLE --name NAME --host {host}, or use a name in its certificate"
             );
             let cause = format!("the certificate at {address} is for another host name");
-            (Fault::WrongName, cause, heal)
+            (Fault::WrongName, cause, fix)
         }
         Reach::NotTls => {
-            let heal = "compare the port with `api` in the settings of the process".to_owned();
-            (Fault::WrongPort, format!("the listener at {address} does not speak TLS"), heal)
+            let fix = "compare the port with `api` in the settings of the process".to_owned();
+            (Fault::WrongPort, format!("the listener at {address} does not speak TLS"), fix)
         }
         Reach::OtherPeer { role, name, expected } => {
             let fault = if role == expected { Fault::WrongName } else { Fault::WrongRole };
@@ -161,12 +160,12 @@ fn misled(address: &str, reach: &Reach) -> Option<Finding> {
         }
         _ => return None,
     };
-    Some(finding(fault, cause, heal))
+    Some(finding(fault, cause, fix))
 }
 
 /// A certificate is refused.
 fn refused(address: &str, reach: &Reach, folder: &str) -> Option<Finding> {
-    let (fault, cause, heal) = match reach {
+    let (fault, cause, fix) = match reach {
         Reach::Expired => {
             let cause = format!("the certificate at {address} has expired");
             (Fault::ExpiredCertificate, cause, renew("its folder"))
@@ -180,8 +179,8 @@ fn refused(address: &str, reach: &Reach, folder: &str) -> Option<Finding> {
         Reach::OtherAuthority | Reach::RejectedUs(Rejection::OtherAuthority) => {
             let cause =
                 format!("{folder} and the process at {address} are of different authorities");
-            let heal = "take the identity folder that this deployment's authority issued: alpheus ca issue";
-            (Fault::WrongKey, cause, heal.to_owned())
+            let fix = "take the identity folder that this deployment's authority issued: alpheus ca issue";
+            (Fault::WrongKey, cause, fix.to_owned())
         }
         Reach::RejectedUs(Rejection::Expired) => {
             let cause = format!("{address} reports that the certificate in {folder} has expired");
@@ -195,7 +194,7 @@ fn refused(address: &str, reach: &Reach, folder: &str) -> Option<Finding> {
         }
         _ => return None,
     };
-    Some(finding(fault, cause, heal))
+    Some(finding(fault, cause, fix))
 }
 
 /// The host in a URL.

@@ -32,14 +32,14 @@ fn silent_hosts(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>)
         if is_known(name, found) {
             continue;
         }
-        let (fault, cause, heal) = match answers(name) {
+        let (fault, cause, fix) = match answers(name) {
             true => {
                 let cause = format!("{name} runs, but the service does not hear from it");
-                let heal = format!(
+                let fix = format!(
                     "on its machine: curl --verbose --insecure {}/healthz",
                     service.endpoint.address
                 );
-                (Fault::Partition, cause, heal)
+                (Fault::Partition, cause, fix)
             }
             false => (
                 Fault::DeadController,
@@ -47,7 +47,7 @@ fn silent_hosts(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>)
                 START_HOST.to_owned(),
             ),
         };
-        found.push(finding(fault, cause, heal));
+        found.push(finding(fault, cause, fix));
     }
     let unnamed = service.counts.as_ref().map_or(0, |counts| counts.silent_hosts);
     if service.silent_hosts.is_empty() && unnamed > 0 && !is_any_host_gone(found) {
@@ -66,11 +66,11 @@ fn brittle(query: &QueryFacts, found: &mut Vec<Finding>) {
     if *streams > 1 && *least as usize >= *streams {
         let cause =
             format!("{name} needs {least} owners in each window, and has {streams} streams");
-        let heal = format!(
+        let fix = format!(
             "alpheus query --query 'DROP STREAM {name}', then ask again with a smaller BETWEEN or more owners; \
              alpheus suggest shows what is allowed"
         );
-        found.push(finding(Fault::BrittlePlan, cause, heal));
+        found.push(finding(Fault::BrittlePlan, cause, fix));
     }
 }
 
@@ -78,9 +78,9 @@ fn state_lost(counts: &CountFacts, found: &mut Vec<Finding>) {
     if counts.is_state_lost {
         let cause = "devices or controllers have seen more of the service's state than it has: \
                      it was restored from an older backup, or emptied";
-        let heal = "ask queries again that are missing (SHOW QUERIES), and restart the service once devices send: \
+        let fix = "ask queries again that are missing (SHOW QUERIES), and restart the service once devices send: \
                     systemctl restart alpheus-server; take backups more often: alpheus backup";
-        found.push(finding(Fault::StaleBackup, cause, heal));
+        found.push(finding(Fault::StaleBackup, cause, fix));
     }
 }
 
@@ -106,10 +106,10 @@ fn left_out(counts: &CountFacts, found: &mut Vec<Finding>) {
             "DROP STREAM the query and ask what is allowed: alpheus suggest",
         ),
     ];
-    for (sign, fault, why, heal) in kinds {
+    for (sign, fault, why, fix) in kinds {
         if let Some(times) = seen(counts, sign) {
             let cause = format!("streams were left out of windows lately ({times} times): {why}");
-            found.push(finding(fault, cause, heal));
+            found.push(finding(fault, cause, fix));
         }
     }
 }
@@ -118,20 +118,20 @@ fn frames(counts: &CountFacts, found: &mut Vec<Finding>) {
     // Devices of a service that lost its state open new sessions by themselves.
     if let Some(times) = seen(counts, Sign::UnknownSession).filter(|_| !counts.is_state_lost) {
         let cause = format!("{times} frames lately are of sessions that the service does not know");
-        let heal = "restart the device: it opens a new session; its alpheus_device_frames_refused_total says which one";
-        found.push(finding(Fault::UnknownSession, cause, heal));
+        let fix = "restart the device: it opens a new session; its alpheus_device_frames_refused_total says which one";
+        found.push(finding(Fault::UnknownSession, cause, fix));
     }
     if let Some(times) = seen(counts, Sign::Forged) {
         let cause =
             format!("{times} frames or sums lately were not made by the device of their stream");
-        let heal = "the log of the service at the level debug names the sender; revoke it: alpheus ca revoke pki FILE";
-        found.push(finding(Fault::ForgedFrames, cause, heal));
+        let fix = "the log of the service at the level debug names the sender; revoke it: alpheus ca revoke pki FILE";
+        found.push(finding(Fault::ForgedFrames, cause, fix));
     }
     if let Some(times) = seen(counts, Sign::FutureFrames) {
         let cause =
             format!("{times} frames lately are from the future: clocks of devices are ahead");
-        let heal = "timedatectl set-ntp true, on the devices";
-        found.push(finding(Fault::Clock, cause, heal));
+        let fix = "timedatectl set-ntp true, on the devices";
+        found.push(finding(Fault::Clock, cause, fix));
     }
 }
 
@@ -150,9 +150,9 @@ fn presence(counts: &CountFacts, service: &ServiceFacts, facts: &Facts, found: &
         let cause = format!(
             "all hosts of controllers answer, but {times} times lately one was too late for a window"
         );
-        let heal = "look at the load of their machines and at the line (ping), or let windows wait longer: \
+        let fix = "look at the load of their machines and at the line (ping), or let windows wait longer: \
                     alpheus server --controller-timeout 10";
-        found.push(finding(Fault::MissingPresence, cause, heal));
+        found.push(finding(Fault::MissingPresence, cause, fix));
     }
 }
 

@@ -203,7 +203,7 @@ fn each_fault_is_found_alone_by_each_way_in_which_it_shows() {
         change(&mut facts);
         let found = diagnose(&facts);
         assert!(matches!(&found[..], [one] if one.fault == *fault), "{at}: {fault}: {found:?}");
-        assert!(found.iter().all(|one| !one.cause.is_empty() && !one.heal.is_empty()), "{found:?}");
+        assert!(found.iter().all(|one| !one.cause.is_empty() && !one.fix.is_empty()), "{found:?}");
     }
     let shown = |fault: &&Fault| SHOWN.iter().any(|(known, _)| known == *fault);
     assert_eq!(Fault::ALL.iter().filter(shown).count(), Fault::ALL.len(), "all are in the table");

@@ -24,7 +24,7 @@
 //! | [`totals`] | shares of running totals |
 //! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
 //! | [`endings`] | the end of windows and of plans |
-//! | [`copies`] | what is known of copied devices |
+//! | [`copies`] | what is known about copied devices |
 //! | [`moves`], [`tenure`] | streams that come from another controller, or leave for one |
 //! | [`restless_owners`] | owners who change their choices too often |
 //! | [`revocations`] | certificates that the authority has revoked |

@@ -20,7 +20,7 @@ const KEPT_DAYS: u64 = 400;
 /// Maximum number of sessions that are kept separately.
 const MAX_KEPT: usize = 1024;
 
-/// What is known of one session.
+/// What is known about one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) session: u64,

@@ -45,7 +45,7 @@ impl DaySets {
 }
 
 impl Coordinator {
-    /// Shares what is known of the sets of days, as coordinators of one query's epochs do.
+    /// Shares what is known about the sets of days, as coordinators of one query's epochs do.
     pub fn share_sets(&mut self, sets: &DaySets) {
         self.day_sets = sets.clone();
     }

@@ -1,4 +1,4 @@
-//! What is known of the sets of a query's days: which sets there were, who has opened them, and which bounds
+//! What is known about the sets of a query's days: which sets there were, who has opened them, and which bounds
 //! controllers have stated.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -76,7 +76,7 @@ pub(super) fn judge(
     }
 }
 
-/// What is known of the window: the ticks in the rows, and gaps, in order and merged.
+/// What is known about the window: the ticks in the rows, and gaps, in order and merged.
 fn tiles(window: Window, sessions: &TickSessions, sum: Option<&StreamSum>) -> Vec<Tile> {
     let mut all = sum.map_or_else(Vec::new, |sum| sum.tiles().to_vec());
     for session in sessions.iter() {

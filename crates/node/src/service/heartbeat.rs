@@ -59,7 +59,7 @@ impl Heart {
     }
 }
 
-/// What is known of a disk.
+/// What is known about a disk.
 #[derive(Debug)]
 struct Disk {
     folder: PathBuf,

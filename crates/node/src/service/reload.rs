@@ -42,7 +42,7 @@ struct Observation {
     failed: Option<String>,
 }
 
-/// What is known of a certificate's file in use.
+/// What is known about a certificate's file in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InUse {
     /// The validity of what was read of it.
@@ -64,7 +64,7 @@ trait Reload: Send + Sync {
     /// The file whose end is watched.
     fn certificate(&self) -> Option<&Path>;
 
-    /// What is known of it.
+    /// What is known about it.
     fn in_use(&self) -> InUse;
 }
 
@@ -156,7 +156,7 @@ impl<T: Send + Sync + 'static> Reload for Live<T> {
     }
 }
 
-/// What is known of a certificate's file: of all that was made of it, the earliest end. If nothing
+/// What is known about a certificate's file: of all that was made of it, the earliest end. If nothing
 /// was, what the file says.
 pub(super) fn in_use_of(certificate: &Path) -> InUse {
     let is_its = |live: &Arc<dyn Reload>| live.certificate() == Some(certificate);

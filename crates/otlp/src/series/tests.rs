@@ -70,7 +70,7 @@ fn what_was_counted_before_the_receiver_began_is_not_counted() {
     assert_eq!(added_by(first(begun, CUMULATIVE, 90, 110)), Some(Ok(Increments::new())));
     assert_eq!(added_by(first(begun, CUMULATIVE, 101, 110)), five);
     assert_eq!(added_by(first(begun, Flow::Delta, 90, 95)), five);
-    // What is known of the old one goes on.
+    // What is known about the old one goes on.
     let known = first(begun, CUMULATIVE, 90, 110).unwrap().known;
     let kind = (CUMULATIVE, &Shape::Sum);
     let next = added(Some(known), kind, (90, 120), &whole(7), (&targets(0), begun));

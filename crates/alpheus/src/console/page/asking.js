@@ -8,7 +8,7 @@ export async function begin(main) {
   const answer = make("div", { id: "answer", "aria-live": "polite" });
   const say = async (sql, explain = false) => {
     sessionStorage.setItem("statement", statement.value);
-    if (!sql.trim()) return show(answer, make("p", { class: "quiet" }, "Write a statement first, or look which streams there are."));
+    if (!sql.trim()) return show(answer, make("p", { class: "quiet" }, "Write a statement first, or look at which streams there are."));
     show(answer, make("p", { class: "quiet" }, "Asking …"));
     try {
       const said = await ask("/api/statements", { sql, explain });
@@ -36,5 +36,5 @@ export async function begin(main) {
     make("div", { class: "row" },
       button("Which streams are there?", () => say("SHOW STREAMS"), { class: "plain" }),
       button("What may be asked?", () => say("SHOW SCHEMAS"), { class: "plain" }),
-      button("Who asks what?", () => say("SHOW QUERIES"), { class: "plain" })));
+      button("Which queries are running?", () => say("SHOW QUERIES"), { class: "plain" })));
 }

@@ -14,7 +14,7 @@ const STATES = {
   private: ["Shares nothing", ""],
   paused: ["Paused", "warn"],
   copied: ["A copy was found", "wrong"],
-  unconfirmed: ["Waits for you", "warn"],
+  unconfirmed: ["Waiting for you", "warn"],
   revoked: ["Ended for good", ""],
   erased: ["Erased", ""],
 };

@@ -1,4 +1,4 @@
-// A consumer's results: the latest value of each column, charts over time, what is known of them, and the rows.
+// A consumer's results: the latest value of each column, charts over time, what is known about them, and the rows.
 import { ask, download, every } from "/api.js";
 import { button, empty, facts, failure, make, show, table, tried } from "/dom.js";
 import { barChart, place, timeChart } from "/chart.js";
@@ -7,7 +7,7 @@ import { count, each, list, number, people, plural, range, roughly, sentence, zo
 const DRAWN = 60; // windows on a chart
 const AGAIN = 2000; // milliseconds, after a request that failed
 const KEPT = 20_000; // rows for export
-const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity", "members_left_out", "members_refused"]);
+const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity", "members_left_out", "members_refused", "mostly_noise"]);
 
 export async function begin(main) {
   const [trouble, tabs, body] = [make("div"), make("div", { class: "row", role: "group", "aria-label": "Queries" }), make("div")];
@@ -242,13 +242,13 @@ function lines(place_, state, outputs, rows) {
   show(place_, table(title, ["window", ...names, "people", "silent", "left out", "outcome"], cells, numbers, [numbers.at(-1) + 1]));
 }
 
-/** What is known of the results' truth: no more than that. */
+/** What is known about whether the results are true: no more than that. */
 function known(query) {
   const reach = query.sealed
     ? ["Only you can read them.", "They are sealed for your key, and this page opened them on your machine. The service sees that a window opened, and over how many people, but no value."]
     : ["The service can read them too.", "It adds up the encrypted readings, opens each window with the owners' tokens, and hands you the result."];
   return make("div", { class: "card", "data-integrity": query.bounded ? "bounded" : query.verified ? "verified" : query.sealed ? "sealed" : "plain" },
-    make("h2", {}, "What is known of these numbers"),
+    make("h2", {}, "What is known about these numbers"),
     facts([
       ["Checked", query.bounded
         ? "Each row, against what the controllers of its window have signed, and their proofs that every person's part is within the query's bounds. A row that differs, or whose proofs do not hold, is refused, and says why."

@@ -17,7 +17,7 @@ export async function begin(main, identity) {
   lag.append(chart);
   main.append(
     make("h1", {}, "The service"),
-    make("p", { class: "lead" }, `${identity.base}, as it reports of itself. Counts are since its start.`),
+    make("p", { class: "lead" }, `${identity.base}, as it describes itself. Counts are since it started.`),
     parts.trouble, parts.signs, parts.tiles,
     make("div", { class: "two" }, make("div", { class: "card" }, make("h2", {}, "Windows by outcome"), parts.outcomes), make("div", {}, lag)),
     parts.queries, parts.hosts);
@@ -48,12 +48,12 @@ function signs(place_, now, findings) {
   const found = [
     lost && ["wrong", `The state was restored from a backup, or emptied, as noticed at ${moment(lost.since)}: ${plural(lost.streams, "stream")} and ${plural(lost.windows, "window")} are ahead of it.`],
     now.absent_streams + now.absent_hosts > 0 && ["warn", `Back from an outage: waiting for ${plural(now.absent_streams, "stream")} and ${plural(now.absent_hosts, "host")} of controllers.`],
-    silent > 0 && ["warn", `${plural(silent, "host")} of controllers ${silent === 1 ? "was" : "were"} not heard from in the last minute: windows go without their owners, or do not open.`],
+    silent > 0 && ["warn", `${plural(silent, "host")} of controllers ${silent === 1 ? "has" : "have"} not been heard from in the last minute: windows open without their owners, or not at all.`],
     now.lag_ms > LATE && ["warn", `Event time is ${roughly(now.lag_ms)} behind the clock: a device or a partition holds it back.`],
     ...Object.entries(now.notes ?? {}).map(([about, text]) => ["warn", `${sentence(about)}: ${text}`]),
   ].filter(Boolean);
-  const faults = (findings ?? []).map(({ what, cause, heal }) => make("div", { class: "wrong" },
-    make("strong", {}, what), ` ${sentence(cause)}.`, make("p", { class: "help" }, "To heal it: ", make("code", {}, heal))));
+  const faults = (findings ?? []).map(({ what, cause, fix }) => make("div", { class: "wrong" },
+    make("strong", {}, what), ` ${sentence(cause)}.`, make("p", { class: "help" }, "To fix it: ", make("code", {}, fix))));
   const notes = found.map(([kind, text]) => make("div", { class: kind === "wrong" ? "wrong" : "note warn" }, text));
   show(place_, ...(faults.length + notes.length
     ? [...faults, ...notes]
@@ -97,7 +97,7 @@ function reasons(place_, now, isOperator) {
 }
 
 function hosts(place_, known) {
-  const heard = (host) => (host.heard_ms_ago === null ? "not since the service's start" : `${roughly(host.heard_ms_ago)} ago`);
+  const heard = (host) => (host.heard_ms_ago === null ? "not since the service started" : `${roughly(host.heard_ms_ago)} ago`);
   const rows = known.map((host) => [host.name, count(host.controllers), count(host.streams), heard(host), count(host.waiting)]);
   show(place_, make("div", { class: "card" }, make("h2", {}, "Hosts of controllers"), rows.length
     ? table(plural(rows.length, "host"), ["host", "controllers", "streams", "heard from", "messages waiting"], rows, [1, 2, 4])

@@ -21,7 +21,7 @@ export async function begin(main, identity) {
     make("h1", {}, "Statistics"),
     make("p", { class: "lead" }, identity.place ? `Of ${identity.place}, in the unit of its plan. Times are yours (${zone()}).` : `Means and deviations are in steps. Times are yours (${zone()}).`),
     parts.trouble, parts.sums, figure, parts.why,
-    make("div", { class: "card", "data-integrity": "signed" }, make("h2", {}, "What is known of these numbers"), facts([
+    make("div", { class: "card", "data-integrity": "signed" }, make("h2", {}, "What is known about these numbers"), facts([
       ["Checked", `Each result, and each reason for none, was signed by ${identity.threshold} of ${plural(identity.smoothers, "smoother")}; this page's program has checked the signatures on your machine. A result that too few have signed is not shown.`],
       ["Proven", "Each sample was in range, and within its account's quota. The smoothers checked that before they signed."],
       ["Not proven", "That samples are true. That an aggregate is open, and a count that no smoother sees, are the aggregator's own statements. Enough smoothers together could sign anything."],

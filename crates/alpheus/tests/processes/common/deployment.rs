@@ -118,8 +118,8 @@ impl Site {
     }
 
     /// Whose processes follow the clock in the file `clock`, with this line in the schema.
-    pub(crate) fn paced(frames: &str) -> Site {
-        let place = Site::of(None, &format!("{frames}{SCHEMA}"));
+    pub(crate) fn paced(frames: &str, kafka: Option<Cluster>) -> Site {
+        let place = Site::of(kafka, &format!("{frames}{SCHEMA}"));
         Site { paced: Some(Mutex::default()), ..place }
     }
 

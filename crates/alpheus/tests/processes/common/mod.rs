@@ -8,6 +8,7 @@ pub(crate) mod clock;
 pub(crate) mod deployment;
 pub(crate) mod embedded_replay;
 pub(crate) mod in_memory;
+pub(crate) mod live;
 mod meters;
 pub(crate) mod played_job;
 pub(crate) mod published_rows;

@@ -24,7 +24,8 @@ const SCHEMES: [&str; 2] = ["light", "dark"];
 const FAULTS: &str = "const done = arguments[0];
     axe.run(document).then(({ violations }) => done(violations
       .filter((found) => ['serious', 'critical'].includes(found.impact))
-      .map((found) => [found.id, ...found.nodes.slice(0, 3).map((node) => node.html)])))";
+      .map((found) => [found.id, ...found.nodes.slice(0, 3).map((node) => node.html)])),
+      (error) => done(String(error)))";
 
 /// How many can have the focus; those in closed details, and behind a dialog, cannot.
 const FOCUSABLE: &str = "const root = document.querySelector('dialog[open]') ?? document;
@@ -93,7 +94,12 @@ impl Browser {
             "--disable-dev-shm-usage",
             "--window-size=1000,1400",
         ];
-        let options = json!({ "goog:chromeOptions": { "args": arguments } });
+        // On a loaded machine a look at a page takes a while.
+        let patience = PATIENCE.as_millis();
+        let options = json!({
+            "goog:chromeOptions": { "args": arguments },
+            "timeouts": { "script": patience, "pageLoad": patience },
+        });
         let wanted = options.as_object().unwrap().clone();
         let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
             .capabilities(wanted)
@@ -213,14 +219,15 @@ impl Browser {
     /// The tabulator reaches all that can be used, shows where it is, and comes to an end. On a page,
     /// the first stop leads past the navigation. A page that changes on the way is walked again.
     async fn goes_by_keyboard(&self, name: &str) {
-        let (mut reached, mut wanted) = (0, 0);
-        for _ in 0..5 {
-            (reached, wanted) = self.walks_by_keyboard(name).await;
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let (reached, wanted) = self.walks_by_keyboard(name).await;
             if reached >= wanted {
-                break;
+                return;
             }
+            let why = || format!("{name}: the tabulator reached {reached} of {wanted}");
+            assert!(Instant::now() < end, "{}", why());
         }
-        assert!(reached >= wanted, "{name}: the tabulator reached {reached} of {wanted}");
     }
 
     /// How many stops the tabulator reaches, and how many there are.

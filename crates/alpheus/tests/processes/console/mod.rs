@@ -196,7 +196,7 @@ fn answered(place: &str, method: &str, path: &str, key: &str) -> (String, String
     (head.to_lowercase(), body.to_owned())
 }
 
-/// An operator sees what `alpheus doctor` would say, with what heals it.
+/// An operator sees what `alpheus doctor` would say, with what fixes it.
 #[test]
 fn an_operator_sees_what_the_doctor_finds() {
     let running = RunningSite::start();
@@ -214,7 +214,7 @@ fn an_operator_sees_what_the_doctor_finds() {
     let brittle = found.iter().find(|own| own["fault"] == "brittle-plan");
     let brittle = brittle.unwrap_or_else(|| panic!("{body}"));
     assert!(brittle["cause"].as_str().unwrap().starts_with("Readings needs 3 owners"), "{body}");
-    assert!(brittle["heal"].as_str().unwrap().contains("DROP STREAM Readings"), "{body}");
+    assert!(brittle["fix"].as_str().unwrap().contains("DROP STREAM Readings"), "{body}");
     assert_eq!(brittle["what"], "One absent owner ends the windows of a query.");
 }
 

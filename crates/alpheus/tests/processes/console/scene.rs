@@ -249,7 +249,7 @@ async fn operator(browser: &Browser, scene: &mut Scene) {
     let server = scene.server.clone();
     scene.opens(browser, &format!("--identity pki/ops --server {server}")).await;
     browser.says("[aria-label='3 hosts'] table", "host-west").await;
-    browser.says(".wrong", "To heal it:").await;
+    browser.says(".wrong", "To fix it:").await;
     // So that the lag has a course.
     tokio::time::sleep(Duration::from_secs(25)).await;
     browser.is_for_everybody("guide-operator").await;

@@ -223,7 +223,7 @@ impl Clinic {
         let found: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
         for finding in &found {
             let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-            assert!(!text("cause").is_empty() && !text("heal").is_empty(), "{finding}");
+            assert!(!text("cause").is_empty() && !text("fix").is_empty(), "{finding}");
         }
         let expected = i32::from(!found.is_empty());
         assert_eq!(output.status.code(), Some(expected), "{said}{log}");
@@ -272,7 +272,7 @@ impl Clinic {
         looks.iter().for_each(|found| chart.note(found, expected));
     }
 
-    /// Injects a fault, has the doctor and the service name it, and heals it.
+    /// Injects a fault, has the doctor and the service name it, and fixes it.
     pub(crate) fn round(
         &mut self,
         chart: &mut Chart,
@@ -291,11 +291,11 @@ impl Clinic {
             };
             until(&format!("the service's own diagnosis of {}", round.fault), sees);
         }
-        (round.heal)(self);
+        (round.fix)(self);
         if round.is_healed {
             until(&format!("health after {}", round.fault), || {
                 let found = self.diagnosis(&Local::default());
-                eprintln!("  healing: {found:?}");
+                eprintln!("  fixing: {found:?}");
                 found.is_empty().then_some(())
             });
         }

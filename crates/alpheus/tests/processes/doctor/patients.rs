@@ -1,4 +1,4 @@
-//! The faults: how each is injected into real processes and files, and healed.
+//! The faults: how each is injected into real processes and files, and fixed.
 
 use super::cards;
 use super::clinic::{Clinic, Local};
@@ -30,10 +30,10 @@ pub(crate) struct Round {
     pub(crate) inject: fn(&mut Clinic),
     /// What goes on as long as the fault lasts.
     pub(crate) again: fn(&Clinic),
-    pub(crate) heal: fn(&mut Clinic),
+    pub(crate) fix: fn(&mut Clinic),
     /// Whether the service sees it at once.
     pub(crate) is_seen_by_service: bool,
-    /// Whether it can be healed without a restart of everything.
+    /// Whether it can be fixed without a restart of everything.
     pub(crate) is_healed: bool,
 }
 
@@ -41,24 +41,24 @@ const ROUND: Round = Round {
     fault: "",
     inject: |_| (),
     again: |_| (),
-    heal: |_| (),
+    fix: |_| (),
     is_seen_by_service: true,
     is_healed: true,
 };
 
-/// The faults of the deployment. The last one is not healed.
+/// The faults of the deployment. The last one is not fixed.
 pub(crate) const ROUNDS: &[Round] = &[
     Round {
         fault: "dead-controller",
         inject: |clinic| clinic.running.hosts[0].1.kill(),
-        heal: |clinic| clinic.start_host(0),
+        fix: |clinic| clinic.start_host(0),
         is_seen_by_service: false,
         ..ROUND
     },
     Round {
         fault: "partition",
         inject: |clinic| clinic.line.cut(),
-        heal: |clinic| clinic.line.repair(),
+        fix: |clinic| clinic.line.repair(),
         is_seen_by_service: false,
         ..ROUND
     },
@@ -73,7 +73,7 @@ pub(crate) const ROUNDS: &[Round] = &[
                 symlink("/dev/full", &beat).ok()
             });
         },
-        heal: |clinic| {
+        fix: |clinic| {
             fs::remove_file(clinic.running.place.path("run/service/heartbeat")).unwrap();
         },
         ..ROUND
@@ -85,7 +85,7 @@ pub(crate) const ROUNDS: &[Round] = &[
             fs::remove_file(clinic.running.place.path("run/host-c.fence")).unwrap();
             clinic.start_host(2);
         },
-        heal: |clinic| {
+        fix: |clinic| {
             let choice = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
             clinic.running.owner_with(2, "choose", &choice);
         },
@@ -99,7 +99,7 @@ pub(crate) const ROUNDS: &[Round] = &[
             ask(clinic, "DROP STREAM Readings");
             ask(clinic, &format!("{QUERY} BETWEEN 4 AND 100"));
         },
-        heal: |clinic| {
+        fix: |clinic| {
             ask(clinic, "DROP STREAM Readings");
             ask(clinic, QUERY);
         },
@@ -119,7 +119,7 @@ pub(crate) const ROUNDS: &[Round] = &[
     Round {
         fault: "budget-spent",
         inject: |clinic| ask(clinic, ALARMS),
-        heal: |clinic| ask(clinic, "DROP STREAM Alarms"),
+        fix: |clinic| ask(clinic, "DROP STREAM Alarms"),
         ..ROUND
     },
     Round {

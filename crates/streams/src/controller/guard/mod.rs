@@ -143,7 +143,7 @@ pub struct Spaces {
     pub host: Space,
 }
 
-/// What is known of a stream without its key.
+/// What is known about a stream without its key.
 struct GuardedStream {
     controller: ControllerId,
     owner_name: String,
@@ -282,7 +282,7 @@ impl Guard {
         own.is_some_and(|own| own.erasure(stream).is_some())
     }
 
-    /// What is known of a stream without its key, and what its controller holds.
+    /// What is known about a stream without its key, and what its controller holds.
     fn held(&self, stream: StreamKey) -> Result<(GuardedStream, HeldStream), GuardError> {
         let StreamKey { purpose, controller, owner_name, producer: _, master } = stream;
         if purpose.schema != self.schema.id() {

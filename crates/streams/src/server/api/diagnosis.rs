@@ -1,4 +1,4 @@
-//! What is wrong, and what heals it, as the service sees it.
+//! What is wrong, and what fixes it, as the service sees it.
 
 use super::status::{HostStatus, Status, Within};
 use super::{Api, running_queries, status};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub struct Diagnosis {
     /// The program that runs.
     pub build: String,
-    /// Each fault with its cause and what heals it. Empty if all is well.
+    /// Each fault with its cause and what fixes it. Empty if all is well.
     pub findings: Vec<Finding>,
 }
 

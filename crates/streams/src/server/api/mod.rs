@@ -18,7 +18,7 @@
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
 //! | `GET /v1/status` | consumer, operator | lag, failures, active hosts |
 //! | `GET /v1/hosts` | operator | hosts of controllers: when they were heard from, what waits for them |
-//! | `GET /v1/diagnosis` | operator | what is wrong, and what heals it |
+//! | `GET /v1/diagnosis` | operator | what is wrong, and what fixes it |
 //! | `GET /openapi.json` | anybody | this list, for programs |
 
 mod controllers;

@@ -230,7 +230,7 @@ public final class StreamState {
         return opened.isPresent();
     }
 
-    /** Adds an authentic tick frame. Returns whether it changed what is known of its time. */
+    /** Adds an authentic tick frame. Returns whether it changed what is known about its time. */
     boolean add(Shape shape, Function<String, Optional<PlanView>> plans, TickFrame frame, byte[] bytes)
             throws RefusedException {
         Claim claim = frame.claim();

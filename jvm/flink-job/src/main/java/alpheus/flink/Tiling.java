@@ -57,7 +57,7 @@ record Tiling(long start, long end, TickRuns runs, long anchor, long tick, long 
         return fits ? Judgement.ofTicks(segments, conflict) : Judgement.incompleteTicks(Incomplete.OVER_CAPACITY);
     }
 
-    /** What is known of the window: the ticks in the rows, and gaps, in order and merged. */
+    /** What is known about the window: the ticks in the rows, and gaps, in order and merged. */
     private List<Tile> withGaps(List<Tile> inRows) {
         List<Tile> all = new ArrayList<>(inRows);
         for (TickRun run : runs.all()) {
