@@ -164,8 +164,9 @@ lint: tools lean ## what `make test` holds code to, without tests: lints, and li
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --features $(FEATURES) --no-deps --locked --quiet --document-private-items
 
 .PHONY: lean
+# In a folder of its own: else whatever builds beside it waits for it.
 lean: tools # the demo's build: no default features
-	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
+	$(CARGO) clippy --package alpheus --no-default-features --locked --target-dir $(TARGET)/lean -- -D warnings
 
 .PHONY: build-processes
 # `target/processes` is a link to the tests of whole processes.
