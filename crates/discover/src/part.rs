@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 const OWNER: u64 = 1000;
 const ONLINE_DAY: u64 = 200;
 const ROW: u64 = 15;
-/// Bytes between two reports to who waits.
+/// Bytes between two reports of progress.
 const REPORTED: usize = 1 << 16;
 /// What a first answer may take.
 const MAX_COST: u64 = 4_000_000;

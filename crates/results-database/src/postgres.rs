@@ -196,7 +196,7 @@ impl Services {
     }
 }
 
-/// A login by SCRAM, with a place for who succeeds.
+/// A login by SCRAM, with a place for those who succeed.
 struct Login {
     scram: SASLAuthStartupHandler<DefaultServerParameterProvider>,
     guest: Arc<Guest>,

@@ -287,7 +287,7 @@ impl Inputs {
         widen(self.answers.entry(partition).or_insert((at, at)), at);
     }
 
-    /// Whether something of it is read by who reads from there on.
+    /// Whether something of it is read by a reader that begins there.
     fn is_after(&self, from: &Positions) -> bool {
         let is_after = |ends: Option<&Ends>, from: &Offset| ends.is_some_and(|(_, it)| it >= from);
         let mut answers = (0_u32..).zip(&from.tokens);

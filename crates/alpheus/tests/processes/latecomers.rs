@@ -124,7 +124,7 @@ fn hosts_come_and_go_while_a_query_runs_by_epochs() {
     assert_eq!(starts.len(), many, "a window has two rows");
 }
 
-/// What the rows of the last windows say of who has signed them.
+/// What the rows of the last windows say about who has signed them.
 const SIGNED: &str = "signed by 3 controllers, any of which could have changed it";
 const SAVED: &str = "readings.receipts.json";
 

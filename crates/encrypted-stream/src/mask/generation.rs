@@ -53,7 +53,7 @@ pub struct KeySource(Secret<32>);
 
 impl KeySource {
     /// A source that begins with these bytes, drawn for this start and this controller. Draw them where
-    /// nobody can draw them again: a generator that lives on gives its earlier output to who reads
+    /// nobody can draw them again: a generator that lives on gives its earlier output to anyone who reads
     /// its state.
     #[must_use]
     pub fn new(start: Secret<32>) -> Self {

@@ -52,7 +52,7 @@ struct Holder {
     bytes: Arc<Semaphore>,
 }
 
-/// What a route asks of who comes in.
+/// What a route demands of its callers.
 #[derive(Clone)]
 struct DoorRule {
     door: Door,

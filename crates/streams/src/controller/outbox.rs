@@ -81,7 +81,7 @@ impl ControllerOutbox {
     }
 
     /// Takes back messages that would open a window, because certificates were revoked: of an
-    /// owner, or of who the result is for. A revoked controller says nothing more.
+    /// owner, or of the consumer of the result. A revoked controller says nothing more.
     pub fn take_back_for(&mut self, revoked: &BTreeSet<Digest>) {
         self.keep(|from, message| !may_open(message) && !revoked.contains(&Digest(from.0)));
     }

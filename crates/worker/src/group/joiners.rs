@@ -89,7 +89,7 @@ impl Group {
     fn begin_joiner(&self, recovery: &mut JoinerRecovery) -> Result<Stage, WorkerError> {
         let names = &self.work.names;
         let (store, parts) = (self.store.as_ref(), names.parts.partition(recovery.number));
-        // This waits until no transaction is undecided of who had it.
+        // This waits until no transaction is undecided of the process that had it.
         store.position(&names.group, &parts)?;
         recovery.read.parts = store.bounds(&parts)?.start;
         Ok(Stage::Parts)
@@ -227,7 +227,7 @@ impl Group {
         Ok(())
     }
 
-    /// Leaves marks for who takes joiners over, and lets their partitions be shortened. Everything was
+    /// Leaves marks for the process that takes joiners over, and lets their partitions be shortened. Everything was
     /// committed.
     pub(super) fn mark(
         &mut self,

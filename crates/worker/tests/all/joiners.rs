@@ -1,4 +1,4 @@
-//! Tests of who goes on with a joiner, and of what it reads.
+//! Tests of which process goes on with a joiner, and of what it reads.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 

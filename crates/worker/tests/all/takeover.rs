@@ -1,4 +1,4 @@
-//! Tests of what steps say, and of who goes on with them.
+//! Tests of what steps say, and of the process that goes on with them.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 

@@ -51,7 +51,7 @@ fn a_smoother_prunes_past_days_and_rejects_them_afterwards() {
         step.commit(&mut town.ledgers[0]).unwrap()
     };
     poll(&mut town, agreed.deadline());
-    assert!(town.smoothers[0].signed_outcome(&agreed.name()).is_some(), "for who asks late");
+    assert!(town.smoothers[0].signed_outcome(&agreed.name()).is_some(), "for those who ask late");
     // Twice the time from an end to a deadline after its day.
     poll(&mut town, at(24 * 60 + 359));
     assert!(town.smoothers[0].signed_outcome(&agreed.name()).is_some());

@@ -16,7 +16,7 @@ pub(crate) fn connect(identity: &Path, api: &str) -> Connection {
     open(identity, api, true)
 }
 
-/// Connects without a certificate, to who has the authority of an identity.
+/// Connects without a certificate, to a server certified by the authority of an identity.
 pub(crate) fn connect_as_stranger(identity: &Path, api: &str) -> Connection {
     open(identity, api, false)
 }

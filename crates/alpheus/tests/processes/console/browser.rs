@@ -160,7 +160,7 @@ impl Browser {
         self.client.wait().at_most(PATIENCE).for_element(what).await.unwrap()
     }
 
-    /// Waits until the page has this, and presses Enter on it, as who has no mouse does.
+    /// Waits until the page has this, and presses Enter on it, as people without a mouse do.
     pub(super) async fn presses(&self, css: &str) {
         self.found(Locator::Css(css)).await.send_keys(&Key::Enter.to_string()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Examples of who operates a deployment: what is wrong with it, backups of it, and what is restored after
+//! Examples for the operator of a deployment: what is wrong with it, backups of it, and what is restored after
 //! its machine was lost.
 
 use super::Step::{self, Own, Runs, Serves, Stops};

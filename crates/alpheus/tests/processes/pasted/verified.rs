@@ -1,4 +1,4 @@
-//! Examples of who checks rows, and asks for evidence, on a clock that the group moves.
+//! Examples for those who check rows, and ask for evidence, on a clock that the group moves.
 
 use super::Step::{self, Beside, Own, Runs};
 use super::clock;

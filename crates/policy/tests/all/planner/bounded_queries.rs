@@ -291,7 +291,7 @@ fn forms_that_members_cannot_serve_are_refused_with_the_nearest_query() {
     assert!(nearest.contains("'bounded'") && !nearest.contains("neighbours"), "{nearest}");
 }
 
-/// A row whose owners are all at the bounds of who has most streams has to fit its words: else it could open,
+/// A row whose owners are all at the bounds of the owner with most streams has to fit its words: else it could open,
 /// and have no result.
 #[test]
 fn bounds_of_many_streams_have_to_fit_words() {
