@@ -7,7 +7,8 @@
 
 use crate::common::Process;
 use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
-use crate::latecomers::{Street, WINDOW};
+use crate::common::live::WINDOW;
+use crate::latecomers::Street;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
