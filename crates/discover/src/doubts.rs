@@ -77,6 +77,7 @@ pub(crate) fn of_rows(
 ) -> Vec<String> {
     let all = [
         half_day(time, tally, hints).or_else(|| headings(tally)),
+        century(time, tally, hints),
         lengths((time, profile), tally, hints),
         nights(time, tally),
         far_days(tally, hints),
@@ -93,6 +94,22 @@ fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
     let says = formats.iter().any(|format| format.text().contains("%p"));
     let open = tally.hours == TWELVE && !says && hints.time_format.is_none();
     open.then(|| "The hours are all between 1 and 12, so the times may be on a 12-hour clock without AM and PM. Add AM and PM, or confirm the format with `--time-format`.".to_owned())
+}
+
+/// Asks if years of two digits are read as of a time when nobody has recorded anything yet.
+fn century(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
+    /// Days from 1970 to 2050.
+    const FAR: i64 = 29_220;
+    let Clock::Formats(formats, _) = &time.clock else { return None };
+    let short = formats.iter().any(|format| format.text().contains("%y"));
+    let day = tally.span.map(|(_, last)| last / (DAY * SECOND)).filter(|day| *day >= FAR)?;
+    (short && hints.time_format.is_none()).then(|| {
+        let format = time.format();
+        format!(
+            "Years of two digits are read as 1969 to 2068, so the last time is {}. Write the years with four digits if they are of another century, or confirm them with `--time-format '{format}'`.",
+            day_text(day)
+        )
+    })
 }
 
 /// Asks if what is joined to dates may be a length of time: all of it lies in the early hours, or

@@ -107,6 +107,8 @@ fn is_latin(bytes: &[u8]) -> bool {
     const SIGNS: &[u8] = b"\x81\x82\x84\x8d\x8f\x90\x94\x9d\xa1\xa3\xa5\xaf\xb3\xb9\xbc\xbe\xbf";
     /// Capital letters.
     const CAPITALS: &[u8] = b"\x8a\x8c\x8e\x9f";
+    // As in `Größe`.
+    let of_sharp = |one: u8, two: u8| matches!(one, 0xe4 | 0xf6 | 0xfc) && two == 0xdf;
     // Three such letters in a row are a word of another alphabet.
     let letter = |byte: &u8| *byte >= 0xc0 && !matches!(byte, 0xd7 | 0xf7);
     if bytes.windows(3).any(|three| three.iter().all(letter)) {
@@ -122,7 +124,8 @@ fn is_latin(bytes: &[u8]) -> bool {
             return false;
         }
         all += 1;
-        beside += usize::from(before >= 0x80 || after >= 0x80);
+        let joins = |one: u8, two: u8| one >= 0x80 && two >= 0x80 && !of_sharp(one, two);
+        beside += usize::from(joins(before, *byte) || joins(*byte, after));
     }
     beside * 2 <= all
 }
@@ -158,6 +161,7 @@ mod tests {
         let doubt = |bytes: &[u8]| Encoding::of(bytes).doubt(bytes).is_some();
         let latin = b"Z\xe4hler;m\xb3/h;\xb0C;Stra\xdfe;d\xe9c. 1;\x93Haus\x94;5 \x80;na\xefve\n";
         assert!(!doubt(latin) && !doubt("Zähler;Дата\n".as_bytes()));
+        assert!(!doubt(b"Gr\xf6\xdfe;F\xfc\xdfe\n1;2\n"));
         for other in [
             &b"\xc4\xe0\xf2\xe0;v\n\xc0 1;2\n\xc0 2;2\n\xc0 1;3\n\xc0 2;4\n\xc0 1;5\n"[..],
             b"zu\xbfycie;data\n",

@@ -26,8 +26,10 @@ struct Agreement {
     lacks: usize,
     /// Whether the first column with a kind differs.
     first_differs: bool,
-    /// Whether a time is where most rows have one, and whether any cell is one.
+    /// Whether a time is where most rows have one, whether one is in another such column, and whether
+    /// any cell is one.
     timed: bool,
+    timed_later: bool,
     has_time: bool,
     /// The number of different texts, and whether no cell equals another or is empty.
     names: usize,
@@ -108,7 +110,9 @@ impl<'a> Finder<'a> {
                 found.agree += usize::from(*wanted == kind);
                 found.differ += usize::from(*wanted != kind);
                 found.first_differs |= typed == Some(at) && *wanted != kind;
-                found.timed |= time == Some(at) && kind == Kind::Time;
+                let is_timed = *wanted == Kind::Time && kind == Kind::Time;
+                found.timed |= is_timed && time == Some(at);
+                found.timed_later |= is_timed && time != Some(at);
             }
         }
         let different: BTreeSet<&str> =
@@ -196,7 +200,9 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let own = &agreement[at];
-            let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
+            // Ids of a file may look like dates, and others of it not. No name is a time.
+            let other = own.first_differs && own.all_differ && !own.timed_later;
+            let names = own.agree == 0 || other || lacks_one;
             if names && (own.differ > 0 || lacks_one || own.names > 1) {
                 best = self.better(agreement, best, at);
             }

@@ -117,15 +117,17 @@ pub(super) fn decide(
         contradicts(weight, hints, questions);
         return of_order(&all, *best);
     }
-    // `3.4.2018` has the day first wherever dates are written so, and 9.9. is the same day in both.
-    let dotted = all.iter().any(|f| f.text().contains("%d.%m."));
-    if weight.exchangeable == 0 || dotted {
-        let day =
-            weights.iter().find(|(order, w)| *order == Order::Day && w.unread == weight.unread);
-        return of_order(&all, day.map_or(*best, |(order, _)| *order));
-    }
     let tied: Vec<&(Order, Weight)> =
         weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
+    let of = |wanted: Order| tied.iter().find(|(order, _)| *order == wanted).map(|(_, w)| w);
+    // Of `05/03/19` the year may stand first: then day and month are no other order.
+    let both = of(Order::Day).filter(|_| of(Order::Month).is_some());
+    // `3.4.2018` has the day first wherever dates are written so, and 9.9. is the same day in both.
+    let dotted = all.iter().any(|f| f.text().contains("%d.%m."));
+    if both.unwrap_or(weight).exchangeable == 0 || dotted {
+        let day = of(Order::Day).map(|_| Order::Day);
+        return of_order(&all, day.unwrap_or(*best));
+    }
     by_rows(&tied, &all, notes, questions)
 }
 

@@ -136,3 +136,18 @@ fn names_that_stand_twice_are_no_units() {
         found.attributes.iter().map(|own| (own.unit.clone(), own.total.count)).collect();
     assert_eq!(all, [(None, 30), (None, 30)]);
 }
+
+/// Some ids look like a year and a day of it, and those above them do not.
+#[test]
+fn a_row_with_a_time_is_no_line_of_names() {
+    let row = |n: u32| {
+        let id = if n < 20 { "1636-70-1010" } else { "2133-004" };
+        format!("{id},2016-03-{:02} 15:{:02}:17,{}", n / 30 + 2, n % 60, 80 + n % 60)
+    };
+    let found = look(format!("id,time,gl\n{}", lines(200, row)));
+    assert_eq!(
+        (found.names.as_slice(), found.tally.rows),
+        (&["id", "time", "gl"].map(str::to_owned)[..], 200)
+    );
+    assert_eq!((found.owner.as_deref(), found.questions.as_slice()), (Some("id"), &[][..]));
+}

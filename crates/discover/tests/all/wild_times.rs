@@ -418,3 +418,42 @@ fn times_that_pass_midnight_are_asked_about_under_one_date() {
     let dated: String = (40..64).map(dated).collect();
     assert!(!asked(&format!("Time,level\n{dated}"), &said));
 }
+
+/// `05/03/19` may have the year, the day or the month first. The hours go on only if it is the month.
+#[test]
+fn the_month_may_stand_before_the_day_and_a_year_of_two_digits() {
+    let row = |meter: u32, n: u32| {
+        format!("m{meter},05/{:02}/19 {:02}:00,1.{:02}", 3 + n / 24, n % 24, n % 60)
+    };
+    let table =
+        |hours: u32| -> String { (1..=2).map(|meter| lines(hours, |n| row(meter, n))).collect() };
+    let found = look(format!("meter,date,kwh\n{}", table(96)));
+    assert_eq!(found.time.format(), "%m/%d/%y %H:%M");
+    assert!(
+        found.notes.iter().any(|note| note.contains("the month is assumed")),
+        "{:?}",
+        found.notes
+    );
+    // So few rows do not show it.
+    let found = look(format!("meter,date,kwh\n{}", table(3)));
+    let asked = |part: &str| found.questions.iter().any(|question| question.contains(part));
+    assert!(asked("`--month-first`"), "{:?}", found.questions);
+}
+
+#[test]
+fn years_of_two_digits_that_lie_far_ahead_are_asked_about() {
+    let of = |year: u32| {
+        look(format!(
+            "meter,date,kwh\n{}",
+            lines(40, |n| format!("m{},20.{:02}.{},3", n % 2, n / 2 % 12 + 1, year + n / 24))
+        ))
+    };
+    let found = of(65);
+    let asked = |part: &str| found.questions.iter().any(|question| question.contains(part));
+    assert!(
+        asked("the last time is 2066-") && asked("--time-format '%d.%m.%y'"),
+        "{:?}",
+        found.questions
+    );
+    assert!(!of(20).questions.iter().any(|question| question.contains("two digits")));
+}
