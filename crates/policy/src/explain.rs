@@ -290,16 +290,14 @@ fn absence(plan: &Plan) -> Option<String> {
 fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (controllers, tolerated) = (narrow(plan.roster.len()), plan.tolerated());
-    let sizes = owners_per_controller(plan);
-    let owners: u32 = sizes.iter().sum();
-    let largest: u32 = sizes.iter().take(plan.discounted() as usize).sum();
-    let min = plan.population.min;
+    let owners: u32 = plan.owners_per_controller().iter().sum();
+    let (counted, min) = (plan.counted(), plan.population.min);
     let (discounted, cut_off) = (plan.discounted(), plan.masks.cut_off());
     let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
     // How many owners may be missing before the rest are too few.
-    let beyond = u64::from(owners.saturating_sub(largest).saturating_sub(min));
+    let beyond = u64::from(counted.saturating_sub(min));
     let slack = beyond * u64::from(controllers) / u64::from(owners.max(1));
-    let slack = if controllers == 1 { 0 } else { u32::try_from(slack).unwrap_or(u32::MAX) };
+    let slack = u32::try_from(slack).unwrap_or(u32::MAX);
     GroupExplanation {
         plan: plan.id(),
         group: plan.group.clone(),
@@ -309,7 +307,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         alpha: plan.alpha,
         colluders: plan.colluders,
         tolerated,
-        counted: owners.saturating_sub(largest),
+        counted,
         min_population: min,
         max_population: plan.population.max,
         controllers_needed: min.saturating_add(discounted),
@@ -329,13 +327,6 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         .chance_of_loss(plan),
         privacy: None,
     }
-}
-
-/// The number of different owners at each controller, largest first.
-fn owners_per_controller(plan: &Plan) -> Vec<u32> {
-    let mut sizes = plan.owners_per_controller();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes
 }
 
 /// The smallest opening if all N answered, with t + 2r for t under `Neighbours`.

@@ -5,6 +5,7 @@ use super::display::QuerySpan;
 use super::error::{QueryError, SyntaxError};
 use super::parser::Reader;
 use crate::decimal::Decimal;
+use crate::fraction::gcd;
 use alpheus_time::Span;
 use sqlparser::tokenizer::Token;
 
@@ -104,10 +105,6 @@ fn beside(size: Span, hop: Option<Span>) -> Vec<String> {
         }
     }
     nearest
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `, SIZE …`: the extent of running totals, in whole steps.
