@@ -24,6 +24,14 @@ const UNITS: &[(&str, &str, u64)] = &[
     ("DAY", "DAYS", 86_400_000_000),
     ("WEEK", "WEEKS", 604_800_000_000),
 ];
+/// Units of the calendar, and the numbers of days that are nearest to one.
+const CALENDAR: &[(&str, &str, &[u64])] = &[
+    ("MONTH", "MONTHS", &[28, 30]),
+    ("QUARTER", "QUARTERS", &[91]),
+    ("YEAR", "YEARS", &[364, 365]),
+];
+/// The most days that are below the limit.
+const MAX_DAYS: u64 = (LIMIT - 1) / 86_400_000_000;
 
 /// `WINDOW …`.
 pub(super) struct Windows {
@@ -148,19 +156,31 @@ fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
     let number = Decimal::parse(digits);
     reader.parser.next_token();
     let unit = UNITS.iter().find(|(one, many, _)| reader.sees(one) || reader.sees(many));
-    let Some((.., unit)) = unit else {
-        return Err(
-            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
-        );
-    };
-    reader.parser.next_token();
     let whole = number.and_then(|number| u64::try_from(number.scaled(0)?).ok());
+    let Some((.., unit)) = unit else { return Err(no_unit(reader, whole.unwrap_or(1))) };
+    reader.parser.next_token();
     let length = whole.map(|whole| whole.saturating_mul(*unit));
     match length.filter(|length| (*length > 0 || zero) && *length < LIMIT) {
         Some(length) => Ok(Span(length)),
         None => {
             let problem = SyntaxError::NoLength { nearest: possible(number, *unit) };
             Err(QueryError::new(at, problem))
+        }
+    }
+}
+
+/// There is no such unit. So many of the calendar's are about as long as some days.
+fn no_unit(reader: &Reader, number: u64) -> QueryError {
+    let mut calendar = CALENDAR.iter();
+    match calendar.find(|(one, many, _)| reader.sees(one) || reader.sees(many)) {
+        None => {
+            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
+        }
+        Some((_, units, days)) => {
+            let most = days.iter().map(|own| MAX_DAYS / own).min().unwrap_or(1);
+            let of = |own: &u64| format!("{} DAYS", own * number.clamp(1, most));
+            let nearest = days.iter().map(of).collect();
+            reader.error(SyntaxError::OfCalendar { units, nearest })
         }
     }
 }
@@ -199,6 +219,16 @@ mod tests {
             ("TUMBLING (SIZE 0.0001 SECONDS)", "write `1 SECOND`"),
             ("TUMBLING (SIZE 99999999999999999999 HOURS)", "write `1 HOUR`"),
             ("TUMBLING (SIZE 600 WEEKS)", "write `3633 DAYS`"),
+            (
+                "TUMBLING (SIZE 1 MONTH)",
+                "MONTHS differ in length, so they are no unit of windows; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write `28 DAYS` or `30 DAYS`",
+            ),
+            ("TUMBLING (SIZE 3 months)", "write `84 DAYS` or `90 DAYS`"),
+            ("TUMBLING (SIZE 1 QUARTER)", "write `91 DAYS`"),
+            ("TUMBLING (SIZE 1 YEAR)", "DAYS and WEEKS; write `364 DAYS` or `365 DAYS`"),
+            ("TUMBLING (SIZE 10 YEARS)", "write `3276 DAYS` or `3285 DAYS`"),
+            ("TUMBLING (SIZE 0.5 MONTHS)", "write `28 DAYS` or `30 DAYS`"),
+            ("TUMBLING (SIZE 1 HOUR, GRACE PERIOD 1 MONTH)", "write `28 DAYS` or `30 DAYS`"),
             ("HOPPING (SIZE 10 MINUTES)", "write `WINDOW TUMBLING (SIZE 10 MINUTES)`"),
             ("SLIDING", "write `WINDOW TUMBLING (SIZE 1 HOUR)`"),
             (
