@@ -191,6 +191,17 @@ pub enum RuleError {
         /// The metadata attribute.
         word: String,
     },
+    /// Data in a condition or group.
+    #[error(
+        "`{word}` is data, which stays encrypted; WHERE and GROUP BY take public metadata alone, here {}",
+        or_none(known)
+    )]
+    IsData {
+        /// The attribute.
+        word: String,
+        /// All metadata that exists.
+        known: String,
+    },
     /// Unknown metadata in a condition or group.
     #[error(
         "{schema} has no metadata `{word}`; {}{}",
