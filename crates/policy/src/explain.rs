@@ -26,6 +26,9 @@ use std::fmt;
 /// A description of a planned query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
+    /// Why the query could not be started now, in a sentence, if running queries are in its way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_now: Option<String>,
     /// Name of the result stream.
     pub name: String,
     /// The schema.
@@ -133,6 +136,7 @@ pub fn explain(
     };
     let groups: Vec<_> = planned.plans.iter().enumerate().map(group).collect();
     Explanation {
+        not_now: None,
         name: planned.name.clone(),
         schema: schema.schema.name.clone(),
         revealed: first.map_or_else(Vec::new, |plan| revealed(plan, schema)),
@@ -336,6 +340,7 @@ fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.not_now.iter().try_for_each(|why| writeln!(f, "{why}\n"))?;
         writeln!(f, "{} from {}", self.name, self.schema)?;
         writeln!(f, "  revealed in each window of {}:", QuerySpan(self.window))?;
         self.revealed.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
