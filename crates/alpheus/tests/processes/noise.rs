@@ -69,6 +69,7 @@ fn rows_tell_their_noise_and_a_spent_budget_ends_them_by_name() {
     let said = folder.replay("rows.json", "");
     assert!(said.contains("3 windows opened, 3 did not"), "{said}");
     assert!(said.contains("its owner's privacy budget is spent"), "{said}");
+    assert!(said.contains("help: budgets last for more of the recording with longer"), "{said}");
     let rows = folder.rows("rows.json");
     for row in rows.iter().take(3) {
         assert_eq!(row["status"], "ok");
@@ -82,7 +83,9 @@ fn rows_tell_their_noise_and_a_spent_budget_ends_them_by_name() {
         assert!((sum - 150).abs() < 1_000, "{sum}");
     }
     for row in rows.iter().skip(3) {
-        assert_ne!(row["status"], "ok");
+        let status = row["status"].as_str().unwrap();
+        assert!(status.starts_with("population below the minimum "), "{status}");
+        assert!(status.ends_with(": privacy budgets of owners are spent"), "{status}");
         assert_eq!(
             (&row["excluded"], &row["histogram_page_view"]),
             (&Value::from(0), &Value::Null)
