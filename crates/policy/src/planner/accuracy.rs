@@ -105,7 +105,7 @@ impl Margin {
 
     fn in_words(&self, margin: f64) -> String {
         if margin.is_infinite() {
-            return "an unknown margin, since there would be more noise than values,".to_owned();
+            return "unknown, since there would be more noise than values".to_owned();
         }
         let share = |whole: &f64| format!(" ({} %)", short(margin / whole * 100.0));
         let share = self.whole.as_ref().map(share).unwrap_or_default();
@@ -366,8 +366,10 @@ impl Solver<'_> {
         let possible = error.is_none_or(|error| error.is_some_and(|error| error < whole));
         let within = accuracy.within.map(worse);
         let possible = possible && within.is_none_or(|within| within.is_some());
-        let worse = possible.then(|| Fix::Accuracy(error.flatten(), within.flatten()));
-        let remedy = self.remedy(first, best);
+        let larger = possible.then(|| (error.flatten(), within.flatten()));
+        let worse = larger.map(|(error, within)| Fix::Accuracy(error, within));
+        let mut remedy = self.remedy(first, best);
+        remedy.larger = larger;
         let fewer = remedy.events.map(Fix::Events);
         let plan = best.planned.plans.first();
         let privacy = plan.and_then(|plan| plan.privacy.as_ref());
