@@ -1,13 +1,13 @@
 //! What the columns of a plan's results are, in words and with their units. Derived from the
 //! release, not from names that somebody gave to columns.
 
+use crate::budget::statistic_of;
 use crate::decimal::format_scaled;
 use crate::layout::{FieldStatistic, Layout};
 use crate::plan::Plan;
 use crate::schema::{Attribute, Schema};
 use crate::select::{
     Bins, ByOutput, CellRef, HistogramOutput, MomentOutput, RegressionOutput, Statistic,
-    SumLocation,
 };
 use serde::{Deserialize, Serialize};
 
@@ -168,11 +168,7 @@ impl Source<'_> {
 
     /// The statistic that a cell is a sum of.
     fn field(&self, cell: CellRef) -> Option<FieldStatistic> {
-        let (SumLocation::Whole { row }
-        | SumLocation::Digit { row, .. }
-        | SumLocation::Limbs { low: row, .. }) = self.plan.select.cells.get(usize::from(cell))?;
-        let word = self.plan.release.rows.get(usize::from(*row))?.first()?;
-        Some(self.layout.field_at(*word)?.statistic)
+        statistic_of((&self.plan.release, &self.plan.select), self.layout, cell)
     }
 
     fn attribute(&self, position: u16) -> Option<&Attribute> {

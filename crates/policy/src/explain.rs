@@ -26,6 +26,9 @@ use std::fmt;
 /// A description of a planned query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
+    /// Why the query could not be started now, in a sentence, if running queries are in its way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_now: Option<String>,
     /// Name of the result stream.
     pub name: String,
     /// The schema.
@@ -133,6 +136,7 @@ pub fn explain(
     };
     let groups: Vec<_> = planned.plans.iter().enumerate().map(group).collect();
     Explanation {
+        not_now: None,
         name: planned.name.clone(),
         schema: schema.schema.name.clone(),
         revealed: first.map_or_else(Vec::new, |plan| revealed(plan, schema)),
@@ -290,16 +294,14 @@ fn absence(plan: &Plan) -> Option<String> {
 fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (controllers, tolerated) = (narrow(plan.roster.len()), plan.tolerated());
-    let sizes = owners_per_controller(plan);
-    let owners: u32 = sizes.iter().sum();
-    let largest: u32 = sizes.iter().take(plan.discounted() as usize).sum();
-    let min = plan.population.min;
+    let owners: u32 = plan.owners_per_controller().iter().sum();
+    let (counted, min) = (plan.counted(), plan.population.min);
     let (discounted, cut_off) = (plan.discounted(), plan.masks.cut_off());
     let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
     // How many owners may be missing before the rest are too few.
-    let beyond = u64::from(owners.saturating_sub(largest).saturating_sub(min));
+    let beyond = u64::from(counted.saturating_sub(min));
     let slack = beyond * u64::from(controllers) / u64::from(owners.max(1));
-    let slack = if controllers == 1 { 0 } else { u32::try_from(slack).unwrap_or(u32::MAX) };
+    let slack = u32::try_from(slack).unwrap_or(u32::MAX);
     GroupExplanation {
         plan: plan.id(),
         group: plan.group.clone(),
@@ -309,7 +311,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         alpha: plan.alpha,
         colluders: plan.colluders,
         tolerated,
-        counted: owners.saturating_sub(largest),
+        counted,
         min_population: min,
         max_population: plan.population.max,
         controllers_needed: min.saturating_add(discounted),
@@ -331,13 +333,6 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     }
 }
 
-/// The number of different owners at each controller, largest first.
-fn owners_per_controller(plan: &Plan) -> Vec<u32> {
-    let mut sizes = plan.owners_per_controller();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes
-}
-
 /// The smallest opening if all N answered, with t + 2r for t under `Neighbours`.
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
     min_opening(controllers, tolerated, controllers, dropout).min(controllers)
@@ -345,6 +340,7 @@ fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.not_now.iter().try_for_each(|why| writeln!(f, "{why}\n"))?;
         writeln!(f, "{} from {}", self.name, self.schema)?;
         writeln!(f, "  revealed in each window of {}:", QuerySpan(self.window))?;
         self.revealed.iter().try_for_each(|what| writeln!(f, "    {what}"))?;

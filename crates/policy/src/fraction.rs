@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::ops::Rem;
 
 /// An exact fraction between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,11 @@ impl Fraction {
         let product = n as u128 * u128::from(self.numerator) / u128::from(self.denominator);
         usize::try_from(product).unwrap_or(usize::MAX)
     }
+}
+
+/// The largest number that divides both.
+pub(crate) fn gcd<N: Copy + Default + PartialEq + Rem<Output = N>>(a: N, b: N) -> N {
+    if b == N::default() { a } else { gcd(b, a % b) }
 }
 
 /// By value. Equal values are ordered by their denominator.

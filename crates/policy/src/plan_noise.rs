@@ -70,6 +70,15 @@ impl Plan {
         owners
     }
 
+    /// The number of owners as an honest controller counts them if all have data: without those of
+    /// the t + r largest controllers.
+    #[must_use]
+    pub fn counted(&self) -> u32 {
+        let mut sizes = self.owners_per_controller();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes.iter().skip(self.discounted() as usize).sum()
+    }
+
     /// −log2 of the probability mass that the samplers of all shares of all rows, and the
     /// grids of running totals, may omit.
     #[must_use]

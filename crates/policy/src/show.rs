@@ -6,7 +6,7 @@ use crate::planner::offered;
 use crate::query::{HintOr, QuerySpan, Show, nearest};
 use crate::schema::{Attribute, AttributeKind, PolicyOption};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Named columns and rows of text.
@@ -67,10 +67,7 @@ fn schemas(catalog: &Catalog) -> Table {
 
 /// Streams are counted, not listed: a list of a million ids is of no use.
 fn streams(catalog: &Catalog) -> Table {
-    let mut counts: BTreeMap<
-        _,
-        (u64, std::collections::BTreeSet<_>, std::collections::BTreeSet<_>),
-    > = BTreeMap::new();
+    let mut counts: BTreeMap<_, (u64, BTreeSet<_>, BTreeSet<_>)> = BTreeMap::new();
     for stream in catalog.streams() {
         let (streams, owners, controllers) = counts.entry(stream.schema).or_default();
         *streams += 1;
@@ -78,26 +75,13 @@ fn streams(catalog: &Catalog) -> Table {
         controllers.insert(stream.controller);
     }
     let name = |id| {
-        catalog
-            .schemas()
-            .find(|known| known.id == id)
-            .map_or("?", |known| known.schema.name.as_str())
+        let known = catalog.schemas().find(|known| known.id == id);
+        known.map_or("?", |known| known.schema.name.as_str()).to_owned()
     };
-    let row = |(id, (streams, owners, controllers)): (_, (u64, _, _))| {
-        let (owners, controllers): (std::collections::BTreeSet<_>, std::collections::BTreeSet<_>) =
-            (owners, controllers);
-        [
-            name(id).to_owned(),
-            streams.to_string(),
-            owners.len().to_string(),
-            controllers.len().to_string(),
-        ]
-    };
-    table(
-        "streams",
-        ["schema", "streams", "owners", "controllers"],
-        counts.into_iter().map(row).collect(),
-    )
+    let rows = counts.into_iter().map(|(id, (streams, owners, controllers))| {
+        [name(id), streams.to_string(), owners.len().to_string(), controllers.len().to_string()]
+    });
+    table("streams", ["schema", "streams", "owners", "controllers"], rows.collect())
 }
 
 fn queries(catalog: &Catalog) -> Table {

@@ -16,6 +16,8 @@ const AT_ONCE: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the planner asks for if a question has no window. With one it can say more.
 const WINDOW: &str = "WINDOW TUMBLING (SIZE 1 HOUR)";
+/// How the answer begins if running queries are in the way.
+const NOT_NOW: &str = "This query could not be started now";
 /// The exit code of a question that policies forbid.
 const REFUSED: i32 = 3;
 
@@ -137,11 +139,19 @@ fn word(sql: &str, wanted: &str) -> Option<usize> {
 fn read(output: &Output) -> Verdict {
     let said = String::from_utf8_lossy(&output.stderr);
     let code = match output.status.code() {
-        Some(0) => return Verdict::Allowed,
+        Some(0) => return allowed(&String::from_utf8_lossy(&output.stdout)),
         Some(REFUSED) => FORBIDDEN,
         _ => SYNTAX,
     };
     words(&said, code)
+}
+
+/// That policies would allow it; where running queries are in its way, the first line says so.
+fn allowed(said: &str) -> Verdict {
+    match said.lines().next().filter(|first| first.starts_with(NOT_NOW)) {
+        Some(first) => Verdict::Refused { code: FORBIDDEN, words: first.to_owned(), help: None },
+        None => Verdict::Allowed,
+    }
 }
 
 /// The message and the help of a failure.
@@ -178,6 +188,15 @@ mod tests {
             help: Some("use an hour".to_owned()),
         };
         assert_eq!(words(said, FORBIDDEN), expected);
+    }
+
+    #[test]
+    fn what_running_queries_are_in_the_way_of_is_refused_in_the_planners_words() {
+        assert_eq!(allowed("query_1 from Meters\n  revealed"), Verdict::Allowed);
+        let first = "This query could not be started now (policy-released-once): drop `Load`.";
+        let refused = allowed(&format!("{first}\n\nquery_1 from Meters\n"));
+        let expected = Verdict::Refused { code: FORBIDDEN, words: first.to_owned(), help: None };
+        assert_eq!(refused, expected);
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn of_rule(rule: &RuleError) -> ErrorId {
         | RuleError::UnknownMetadata { .. }
         | RuleError::UnknownSymbol { .. } => ErrorId::QueryUnknownName,
         RuleError::IsMetadata { .. }
+        | RuleError::IsData { .. }
         | RuleError::NotOffered { .. }
         | RuleError::NoEventCount { .. }
         | RuleError::NoAttribute

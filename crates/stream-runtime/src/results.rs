@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::coordinator::{
     MemberFaultError, Outcome, UnstatedEdgesError, WindowResult,
 };
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy, decode_signed};
-use alpheus_encrypted_stream::error::ReleaseError;
+use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError};
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
@@ -142,6 +142,9 @@ pub const OK: &str = "ok";
 /// Status of a window that opened, with more noise than the query asks for.
 pub const LESS_EXACT: &str = "ok: less exact than asked";
 
+/// What the status of a window that did not open ends with, if that is for privacy budgets that are spent.
+pub const BUDGETS_SPENT: &str = ": privacy budgets of owners are spent";
+
 /// Whether a window of this status opened.
 #[must_use]
 pub fn has_opened(status: &str) -> bool {
@@ -187,7 +190,11 @@ impl Row {
     pub fn ended(plan: &Plan, outcome: &Outcome, asked: Option<&Accuracy>) -> Row {
         let status = match &outcome.result {
             Ok(_) => OK.to_owned(),
-            Err(failure) => format!("{failure}{}", at_fault(plan, outcome)),
+            Err(failure) => {
+                // Each owner may have several streams.
+                let each = plan.privacy.as_ref().map_or(1, |own| own.streams_per_owner);
+                format!("{failure}{}{}", for_budgets(outcome, each), at_fault(plan, outcome))
+            }
         };
         let mut row = Row::closed(plan, outcome.window, status);
         row.streams_without_report = match &outcome.result {
@@ -293,6 +300,17 @@ impl Row {
     pub fn to_json(&self) -> Map<String, Value> {
         self.columns().map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// That budgets are why there are too few owners: with those who were left out for that, there would be enough.
+/// A row with a result says as much of how many had data, and of fewer it says nothing.
+fn for_budgets(outcome: &Outcome, streams_per_owner: u32) -> &'static str {
+    let Err(ReleaseError::PopulationTooSmall { counted, needed }) = outcome.result else {
+        return "";
+    };
+    let spent = outcome.excluded.get(&ExclusionError::BudgetSpent).copied().unwrap_or(0);
+    let owners = spent / streams_per_owner.max(1);
+    if owners > 0 && counted.saturating_add(owners) >= needed { BUDGETS_SPENT } else { "" }
 }
 
 /// Who has ruined a bounded window, and how: positions in the plan's roster, as receipts have them. It is the
@@ -410,6 +428,33 @@ pub fn cell(value: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_time::Timestamp;
+    use std::collections::BTreeMap;
+
+    /// With fewer owners, the status would say how few had data.
+    #[test]
+    fn spent_budgets_are_named_only_where_enough_owners_had_data() {
+        let ended = |result, why, streams| Outcome {
+            window: Window { start: Timestamp(0), end: Timestamp(1) },
+            result,
+            excluded: BTreeMap::from([(why, streams)]),
+            unreported: None,
+            refused: BTreeMap::new(),
+            unopened: Vec::new(),
+            opening_set: None,
+            faults: Vec::new(),
+            silent: Vec::new(),
+        };
+        let few = || Err(ReleaseError::PopulationTooSmall { counted: 3, needed: 10 });
+        let of = |spent, each| for_budgets(&ended(few(), ExclusionError::BudgetSpent, spent), each);
+        assert_eq!(
+            [of(6, 1), of(7, 1), of(13, 2), of(14, 2)],
+            ["", BUDGETS_SPENT, "", BUDGETS_SPENT]
+        );
+        assert_eq!(for_budgets(&ended(few(), ExclusionError::Policy, 7), 1), "");
+        let lost = Err(ReleaseError::QuorumLost { held: 1, needed: 2 });
+        assert_eq!(for_budgets(&ended(lost, ExclusionError::BudgetSpent, 7), 1), "");
+    }
 
     #[test]
     fn columns_whose_margin_exceeds_the_result_are_named() {

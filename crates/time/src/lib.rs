@@ -40,20 +40,23 @@ impl Span {
         Span(n * 1_000_000)
     }
 
-    /// About this length, in words: in the largest unit that it fills, rounded down to a tenth.
+    /// This length in words, or about it: in the largest unit that it fills, rounded down to a tenth.
     #[must_use]
     pub fn in_largest_unit(self) -> String {
         const UNITS: [(u64, &str); 4] = [
-            (365 * 86_400_000_000, "years"),
-            (86_400_000_000, "days"),
-            (3_600_000_000, "hours"),
-            (60_000_000, "minutes"),
+            (365 * 86_400_000_000, "year"),
+            (86_400_000_000, "day"),
+            (3_600_000_000, "hour"),
+            (60_000_000, "minute"),
         ];
         let Some((micros, name)) = UNITS.iter().find(|(micros, _)| self.0 >= *micros) else {
             return self.to_string();
         };
         let tenths = u128::from(self.0) * 10 / u128::from(*micros);
-        format!("about {}.{} {name}", tenths / 10, tenths % 10)
+        let about = if self.0.is_multiple_of(*micros) { "" } else { "about " };
+        let tenth = if tenths % 10 == 0 { String::new() } else { format!(".{}", tenths % 10) };
+        let many = if tenths == 10 { "" } else { "s" };
+        format!("{about}{}{tenth} {name}{many}", tenths / 10)
     }
 
     /// The multiples of `step` next to this length: the last one that is no longer, unless it is 0,
@@ -98,5 +101,19 @@ impl std::fmt::Display for Span {
             Some((micros, name)) => write!(f, "{}{name}", self.0 / micros),
             None => write!(f, "{}us", self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_exact_in_words_where_they_are_whole() {
+        let hours = |many: u64| Span::seconds(many * 3600).in_largest_unit();
+        assert_eq!([hours(24), hours(480)], ["1 day", "20 days"]);
+        assert_eq!([hours(36), hours(25)], ["about 1.5 days", "about 1 day"]);
+        assert_eq!([hours(365 * 24), hours(800 * 24)], ["1 year", "about 2.1 years"]);
+        assert_eq!(Span::seconds(59).in_largest_unit(), "59s");
     }
 }

@@ -38,7 +38,7 @@ impl FromStr for ErrorShare {
 
 /// Results with noise are not possible with the requested error.
 #[derive(Debug, thiserror::Error)]
-#[error("results with an error of {asked} are not possible: {why}")]
+#[error("results with an error of {asked} are not possible:\n{why}")]
 struct OutOfReachError {
     asked: String,
     why: String,
@@ -246,14 +246,16 @@ pub(super) fn takes_long(written: &Files) -> bool {
 
 /// Why an error is not possible with these terms.
 fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32) -> String {
-    // The query is written here, so what it says of noise is nothing that a person could change.
-    let own = |what: &String| !what.contains("set epsilon as well");
-    let sentences = refusal.sentences().into_iter().map(|(_, what)| what);
-    let mut why: Vec<String> = sentences.filter(own).collect();
+    // The query is written here, so what it says of noise is nothing that a person could change. The help says
+    // which error is possible in which windows.
+    const OF_QUERY: [&str; 2] = ["set epsilon as well", "  possible with `error = "];
+    let own = |line: &&str| !OF_QUERY.iter().any(|part| line.contains(part));
+    let sentences: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
+    let mut why: Vec<&str> = sentences.iter().flat_map(|what| what.lines()).filter(own).collect();
     let half =
-        format!("at least {crowd} owners have data in half of the windows of {}", terms.length());
-    why.push(half);
-    why.join("; ")
+        format!("  at least {crowd} owners have data in half of the windows of {}", terms.length());
+    why.push(&half);
+    why.join("\n")
 }
 
 fn said_nearest(percent: u8, terms: NoiseTerms) -> String {

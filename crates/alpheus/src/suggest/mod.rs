@@ -355,7 +355,7 @@ fn print(answer: &AssumedReply, format: Format, out: &mut impl Write) -> io::Res
         }
         Reply::Change { because, change, without_grants } => {
             writeln!(out, "The query is refused:")?;
-            because.iter().try_for_each(|why| writeln!(out, "  {why}"))?;
+            because.iter().try_for_each(|why| writeln!(out, "  {}", why.replace('\n', "\n  ")))?;
             let many = match change.sentences.len() {
                 1 => "one change".to_owned(),
                 many if change.change.changes.iter().any(Change::keeps_error) => {

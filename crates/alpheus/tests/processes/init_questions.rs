@@ -20,7 +20,14 @@ fn an_error_is_promised_for_the_crowd_that_windows_have() {
     // Two hundred would be enough. Forty have data on a day, and 160 in a week.
     let (code, said) = init(&file, &output, &["--yes", "--error", "2 %"]);
     assert!(code == 3 && !output.exists(), "{code} {said}");
-    assert!(said.contains("at least 40 owners have data in half of the windows"), "{said}");
+    let lines: Vec<&str> = said.lines().skip_while(|line| !line.contains("error: ")).collect();
+    let [what, column, asked, best, allowed, ..] = lines[..] else { panic!("{said}") };
+    assert!(what.ends_with("results with an error of 2 % are not possible:"), "{said}");
+    assert_eq!(column, "`avg_steps` cannot be as exact as the query asks.");
+    assert!(asked.starts_with("  asked: ±") && asked.contains("(2 %)"), "{said}");
+    assert!(best.starts_with("  best: ") && allowed.starts_with("  policies allow: "), "{said}");
+    let crowd = "  at least 40 owners have data in half of the windows of 1 DAY";
+    assert!(lines.contains(&crowd) && !said.contains("possible with `error"), "{said}");
     let nearest = said.split("--error '").nth(1).unwrap().split('\'').next().unwrap();
     let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
     assert!(code == 0 && said.contains("in windows of 7 DAYS with at least"), "{nearest}: {said}");

@@ -80,7 +80,7 @@ fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
     let (rows, spent) = until("a window after the budgets are spent", || {
         let spent = running.owner(0, "budgets");
         let rows = running.place.rows_of(&running.server, "Alarms");
-        let closed = "population below the minimum 1";
+        let closed = "population below the minimum 1: privacy budgets of owners are spent";
         let left_out = rows.last().is_some_and(|row| row["status"] == closed);
         (left_out && spent.contains("100.0 %")).then_some((rows, spent))
     });

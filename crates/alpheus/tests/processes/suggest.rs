@@ -119,7 +119,7 @@ fn an_error_is_solved_for_and_its_price_is_said() {
     };
     let (code, text, err) = ask(&query, &[]);
     assert_eq!(code, Some(0), "{err}");
-    let price = "one person pays up to ε = 2.23 for a window and ε = 98.12 a year; the first budget is used up after 44 windows (about 308.0 days)";
+    let price = "one person pays up to ε = 2.23 for a window and ε = 98.12 a year; the first budget is used up after 44 windows (308 days)";
     assert!(text.starts_with("Nothing needs to change") && text.contains(price), "{text}");
     let (_, json, _) = ask(&query, &["--format", "json"]);
     let reply: serde_json::Value = serde_json::from_str(&json).unwrap();

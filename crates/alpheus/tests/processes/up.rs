@@ -74,6 +74,15 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
     assert!(log.contains("more: alpheus errors policy-released-once"), "{log}");
     assert!(!log.trim_end().ends_with(')'), "what follows a query is pasted with it: {log}");
     assert!(said.is_empty(), "it goes on after a failure: {said}");
+    let (code, said, log) = sql(at, &[], &asked.replace("1 SECONDS", "10 SECONDS"));
+    assert_eq!(code, Some(0), "{log}");
+    let first = "This query could not be started now (policy-released-once): 6 of 6 streams cannot take part: \
+                 their `power` is already released by the running query `Street`";
+    assert!(
+        said.starts_with(first) && said.contains("`DROP STREAM Street`.\n\nFast from "),
+        "{said}"
+    );
+    assert!(said.contains("revealed in each window of 10 SECONDS:\n    sum of power\n"), "{said}");
     prompt(at);
     history(at, folder.path());
 

@@ -96,7 +96,11 @@ fn shown(text: &str) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.detail, self.rule)
+        match self.detail.split_once('\n') {
+            // Below the first line stand lists, and carets under words.
+            Some((first, rest)) => write!(f, "{first} ({})\n{rest}", self.rule),
+            None => write!(f, "{} ({})", self.detail, self.rule),
+        }
     }
 }
 
@@ -180,6 +184,20 @@ pub(super) fn causes(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rule_stands_on_the_first_line() {
+        let of = |detail: &str| Problem {
+            rule: "policy".to_owned(),
+            detail: detail.to_owned(),
+            help: None,
+            query: None,
+            status: 403,
+            id: None,
+        };
+        assert_eq!(of("no").to_string(), "no (policy)");
+        assert_eq!(of("no\n1 | SELECT\n  | ^").to_string(), "no (policy)\n1 | SELECT\n  | ^");
+    }
 
     /// A server that is not trusted could otherwise write over what this program says.
     #[test]

@@ -5,6 +5,7 @@ use super::convert::{last, max_rho};
 use super::noise::{RowNoise, RunningNoise};
 use super::running_totals::calibrate_running;
 use super::sensitivity::{Change, RowGroup};
+use crate::fraction::gcd;
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -191,7 +192,7 @@ pub(super) fn share_of(request: &NoiseRequest, count: u32) -> Result<Cost, Calib
 fn laplace(micro: u64, count: u32, change: Change) -> Result<RowNoise, CalibrationError> {
     let below = change.l1.checked_mul(u128::from(count) * 1_000_000);
     let below = below.ok_or(CalibrationError::TooWide)?;
-    let divisor = gcd(below, u128::from(micro));
+    let divisor = gcd(below, u128::from(micro)).max(1);
     let above =
         u64::try_from(u128::from(micro) / divisor).map_err(|_| CalibrationError::TooWide)?;
     let below = below / divisor;
@@ -199,13 +200,6 @@ fn laplace(micro: u64, count: u32, change: Change) -> Result<RowNoise, Calibrati
         return Err(CalibrationError::TooWide);
     }
     Ok(RowNoise::Laplace { above, below })
-}
-
-fn gcd(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a.max(1)
 }
 
 /// σ² = Δ₂²/2ρ, rounded up (Canonne, Kamath, Steinke 2020, theorem 4).

@@ -2,7 +2,7 @@
 
 use super::{ContentError, DocumentError, Node, Value};
 use crate::decimal::parse_exact;
-use crate::fraction::Fraction;
+use crate::fraction::{Fraction, gcd};
 use alpheus_time::Span;
 use std::fmt::Display;
 
@@ -186,10 +186,6 @@ fn parse_fraction(text: &str) -> Option<Fraction> {
     }
     let divisor = gcd(numerator, denominator);
     Some(Fraction { numerator: numerator / divisor, denominator: denominator / divisor })
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

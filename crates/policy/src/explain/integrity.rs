@@ -6,7 +6,7 @@ use crate::layout::FieldStatistic;
 use crate::plan::Plan;
 use crate::planner::in_words;
 use crate::query::QuerySpan;
-use crate::schema::{AttributeKind, Schema};
+use crate::schema::Schema;
 use alpheus_time::Span;
 
 /// Bytes of a member's token, opening and key for pads beside its sums, about: signatures, digests, the rest.
@@ -72,13 +72,9 @@ fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String 
 
 /// A statistic in words, and the decimal places of its sums.
 fn in_numbers(schema: &Schema, statistic: FieldStatistic) -> (String, u32) {
-    let scale = |a: u16| match schema.attributes.get(usize::from(a)).map(|known| &known.kind) {
-        Some(AttributeKind::Number { scale, .. }) => u32::from(*scale),
-        _ => 0,
-    };
     let places = match statistic {
-        FieldStatistic::Sum(a) => scale(a),
-        FieldStatistic::SumOfSquares(a) => 2 * scale(a),
+        FieldStatistic::Sum(a) => schema.scale_of(a).into(),
+        FieldStatistic::SumOfSquares(a) => 2 * u32::from(schema.scale_of(a)),
         _ => 0,
     };
     (in_words(schema, statistic), places)

@@ -48,7 +48,7 @@ pub(super) fn of(
     let own = plan.privacy.as_ref()?;
     let noise = plan.calibration(&schema.schema, &schema.layout).ok().flatten()?;
     let members = u32::try_from(plan.roster.len()).unwrap_or(u32::MAX);
-    let values: u32 = super::owners_per_controller(plan).iter().sum();
+    let values: u32 = plan.owners_per_controller().iter().sum();
     let windows = own.horizon().map_or(1, |horizon| horizon.windows);
     let values = f64::from(values) * f64::from(windows);
     let most = |attribute| farthest(&schema.schema, attribute);
@@ -57,10 +57,7 @@ pub(super) fn of(
     for (error, item) in guarantee.errors.iter_mut().zip(&plan.select.items) {
         error.at_most = matches!(item.statistic, Statistic::Moments { .. });
     }
-    let name = |attribute: u16| {
-        let attribute = schema.schema.attributes.get(usize::from(attribute));
-        attribute.map_or_else(String::new, |attribute| attribute.name.clone())
-    };
+    let name = |attribute: u16| schema.schema.name_of(attribute).to_owned();
     Some(PrivacyExplanation {
         sentence: guarantee.sentence(),
         mechanism: own.mechanism,

@@ -105,7 +105,7 @@ impl Margin {
 
     fn in_words(&self, margin: f64) -> String {
         if margin.is_infinite() {
-            return "an unknown margin, since there would be more noise than values,".to_owned();
+            return "unknown, since there would be more noise than values".to_owned();
         }
         let share = |whole: &f64| format!(" ({} %)", short(margin / whole * 100.0));
         let share = self.whole.as_ref().map(share).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Solver<'_> {
     /// The smallest larger population with which the demands are met, of at most nine tenths of
     /// the owners, since windows of fewer do not open. If none is enough, the largest.
     fn with_more_owners(&self, best: Trial) -> Trial {
-        let counted = best.planned.plans.iter().map(counted).min().unwrap_or(0);
+        let counted = best.planned.plans.iter().map(Plan::counted).min().unwrap_or(0);
         let (_, max) = best.create.population.unwrap_or((1, self.capacity()));
         let min = best.planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
         let (mut low, mut high) = (min.saturating_add(1), (counted - counted / 10).min(max));
@@ -340,11 +340,7 @@ impl Solver<'_> {
         let (Some(attribute), None) = (named.next(), named.next()) else {
             return Err(Box::new(Finding::plain(self.at(), RuleError::TypicalOfSeveral)));
         };
-        let own = self.schema.schema.attributes.get(usize::from(*attribute));
-        let scale = match own.map(|own| &own.kind) {
-            Some(AttributeKind::Number { scale, .. }) => *scale,
-            _ => 0,
-        };
+        let scale = self.schema.schema.scale_of(*attribute);
         Ok(Some(number(typical) * 10f64.powi(scale.into())))
     }
 
@@ -370,8 +366,10 @@ impl Solver<'_> {
         let possible = error.is_none_or(|error| error.is_some_and(|error| error < whole));
         let within = accuracy.within.map(worse);
         let possible = possible && within.is_none_or(|within| within.is_some());
-        let worse = possible.then(|| Fix::Accuracy(error.flatten(), within.flatten()));
-        let remedy = self.remedy(first, best);
+        let larger = possible.then(|| (error.flatten(), within.flatten()));
+        let worse = larger.map(|(error, within)| Fix::Accuracy(error, within));
+        let mut remedy = self.remedy(first, best);
+        remedy.larger = larger;
         let fewer = remedy.events.map(Fix::Events);
         let plan = best.planned.plans.first();
         let privacy = plan.and_then(|plan| plan.privacy.as_ref());
@@ -431,13 +429,6 @@ fn left_out(events: u64) -> String {
     format!(
         "a stream with more than {events} in a window is left out of it, and the margins do not count what that changes; `excluded` of each row says how many were left out"
     )
-}
-
-/// The number of owners as an honest controller counts them if all have data.
-pub(super) fn counted(plan: &Plan) -> u32 {
-    let mut sizes = plan.owners_per_controller();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes.iter().skip(plan.discounted() as usize).sum()
 }
 
 fn number(decimal: Decimal) -> f64 {

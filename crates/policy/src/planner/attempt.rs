@@ -310,8 +310,7 @@ impl<'a> Attempt<'a> {
                 .catalog
                 .query_of(&locked.holder)
                 .map_or_else(String::new, |query| query.name.clone());
-            let attribute = self.schema.schema.attributes.get(usize::from(locked.attribute));
-            let attribute = attribute.map_or_else(String::new, |attribute| attribute.name.clone());
+            let attribute = self.schema.schema.name_of(locked.attribute).to_owned();
             objections.push((
                 ExclusionError::Locked { attribute, query },
                 Some(Fix::Without(locked.attribute)),

@@ -14,7 +14,7 @@ use crate::plan::{Plan, PopulationBounds};
 use crate::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
 use crate::privacy::stronger;
 use crate::query::Decimal;
-use crate::schema::{AttributeKind, CoarseBuckets, Generalisation, Schema};
+use crate::schema::{CoarseBuckets, Generalisation, Schema};
 use std::collections::HashMap;
 
 /// A reason why a stream cannot take part, and a possible fix.
@@ -204,18 +204,11 @@ impl<'a> Judge<'a> {
     }
 
     fn name(&self, attribute: u16) -> String {
-        self.schema
-            .attributes
-            .get(usize::from(attribute))
-            .map_or_else(String::new, |found| found.name.clone())
+        self.schema.name_of(attribute).to_owned()
     }
 
     fn buckets(&self, to: &Generalisation) -> String {
-        let attribute = self.schema.attributes.get(usize::from(to.attribute));
-        let scale = match attribute.map(|attribute| &attribute.kind) {
-            Some(AttributeKind::Number { scale, .. }) => *scale,
-            _ => 0,
-        };
+        let scale = self.schema.scale_of(to.attribute);
         match &to.to {
             CoarseBuckets::Width(width) => format!("width {}", format_scaled(*width, scale)),
             CoarseBuckets::Edges(edges) => {

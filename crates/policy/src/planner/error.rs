@@ -191,6 +191,17 @@ pub enum RuleError {
         /// The metadata attribute.
         word: String,
     },
+    /// Data in a condition or group.
+    #[error(
+        "`{word}` is data, which stays encrypted; WHERE and GROUP BY take public metadata alone, here {}",
+        or_none(known)
+    )]
+    IsData {
+        /// The attribute.
+        word: String,
+        /// All metadata that exists.
+        known: String,
+    },
     /// Unknown metadata in a condition or group.
     #[error(
         "{schema} has no metadata `{word}`; {}{}",
@@ -349,7 +360,7 @@ pub enum RuleError {
     },
     /// Results with the noise that policies require are less exact than the query asks for.
     #[error(
-        "`{column}` would be within {best} in 95 of 100 windows at best, but the query asks for {asked}: policies allow {noise}, over at least {owners} owners with {values} each{remedy}"
+        "`{column}` cannot be as exact as the query asks.\n  asked: {asked} in 95 of 100 windows\n  best: {best}, in windows of {owners} owners or more with {values} each\n  policies allow: {noise} of a stream in a window{remedy}"
     )]
     OutOfReach {
         /// The column that is farthest from what is asked.

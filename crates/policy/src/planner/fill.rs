@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::population::{Candidate, Numbers};
 use super::{MaskRequest, PlanOptions};
 use crate::fraction::Fraction;
-use crate::ids::{ControllerId, OwnerId, labelled_hash};
+use crate::ids::{ControllerId, labelled_hash};
 use crate::plan::{MaskStrategy, Plan, PlannedStream};
 use crate::query::Create;
 use std::collections::BTreeSet;
@@ -33,20 +33,19 @@ impl Query<'_> {
         let roster: BTreeSet<ControllerId> =
             members.iter().map(|member| member.stream.controller).collect();
         let roster: Vec<ControllerId> = roster.into_iter().collect();
-        let streams = streams(&roster, members);
-        let masks = self.masks(&owners(roster.len(), &streams), numbers)?;
-        Ok(Plan {
+        let mut plan = Plan {
             nonce: self.nonce(index),
             group,
             population: numbers.bounds,
             alpha: numbers.alpha,
             colluders: numbers.colluders,
-            dropout: self.dropout(numbers, masks),
-            masks,
+            streams: streams(&roster, members),
             roster,
-            streams,
             ..self.template.clone()
-        })
+        };
+        plan.masks = self.masks(&plan.owners_per_controller(), numbers)?;
+        plan.dropout = self.dropout(numbers, plan.masks);
+        Ok(plan)
     }
 
     /// The share that may drop out. If few others mask with a controller, dropouts cost more,
@@ -97,17 +96,4 @@ fn streams(roster: &[ControllerId], members: &[Candidate<'_>]) -> Vec<PlannedStr
             Some(PlannedStream { stream: known.stream, owner: known.owner, controller })
         })
         .collect()
-}
-
-/// The number of different owners at each controller, in roster order.
-fn owners(controllers: usize, streams: &[PlannedStream]) -> Vec<u32> {
-    let pairs: BTreeSet<(u32, OwnerId)> =
-        streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
-    let mut owners = vec![0u32; controllers];
-    for (controller, _) in pairs {
-        if let Some(count) = owners.get_mut(controller as usize) {
-            *count += 1;
-        }
-    }
-    owners
 }

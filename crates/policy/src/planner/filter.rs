@@ -27,11 +27,13 @@ pub(super) fn unknown_names(
 fn metadata<'a>(word: &Word, schema: &'a Schema) -> Result<&'a MetadataAttribute, Box<Finding>> {
     let names = || schema.metadata.iter().map(|known| known.name.as_str());
     schema.metadata.iter().find(|known| known.name == word.text).ok_or_else(|| {
-        let rule = RuleError::UnknownMetadata {
-            word: word.text.clone(),
-            schema: schema.name.clone(),
-            suggestion: nearest(&word.text, names()),
-            known: names().collect::<Vec<_>>().join(", "),
+        let (known, text) = (names().collect::<Vec<_>>().join(", "), word.text.clone());
+        let rule = match schema.position(&word.text) {
+            Some(_) => RuleError::IsData { word: text, known },
+            None => {
+                let (schema, suggestion) = (schema.name.clone(), nearest(&word.text, names()));
+                RuleError::UnknownMetadata { word: text, schema, suggestion, known }
+            }
         };
         Box::new(Finding::plain(word.at, rule))
     })

@@ -34,9 +34,7 @@ pub(crate) fn missing(attribute: &Attribute, function: Function) -> Option<&'sta
 }
 
 fn of(schema: &Schema, attribute: &Attribute, aggregation: &Aggregation) -> Vec<String> {
-    let own_name = |position: &u16| {
-        schema.attributes.get(usize::from(*position)).map_or("", |other| other.name.as_str())
-    };
+    let own_name = |position: &u16| schema.name_of(*position);
     let all = |functions: &[&str]| functions.iter().map(ToString::to_string).collect();
     match aggregation {
         Aggregation::Count => all(&["COUNT($)"]),
@@ -97,8 +95,7 @@ pub(super) fn grid(edges: &Edges, kind: &AttributeKind) -> String {
 
 /// A description of what the cells of a field sum.
 pub(crate) fn in_words(schema: &Schema, statistic: FieldStatistic) -> String {
-    let name =
-        |a: u16| schema.attributes.get(usize::from(a)).map_or("?", |found| found.name.as_str());
+    let name = |a: u16| schema.name_of(a);
     match statistic {
         FieldStatistic::EventCount => "number of events".to_owned(),
         FieldStatistic::Count(a) => format!("number of values of {}", name(a)),

@@ -127,8 +127,7 @@ fn offered<'a>(
     if option.attributes.contains(&position) {
         return Ok(option);
     }
-    let attribute = schema.attributes.get(usize::from(position)).map(|own| own.name.clone());
-    let attribute = attribute.unwrap_or_default();
+    let attribute = schema.name_of(position).to_owned();
     Err(node.error(ContentError::NotOffered { option: name.to_owned(), attribute }))
 }
 

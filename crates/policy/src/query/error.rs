@@ -97,6 +97,17 @@ pub enum SyntaxError {
         /// The nearest length.
         nearest: Span,
     },
+    /// A unit of the calendar.
+    #[error(
+        "{units} differ in length, so they are no unit of windows; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write {}",
+        OneOf(nearest)
+    )]
+    OfCalendar {
+        /// The unit.
+        units: &'static str,
+        /// The nearest lengths.
+        nearest: Vec<String>,
+    },
     /// Running totals up to a size that is no whole number of steps, or too many.
     #[error(
         "SIZE must be a multiple of STEP, and at most {MAX_STEPS} steps; write {}",

@@ -161,7 +161,12 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     ("CREATE STREAM s AS SELECT SUM(x)", (1, 33, 1), "no WINDOW"),
     ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 63, 1), "no FROM"),
     ("CREATE STREAM s AS SELECT SUM(x) WINDOW HOPPING (SIZE 1 HOUR)", (1, 41, 7), "overlapping"),
-    ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 YEAR)", (1, 58, 4), "unit of time"),
+    ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 EON)", (1, 58, 3), "unit of time"),
+    (
+        "CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 YEAR)",
+        (1, 58, 4),
+        "write `364 DAYS`",
+    ),
     ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 0 HOURS)", (1, 56, 1), "above 0"),
     ("CREATE STREAM s AS SELECT SUM('x')", (1, 27, 3), "SUM is written"),
     (

@@ -5,6 +5,7 @@ use super::display::QuerySpan;
 use super::error::{QueryError, SyntaxError};
 use super::parser::Reader;
 use crate::decimal::Decimal;
+use crate::fraction::gcd;
 use alpheus_time::Span;
 use sqlparser::tokenizer::Token;
 
@@ -23,6 +24,14 @@ const UNITS: &[(&str, &str, u64)] = &[
     ("DAY", "DAYS", 86_400_000_000),
     ("WEEK", "WEEKS", 604_800_000_000),
 ];
+/// Units of the calendar, and the numbers of days that are nearest to one.
+const CALENDAR: &[(&str, &str, &[u64])] = &[
+    ("MONTH", "MONTHS", &[28, 30]),
+    ("QUARTER", "QUARTERS", &[91]),
+    ("YEAR", "YEARS", &[364, 365]),
+];
+/// The most days that are below the limit.
+const MAX_DAYS: u64 = (LIMIT - 1) / 86_400_000_000;
 
 /// `WINDOW …`.
 pub(super) struct Windows {
@@ -106,10 +115,6 @@ fn beside(size: Span, hop: Option<Span>) -> Vec<String> {
     nearest
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 /// `, SIZE …`: the extent of running totals, in whole steps.
 fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
     reader.written(format!(
@@ -151,19 +156,31 @@ fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
     let number = Decimal::parse(digits);
     reader.parser.next_token();
     let unit = UNITS.iter().find(|(one, many, _)| reader.sees(one) || reader.sees(many));
-    let Some((.., unit)) = unit else {
-        return Err(
-            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
-        );
-    };
-    reader.parser.next_token();
     let whole = number.and_then(|number| u64::try_from(number.scaled(0)?).ok());
+    let Some((.., unit)) = unit else { return Err(no_unit(reader, whole.unwrap_or(1))) };
+    reader.parser.next_token();
     let length = whole.map(|whole| whole.saturating_mul(*unit));
     match length.filter(|length| (*length > 0 || zero) && *length < LIMIT) {
         Some(length) => Ok(Span(length)),
         None => {
             let problem = SyntaxError::NoLength { nearest: possible(number, *unit) };
             Err(QueryError::new(at, problem))
+        }
+    }
+}
+
+/// There is no such unit. So many of the calendar's are about as long as some days.
+fn no_unit(reader: &Reader, number: u64) -> QueryError {
+    let mut calendar = CALENDAR.iter();
+    match calendar.find(|(one, many, _)| reader.sees(one) || reader.sees(many)) {
+        None => {
+            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
+        }
+        Some((_, units, days)) => {
+            let most = days.iter().map(|own| MAX_DAYS / own).min().unwrap_or(1);
+            let of = |own: &u64| format!("{} DAYS", own * number.clamp(1, most));
+            let nearest = days.iter().map(of).collect();
+            reader.error(SyntaxError::OfCalendar { units, nearest })
         }
     }
 }
@@ -187,7 +204,28 @@ mod tests {
         parse(&text).unwrap_err().to_string()
     }
 
-    /// Each proposal can be pasted.
+    /// A refusal ends with this, and each proposal in it can be pasted.
+    fn proposes(window: &str, says: &str) {
+        let said = refused(window);
+        assert!(said.ends_with(says), "{window}: {said}");
+        for words in said.split('`').skip(1).step_by(2) {
+            let window = match words.split_once(' ') {
+                Some(("WINDOW", window)) => window.to_owned(),
+                Some(("SIZE", _)) => {
+                    let step = window.split(&['(', ','][..]).nth(1).unwrap();
+                    format!("CUMULATING ({step}, {words})")
+                }
+                Some(("STEP", _)) => {
+                    let size = window.split(", ").nth(1).unwrap();
+                    format!("CUMULATING ({words}, {size}")
+                }
+                _ => format!("TUMBLING (SIZE {words})"),
+            };
+            let text = format!("SELECT SUM(x) WINDOW {window} FROM X");
+            assert!(parse(&text).is_ok(), "{text}");
+        }
+    }
+
     #[test]
     fn lengths_that_do_not_suit_are_refused_with_the_nearest() {
         for (window, says) in [
@@ -213,24 +251,25 @@ mod tests {
                 "(SIZE 1 HOUR)` or `WINDOW CUMULATING (STEP 6 MINUTES, SIZE 1 HOUR)`",
             ),
         ] {
-            let said = refused(window);
-            assert!(said.ends_with(says), "{window}: {said}");
-            for words in said.split('`').skip(1).step_by(2) {
-                let window = match words.split_once(' ') {
-                    Some(("WINDOW", window)) => window.to_owned(),
-                    Some(("SIZE", _)) => {
-                        let step = window.split(&['(', ','][..]).nth(1).unwrap();
-                        format!("CUMULATING ({step}, {words})")
-                    }
-                    Some(("STEP", _)) => {
-                        let size = window.split(", ").nth(1).unwrap();
-                        format!("CUMULATING ({words}, {size}")
-                    }
-                    _ => format!("TUMBLING (SIZE {words})"),
-                };
-                let text = format!("SELECT SUM(x) WINDOW {window} FROM X");
-                assert!(parse(&text).is_ok(), "{text}");
-            }
+            proposes(window, says);
+        }
+    }
+
+    #[test]
+    fn units_that_differ_in_length_are_refused_with_the_nearest_days() {
+        for (window, says) in [
+            (
+                "TUMBLING (SIZE 1 MONTH)",
+                "MONTHS differ in length, so they are no unit of windows; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write `28 DAYS` or `30 DAYS`",
+            ),
+            ("TUMBLING (SIZE 3 months)", "write `84 DAYS` or `90 DAYS`"),
+            ("TUMBLING (SIZE 1 QUARTER)", "write `91 DAYS`"),
+            ("TUMBLING (SIZE 1 YEAR)", "DAYS and WEEKS; write `364 DAYS` or `365 DAYS`"),
+            ("TUMBLING (SIZE 10 YEARS)", "write `3276 DAYS` or `3285 DAYS`"),
+            ("TUMBLING (SIZE 0.5 MONTHS)", "write `28 DAYS` or `30 DAYS`"),
+            ("TUMBLING (SIZE 1 HOUR, GRACE PERIOD 1 MONTH)", "write `28 DAYS` or `30 DAYS`"),
+        ] {
+            proposes(window, says);
         }
     }
 }

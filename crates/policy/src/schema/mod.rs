@@ -81,6 +81,21 @@ impl Schema {
         u16::try_from(position).ok()
     }
 
+    /// The name of the attribute at a position; empty if there is none.
+    #[must_use]
+    pub fn name_of(&self, position: u16) -> &str {
+        self.attributes.get(usize::from(position)).map_or("", |found| &found.name)
+    }
+
+    /// Its decimal places; none if its values are not numbers.
+    #[must_use]
+    pub fn scale_of(&self, position: u16) -> u8 {
+        match self.attributes.get(usize::from(position)).map(|found| &found.kind) {
+            Some(AttributeKind::Number { scale, .. }) => *scale,
+            _ => 0,
+        }
+    }
+
     /// Whether an event may lack the attribute.
     #[must_use]
     pub fn is_optional(&self, attribute: u16) -> bool {

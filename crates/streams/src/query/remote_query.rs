@@ -27,7 +27,7 @@ const WAIT: u64 = 20;
 pub enum StatementResult {
     /// The query is running.
     Running(Box<Explanation>),
-    /// The query would be allowed to run.
+    /// The query would be allowed to run, perhaps once others have ended.
     Explanation(Box<Explanation>),
     /// The tables to show.
     Tables(Vec<Table>),

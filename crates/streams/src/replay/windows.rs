@@ -10,7 +10,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::Create;
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
-use alpheus_stream_runtime::results::{Row, has_opened};
+use alpheus_stream_runtime::results::{BUDGETS_SPENT, Row, has_opened};
 use alpheus_time::{Span, Timestamp};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -211,7 +211,12 @@ struct OfQuery {
     /// Windows without a result: start, end, and why.
     closed: Vec<(u64, u64, String)>,
     longer: Option<Longer>,
+    /// Whether some have none because budgets are spent.
+    is_spent: bool,
 }
+
+/// What makes budgets last longer.
+const LAST_LONGER: &str = "budgets last for more of the recording with longer windows, of which there are fewer, with a smaller epsilon, or if owners choose an option with a larger budget";
 
 impl WindowReport {
     pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> WindowReport {
@@ -225,7 +230,7 @@ impl WindowReport {
 
     /// Prints why windows have no result, and what to ask for instead.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        for OfQuery { name, windows, closed, longer } in &self.0 {
+        for OfQuery { name, windows, closed, longer, is_spent } in &self.0 {
             if closed.is_empty() {
                 continue;
             }
@@ -246,6 +251,9 @@ impl WindowReport {
             }
             if let Some(longer) = longer {
                 writeln!(out, "help: {longer}")?;
+            }
+            if *is_spent {
+                writeln!(out, "help: {LAST_LONGER}")?;
             }
         }
         Ok(())
@@ -269,7 +277,7 @@ fn of_query(
         |row: &&Row| !has_opened(&row.status) || (row.population == 0 && row.windows.is_none());
     let (name, windows) = (create.name.text.clone(), own().count());
     if own().find(is_closed).is_none() {
-        return OfQuery { name, windows, closed: Vec::new(), longer: None };
+        return OfQuery { name, windows, closed: Vec::new(), longer: None, is_spent: false };
     }
     // How few have data is not said, as it is not in the results: what is printed may be shown to others.
     let why = |row: &Row| match row.status.as_str() {
@@ -281,5 +289,6 @@ fn of_query(
     closed.sort();
     let mostly = closed.len() * 2 > windows;
     let longer = if mostly { longer(create, catalog, streams) } else { None };
-    OfQuery { name, windows, closed, longer }
+    let is_spent = closed.iter().any(|(.., why)| why.contains(BUDGETS_SPENT));
+    OfQuery { name, windows, closed, longer, is_spent }
 }

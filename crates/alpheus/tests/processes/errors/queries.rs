@@ -136,7 +136,7 @@ pub(super) const CASES: &[Case] = &[
         "policy-forbids",
         3,
         "./ask noisy 'SUM(reading)' 10 'WITHIN 1 OF 95 %'",
-        "in 95 of 100 windows at best, but the query asks for ±1",
+        "  asked: ±1 in 95 of 100 windows\n  best: ±",
         "planned for 20 owners with one stream each, at one controller; --owners ",
     ),
     Case(

@@ -7,13 +7,15 @@ use crate::catalog::{Catalog, CatalogSchema};
 use crate::decimal::format_scaled;
 use crate::plan::Plan;
 use crate::planner::finding::Fix;
-use crate::query::Create;
+use crate::query::{Create, Decimal, Percent};
 use crate::schema::AttributeKind;
 use std::fmt;
 
 /// What would make an error possible, as far as that is known: one of these is enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remedy {
+    /// The smallest error that is possible, as a share and as a margin, as far as they are asked for.
+    pub larger: Option<(Option<Decimal>, Option<Decimal>)>,
     /// Whether the query does not say how many values a stream has, so that one is assumed.
     pub is_assumed: bool,
     /// A limit on the events of a stream in a window.
@@ -116,7 +118,8 @@ impl Solver<'_> {
         let all = best.planned.fitting.min(self.capacity());
         let most = first.population.filter(|(_, max)| *max < all).map(|(min, _)| (min, all));
         let owners = most.and_then(|most| self.enough_owners(first, most));
-        Remedy { is_assumed, events, owners, bounds: alone, both, nearer: (fewest, most) }
+        let (bounds, nearer, larger) = (alone, (fewest, most), None);
+        Remedy { larger, is_assumed, events, owners, bounds, both, nearer }
     }
 
     /// Whether the margin depends on how many values there are, and the query does not say that.
@@ -231,23 +234,27 @@ impl fmt::Display for Bounds {
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_assumed {
-            f.write_str(", which is assumed: `values = 24` says that there are 24")?;
+            f.write_str("\n  one value each is assumed: `values = 24` says that there are 24")?;
+        }
+        let (error, within) = self.larger.unwrap_or_default();
+        let error = error.map(|own| format!("`error = {}`", Percent(own)));
+        let within = within.map(|own| format!("`WITHIN {own} OF 95 %`"));
+        let larger: Vec<String> = error.into_iter().chain(within).collect();
+        if !larger.is_empty() {
+            write!(f, "\n  possible with {}", larger.join(" and "))?;
         }
         if let Some(events) = self.events {
-            write!(
-                f,
-                "; it is possible with `events = {events}`, which leaves out streams with more events in a window"
-            )?;
+            write!(f, "\n  possible with `events = {events}`, which leaves out streams with more")?;
         }
         if let Some((min, max)) = self.owners {
-            write!(f, "; it is possible with BETWEEN {min} AND {max}")?;
+            write!(f, "\n  possible with `BETWEEN {min} AND {max}`")?;
         }
         const REFUSED: &str = "in the schema, beyond which devices refuse readings";
         if let Some(bounds) = &self.bounds {
-            write!(f, "; it is possible with {bounds} {REFUSED}")?;
+            write!(f, "\n  possible with {bounds} {REFUSED}")?;
         }
         if let Some((events, bounds)) = &self.both {
-            write!(f, "; it is possible with `events = {events}` and {bounds} {REFUSED}")?;
+            write!(f, "\n  possible with `events = {events}` and {bounds} {REFUSED}")?;
         }
         Ok(())
     }

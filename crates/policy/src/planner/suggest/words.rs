@@ -175,12 +175,10 @@ fn accuracy(query: &Create) -> Option<String> {
 
 fn granted(grant: &Grant, query: &Create, owners: &Owners<'_>) -> Change {
     let known = owners.catalog.schema(&query.from.text);
-    let attribute =
-        known.and_then(|known| known.schema.attributes.get(usize::from(grant.attribute)));
     Change::Grant {
         section: grant.section,
         streams: owners.sections.values().filter(|own| **own == grant.section).count(),
-        attribute: attribute.map_or_else(String::new, |own| own.name.clone()),
+        attribute: known.map_or("", |known| known.schema.name_of(grant.attribute)).to_owned(),
         option: grant.option.name.clone(),
         kind: grant.option.kind,
         clients: grant.option.min_population,

@@ -121,19 +121,38 @@ fn an_error_that_is_not_possible_is_refused_with_the_smallest_that_is() {
     let tail = "WITH (error = 0.1 %, typical = 300, values = 24)";
     let (refusal, nearest) = world.refuse(&ask("AVG(energy)", tail));
     let text = refusal.to_string();
-    for part in [
-        "`avg_energy` would be within ±",
-        "but the query asks for ±0.3 (0.1 %)",
-        "policies allow laplace noise of ε = 5 for at most 24 events, over at least 180 owners with 24 values each",
-    ] {
-        assert!(text.contains(part), "{part}\n{text}");
-    }
+    let lines: Vec<&str> = text.lines().collect();
+    let [what, asked, best, allowed, possible, ..] = lines[..] else { panic!("{text}") };
+    assert_eq!(what, "`avg_energy` cannot be as exact as the query asks.");
+    assert_eq!(asked, "  asked: ±0.3 (0.1 %) in 95 of 100 windows");
+    assert!(best.starts_with("  best: ±"), "{text}");
+    assert!(best.ends_with(" %), in windows of 180 owners or more with 24 values each"), "{text}");
+    assert_eq!(
+        allowed,
+        "  policies allow: laplace noise of ε = 5 for at most 24 events of a stream in a window"
+    );
     assert!(!refusal.is_mistaken());
     assert!(nearest.unwrap().contains("error = "));
+    // What stands there can be pasted, and less is not possible.
+    let error =
+        possible.strip_prefix("  possible with `error = ").unwrap_or_else(|| panic!("{text}"));
+    let percent: f64 = error.strip_suffix(" %`").unwrap().parse().unwrap();
+    let with = |percent: f64| ask("AVG(energy)", &tail.replace("0.1 %", &format!("{percent} %")));
+    assert!(world.plan(&with(percent)).is_ok(), "{text}");
+    assert!(world.plan(&with(percent * 0.9)).is_err(), "{text}");
     // Narrower bounds would do, if readings are small.
     let tail = "WITH (error = 1 %, typical = 100, values = 24)";
     let (refusal, _) = world.refuse(&ask("AVG(energy)", tail));
-    assert!(refusal.to_string().contains("; it is possible with `energy` between 0"), "{refusal}");
+    assert!(refusal.to_string().contains("\n  possible with `energy` between 0"), "{refusal}");
+    // A margin is said in the unit of the column.
+    let (refusal, _) = world.refuse(&ask("AVG(energy)", "WITH (values = 24) WITHIN 0.1 OF 95 %"));
+    let text = refusal.to_string();
+    assert!(text.contains("\n  asked: ±0.1 in 95 of 100 windows\n"), "{text}");
+    let margin = text.split("\n  possible with `").nth(1).unwrap().split('`').next().unwrap();
+    assert!(
+        world.plan(&ask("AVG(energy)", &format!("WITH (values = 24) {margin}"))).is_ok(),
+        "{text}"
+    );
 }
 
 #[test]
@@ -186,12 +205,13 @@ fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_is_possible
         let (refusal, nearest) = world.refuse(&ask("AVG(water)", tail));
         let (refusal, nearest) = (refusal.to_string(), nearest.unwrap());
         let after = refusal
-            .split("; it is possible with `events = ")
+            .split("\n  possible with `events = ")
             .nth(1)
             .unwrap_or_else(|| panic!("{refusal}"));
         let events: u64 = after.split('`').next().unwrap().parse().unwrap();
         assert!(
-            refusal.contains("which is assumed: `values = 24` says that there are 24"),
+            refusal
+                .contains("\n  one value each is assumed: `values = 24` says that there are 24\n"),
             "{refusal}"
         );
         assert!(nearest.contains(&format!("events = {events}")), "{nearest}");

@@ -57,7 +57,15 @@ const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
         None,
     ),
     ("SUM(hrv)", "WHERE ageGroup = 'senoir'", "did you mean `senior`?", None),
-    ("SUM(hrv)", "GROUP BY town", "no metadata `town`; it has region, ageGroup", None),
+    ("SUM(hrv)", "GROUP BY twon", "no metadata `twon`; it has region, ageGroup", None),
+    // What makes it metadata would make the readings public.
+    (
+        "SUM(hrv)",
+        "WHERE hrv > 3",
+        "`hrv` is data, which stays encrypted; WHERE and GROUP BY take public metadata alone, here region, ageGroup",
+        None,
+    ),
+    ("SUM(hrv)", "GROUP BY town", "`town` is data, which stays encrypted", None),
     (
         "SUM(hrv)",
         "WHERE region = Texas",

@@ -27,6 +27,7 @@ pub mod diagnosis;
 mod engine_caller;
 mod evidence;
 mod frames;
+mod obstacles;
 mod problem;
 mod public_requests;
 mod queries;

@@ -1,6 +1,7 @@
 //! Requests of consumers.
 
 use super::Api;
+use super::obstacles::plan_beside;
 use super::problem::{runtime_failed, store_failed};
 use crate::deployment::from_hex;
 use crate::query::receipts::ReceiptPage;
@@ -19,7 +20,7 @@ use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_stream_runtime::manager::QueryError;
-use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
+use alpheus_stream_runtime::query_planner::QueryContext;
 use alpheus_stream_runtime::receipts::page;
 use alpheus_stream_runtime::refusal_ids::of_refusal;
 use alpheus_stream_runtime::results::Row;
@@ -57,7 +58,7 @@ pub(super) struct StatementBody {
 pub(super) enum Answer {
     /// The query is running; this is what it reveals.
     Running(Box<Explanation>),
-    /// The query would be allowed; this is what it would reveal.
+    /// The query would be allowed, perhaps once others have ended; this is what it would reveal.
     Explanation(Box<Explanation>),
     /// The tables to show.
     Tables(Vec<Table>),
@@ -120,10 +121,11 @@ impl Engine {
                 Ok(Answer::Running(Box::new(explanation)))
             }
             Statement::Explain { privacy, create } => {
-                let planned = plan_query(create, &self.manager.catalog, asking, &mut self.rng);
-                let planned = planned.map_err(|refusal| refused(refusal.into(), sql))?;
-                let explanation = explained(create, &planned, *privacy, &self.manager.catalog)?;
-                Ok(Answer::Explanation(Box::new(explanation)))
+                let catalog = &mut self.manager.catalog;
+                let planned = plan_beside(catalog, create, asking, &mut self.rng);
+                let (planned, not_now) = planned.map_err(|refusal| refused(refusal.into(), sql))?;
+                let explanation = explained(create, &planned, *privacy, catalog)?;
+                Ok(Answer::Explanation(Box::new(Explanation { not_now, ..explanation })))
             }
             Statement::Show(what) => Ok(Answer::Tables(vec![show(&self.manager.catalog, *what)])),
             Statement::Describe(name) => {
