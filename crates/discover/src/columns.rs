@@ -56,7 +56,7 @@ impl SortedColumns {
         hints: &Hints,
     ) -> SortedColumns {
         let mut sorted = SortedColumns::default();
-        let mut codes = Vec::new();
+        let (mut codes, mut said) = (Vec::new(), Vec::new());
         let parts = time_parts::of(profile);
         for (at, column) in profile.columns.iter().enumerate() {
             if time.columns.contains(&at) || owner.column == Some(at) {
@@ -74,9 +74,7 @@ impl SortedColumns {
             {
                 codes.push(at);
             } else {
-                if hints.measure.contains(&column.name) {
-                    sorted.questions.push(not_numbers(&column.name));
-                }
+                said.extend(hints.measure.contains(&column.name).then_some(&column.name));
                 sorted.column(profile, at);
             }
         }
@@ -89,6 +87,7 @@ impl SortedColumns {
         if sorted.attributes.is_empty() {
             sorted.count_texts(profile, hints);
         }
+        sorted.without_numbers(&said);
         let known = (&sorted.attributes[..], &sorted.categories[..]);
         let apart = (owner.column, &owner.kinds[..], &owner.parts[..]);
         let kinds = kinds::questions(known, (text, &table.form, profile), apart, hints);
@@ -173,11 +172,12 @@ impl SortedColumns {
         let times = column.times();
         if times > 0 && values == Values::Number {
             self.questions.push(format!(
-                "{} of `{}` {} like {} among numbers and would be refused. A spreadsheet may have turned numbers into dates.",
+                "{} of `{}` {} like {} among numbers and would be refused. A spreadsheet may have turned numbers into dates. Correct them in the file, or use `--leave-out {}` to leave the column out.",
                 counted(times, "cell"),
                 column.name,
                 verb(times, "looks", "look"),
-                verb(times, "a time", "times")
+                verb(times, "a time", "times"),
+                worded(&column.name)
             ));
         }
         self.wanted.push(CountedColumn {
@@ -310,7 +310,8 @@ impl SortedColumns {
 
     /// In a file with nothing to measure, texts can at least be counted.
     fn count_texts(&mut self, profile: &Profile, hints: &Hints) {
-        let Some((name, _)) = self.categories.first().cloned() else { return };
+        let said = self.categories.iter().find(|(name, _)| hints.measure.contains(name));
+        let Some((name, _)) = said.or(self.categories.first()).cloned() else { return };
         let at = profile.columns.iter().position(|column| column.name == name).unwrap_or(0);
         self.categories.retain(|(category, _)| *category != name);
         self.attribute(at, &profile.columns[at], Values::Text);
@@ -320,7 +321,19 @@ impl SortedColumns {
             not_measured(column).is_some() || (column.times() > 0 && has(&column.name, LENGTHS))
         };
         let likely = profile.columns.iter().filter(open).any(may_be);
-        if likely { &mut self.questions } else { &mut self.notes }.push(says);
+        if likely && !hints.measure.contains(&name) {
+            let remedy = format!("Use `--measure {}` if that is right.", worded(&name));
+            self.questions.push(format!("{says} {remedy}"));
+        } else {
+            self.notes.push(says);
+        }
+    }
+
+    /// Asks about columns without numbers that a person wants to measure. Of texts, one can be counted.
+    fn without_numbers(&mut self, said: &[&String]) {
+        let lost = |name: &&&String| !self.attributes.iter().any(|own| own.column == ***name);
+        let asked: Vec<String> = said.iter().filter(lost).map(|name| not_numbers(name)).collect();
+        self.questions.extend(asked);
     }
 
     /// States the units. This is done again once columns have come or gone, since lines above the table
@@ -415,7 +428,7 @@ fn not_measured(column: &Column) -> Option<String> {
     let like = column.texts.keys().filter(is_like).count().max(like_numbers(column));
     (like * 2 > column.texts.len()).then(|| {
         format!(
-            "`{name}` holds texts that look like numbers, perhaps with units or signs around them; it is not measured."
+            "`{name}` holds texts that look like numbers, perhaps with units or signs around them; it is not measured. Write them as numbers alone if they are measurements, or use `--leave-out {word}` if not."
         )
     })
 }

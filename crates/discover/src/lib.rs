@@ -26,6 +26,7 @@ pub mod encoding;
 mod error;
 mod events;
 mod extremes;
+mod facts;
 mod fates;
 pub mod form;
 mod hash;

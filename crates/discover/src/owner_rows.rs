@@ -20,6 +20,8 @@ pub(crate) struct Owner {
     pub(crate) before: Vec<Before>,
     /// The time of the row before.
     pub(crate) latest: Option<i64>,
+    /// What may describe it: the hashes of the cells of its first row.
+    pub(crate) facts: Vec<u64>,
 }
 
 impl Owner {

@@ -204,12 +204,13 @@ impl Understanding {
                 notes.push(format!("`{column}` has up to {} decimal places; encrypted streams round it to {scale}, so their sums may differ from the exact one in the last places.", attribute.total.places));
             }
             if !attribute.fits() {
-                matters.push(format!("`{column}` has numbers beyond what encrypted streams can express, which end at 9·10^18 in units of the last decimal place; they would be refused. Leave it out, or use larger units."));
+                matters.push(format!("`{column}` has numbers beyond what encrypted streams can express, which end at 9·10^18 in units of the last decimal place; they would be refused. Use larger units, or `--leave-out {}` to leave the column out.", worded(column)));
             }
             if attribute.total.unread > 0 {
                 matters.push(format!(
-                    "{} of `{column}` cannot be read and would be refused.",
-                    counted(attribute.total.unread, "cell")
+                    "{} of `{column}` cannot be read and would be refused. Correct them in the file, or use `--leave-out {}` to leave the column out.",
+                    counted(attribute.total.unread, "cell"),
+                    worded(column)
                 ));
             }
         }
@@ -222,7 +223,14 @@ impl Understanding {
 fn texts(attribute: &Attribute) -> Option<(String, bool)> {
     let column = &attribute.column;
     let texts: u64 = attribute.texts.values().sum();
+    let marked = attribute.texts.keys().all(|text| text == NOTHING);
+    let many = (texts * 20 > attribute.total.count && !marked) || attribute.numeric_texts > 0;
+    let open = many && !attribute.said && !attribute.leaves_out;
     let digits = match attribute.numeric_texts {
+        0 if open => format!(
+            ". Use `--outliers leave-out` if that is right, or `--leave-out {}` if it holds no measurements",
+            worded(column)
+        ),
         0 => String::new(),
         1 => ", though 1 has digits. Write it as a number, or use `--outliers leave-out` if it may be left out".to_owned(),
         some => format!(
@@ -238,12 +246,9 @@ fn texts(attribute: &Attribute) -> Option<(String, bool)> {
             "`{column}` has {texts} cells that are not numbers ({different}); they are treated as missing values and left out{digits}."
         ),
     };
-    let marked = attribute.texts.keys().all(|text| text == NOTHING);
-    let many = (texts * 20 > attribute.total.count && !marked) || attribute.numeric_texts > 0;
     let trace = " `T` may stand for a trace, too little to measure: write 0 if it counts as none.";
     let trace = if attribute.texts.contains_key(TRACE) { trace } else { "" };
-    let sentence = sentence + trace;
-    (texts > 0).then_some((sentence, many && !attribute.said && !attribute.leaves_out))
+    (texts > 0).then_some((sentence + trace, open))
 }
 
 /// A few texts, one after the other.

@@ -4,6 +4,7 @@ use crate::bounds::Spread;
 use crate::calendar::{Days, Midnights, RepeatedTimeParts};
 use crate::cells::Row;
 use crate::clock::{Local, Region, TimeReader};
+use crate::facts::{self, Fact};
 use crate::form::{Form, MissingTexts, distinct};
 use crate::hash::{Hashes, Map};
 use crate::load::Load;
@@ -118,6 +119,10 @@ pub struct Tally {
     pub(crate) spellings: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
+    /// Owners with several rows.
+    pub(crate) several: u64,
+    /// What may describe owners.
+    pub(crate) facts: Vec<Fact>,
     /// For each length of windows that a query may have: how many windows have data of so many
     /// owners.
     pub(crate) crowds: Vec<BTreeMap<u64, u64>>,
@@ -201,11 +206,12 @@ struct Counter<'w> {
 pub(crate) fn tally(
     (text, form): (&str, &Form),
     (time, owner): (&TimePlan, Option<usize>),
-    wanted: &[CountedColumn],
+    (wanted, facts): (&[CountedColumn], &[Fact]),
     watch: &mut dyn Watch,
 ) -> Tally {
+    let totals = vec![Total::default(); wanted.len()];
     let mut counter = Counter {
-        tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },
+        tally: Tally { totals, facts: facts.to_vec(), ..Tally::default() },
         form,
         missing: MissingTexts::of(&form.missing),
         own_missing: wanted.iter().map(|own| MissingTexts::of(&own.missing)).collect(),
@@ -258,6 +264,7 @@ impl Tally {
         self.owners = owners.len() as u64;
         self.spellings = crate::spellings::count(owners.keys());
         self.most_rows = owners.values().map(|owner| owner.rows).max().unwrap_or(0);
+        self.several = owners.values().filter(|owner| owner.rows > 1).count() as u64;
     }
 }
 
@@ -337,8 +344,7 @@ impl Counter<'_> {
             return;
         }
         let Some((micros, local)) = self.times.read(&self.joined) else {
-            self.untimely(line, row);
-            return;
+            return self.untimely(line, row);
         };
         let owner = self.owner.map_or("", |at| row.get(at).map_or("", AsRef::as_ref));
         if self.owner.is_some() && owner.is_empty() {
@@ -359,6 +365,7 @@ impl Counter<'_> {
         if self.time.date.is_some() {
             self.tally.nights.add(known.latest, micros);
         }
+        facts::compare(&mut self.tally.facts, &mut known.facts, row, &self.hashes);
         let (before, same, repeats) = known.add(micros, self.hashes.of(row));
         self.tally.out_of_order += u64::from(before);
         self.tally.same_time += u64::from(same);

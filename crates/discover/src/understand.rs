@@ -33,5 +33,6 @@ pub fn understand_watched(
     let (notes, question) = write::withheld(&found);
     found.notes.splice(0..0, notes);
     found.questions.extend(question);
+    found.say_groups();
     Ok(found)
 }

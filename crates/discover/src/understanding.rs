@@ -7,6 +7,7 @@ use crate::decimal_mark;
 use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
+use crate::facts;
 use crate::form::Form;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
@@ -85,13 +86,15 @@ pub(crate) fn of(
         return Err(nothing_to_measure(&sorted));
     }
     let rows = (&text[..], &table.form);
-    let mut tally = tally(rows, (&time, owner.column), &sorted.wanted, watch);
+    let facts = facts::worth_a_look(&profile, &sorted, owner.column);
+    let mut tally = tally(rows, (&time, owner.column), (&sorted.wanted, &facts), watch);
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
     if hints.outliers == Some(OutlierTreatment::LeaveOut) && leave_outliers(&mut sorted, &tally) {
         watch.expects(text.len() as u64);
-        tally = crate::tally::tally(rows, (&time, owner.column), &sorted.wanted, watch);
+        let wanted = (&sorted.wanted[..], &facts[..]);
+        tally = crate::tally::tally(rows, (&time, owner.column), wanted, watch);
     }
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));

@@ -1,5 +1,6 @@
 //! Rows of a recorded file that were refused: counted, with the first few places.
 
+pub use super::time_form::TimeForm;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -24,8 +25,8 @@ pub enum RowError {
     #[error("the owner is empty")]
     NoOwner,
     /// Not a time.
-    #[error("the time is not in the unit or the format that the source file gives")]
-    BadTime,
+    #[error("the time is {0}")]
+    BadTime(TimeForm),
     /// A time that the cipher cannot express.
     #[error("the time lies before 1970 or after 2112; check `time.unit` in the source file")]
     TimeOutOfRange,

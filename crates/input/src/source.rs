@@ -1,9 +1,13 @@
 //! The source file: how the columns of a recorded file become streams of events.
 
+use super::metadata_form;
+pub use super::metadata_form::Metadata;
 use super::refusals::RowError;
+use super::time_form::TimeForm;
 pub use alpheus_discover::clock::Unit;
 use alpheus_discover::clock::{Clock, Format, FormatError, Region};
 use alpheus_discover::form::Form;
+use alpheus_policy::document::{ContentError, DocumentError, Node};
 use alpheus_policy::schema::{MetadataAttribute, Schema};
 use alpheus_time::Timestamp;
 use serde::de::{SeqAccess, Visitor};
@@ -35,7 +39,7 @@ pub struct Source {
     #[serde(default)]
     pub missing: BTreeMap<String, Vec<String>>,
     /// Metadata attribute → where its value comes from.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "metadata_form::by_name")]
     pub metadata: BTreeMap<String, Metadata>,
     /// Present where one row holds many readings.
     pub wide: Option<Wide>,
@@ -118,18 +122,6 @@ fn one_or_more<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Er
         }
     }
     input.deserialize_any(OneOrMore)
-}
-
-/// Where a metadata value comes from.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub enum Metadata {
-    /// A column; the stream's first row decides.
-    Column(String),
-    /// The same for every stream.
-    Constant(String),
-    /// The stream's key.
-    StreamKey,
 }
 
 /// A file where one row holds many readings of one attribute.
@@ -271,8 +263,15 @@ impl Source {
     /// # Errors
     /// A [`SourceError`] that says how to fix it.
     pub fn parse(text: &str, schema: &Schema) -> Result<Source, SourceError> {
-        let source: Source = serde_saphyr::from_str(text)
-            .map_err(|error| SourceError::Syntax(parser_message(&error)))?;
+        // What is no YAML at all is refused in the words that other files get.
+        let says = |error: &serde_saphyr::Error| match Node::from_yaml(text) {
+            Err(known @ DocumentError { problem: ContentError::Syntax(_), .. }) => {
+                known.to_string()
+            }
+            _ => parser_message(error),
+        };
+        let source: Source =
+            serde_saphyr::from_str(text).map_err(|error| SourceError::Syntax(says(&error)))?;
         source.check(schema)?;
         Ok(source)
     }
@@ -352,6 +351,7 @@ impl Source {
 /// Reads times.
 #[derive(Clone, Debug)]
 pub struct TimeReader {
+    form: TimeForm,
     prefix: String,
     steps: Option<Steps>,
     /// The first that reads a text counts. There are two if neither a unit nor a format is said.
@@ -397,19 +397,20 @@ impl TimeReader {
         let formats: Vec<Format> = time.format.iter().map(format).collect::<Result<_, _>>()?;
         let counted = time.unit.is_some() || time.steps.is_some();
         let count = |zone| Clock::Count(time.unit.unwrap_or_default(), zone);
-        let clocks = match (formats.is_empty(), counted) {
+        let (form, clocks) = match (formats.is_empty(), counted) {
             (true, _) if time.columns.len() > 1 || time.date.is_some() => {
                 return Err(SourceError::NoFormat);
             }
-            (true, true) => vec![count(zone)],
+            (true, true) if time.steps.is_some() => (TimeForm::Steps, vec![count(zone)]),
+            (true, true) => (TimeForm::Unit, vec![count(zone)]),
             (true, false) => {
                 let iso = ISO.iter().map(|text| Format::new(text)).collect::<Result<_, _>>()?;
-                vec![count(zone.clone()), Clock::Formats(iso, zone)]
+                (TimeForm::Unstated, vec![count(zone.clone()), Clock::Formats(iso, zone)])
             }
             (false, true) => return Err(SourceError::FormatAndUnit),
-            (false, false) => vec![Clock::Formats(formats, zone)],
+            (false, false) => (TimeForm::Format, vec![Clock::Formats(formats, zone)]),
         };
-        Ok(TimeReader { prefix: time.prefix.clone(), steps: time.steps, clocks })
+        Ok(TimeReader { form, prefix: time.prefix.clone(), steps: time.steps, clocks })
     }
 
     /// Reads a text as a time.
@@ -417,14 +418,16 @@ impl TimeReader {
     /// # Errors
     /// The text is not a time of this form, or is out of range.
     pub fn read(&self, text: &str) -> Result<Timestamp, RowError> {
-        let text = text.strip_prefix(self.prefix.as_str()).ok_or(RowError::BadTime)?;
+        let own = text.strip_prefix(self.prefix.as_str());
+        let text = own.ok_or(RowError::BadTime(TimeForm::Prefix))?;
+        let bad = RowError::BadTime(self.form);
         let micros = match self.steps {
             None => {
                 let micros = self.clocks.iter().find_map(|clock| clock.micros(text));
-                micros.ok_or(RowError::BadTime)?
+                micros.ok_or(bad)?
             }
             Some(steps) => {
-                let number: i128 = text.parse::<u64>().map_err(|_| RowError::BadTime)?.into();
+                let number: i128 = text.parse::<u64>().map_err(|_| bad)?.into();
                 let seconds = (number - i128::from(steps.first)) * i128::from(steps.length);
                 let micros = (seconds + i128::from(steps.origin)).checked_mul(1_000_000);
                 micros.and_then(|t| i64::try_from(t).ok()).ok_or(RowError::TimeOutOfRange)?

@@ -318,7 +318,7 @@ mod tests {
             ),
             ("g,b,t,a\nx,1,5,1\nx,1,6,\n", "line 3, column `a`: the cell is empty"),
             ("g,b,t,a\nx,1,5,fish\n", "line 2, column `a`: not a decimal number"),
-            ("g,b,t,a\nx,1,noon,1\n", "line 2: the time is not in the unit"),
+            ("g,b,t,a\nx,1,noon,1\n", "line 2: the time is neither a number of seconds"),
             ("g,b,t,a\nx,1\n", "not valid CSV"),
         ] {
             let error = all(LONG, text).unwrap_err().to_string();

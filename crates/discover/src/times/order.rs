@@ -144,9 +144,14 @@ fn said(
         return Some(of_order(all, wanted));
     }
     let [only] = orders else { return None };
-    let (said, is) = if day_first { ("day", "month") } else { ("month", "day") };
+    let said = if day_first { "day" } else { "month" };
+    let (is, remedy) = match only {
+        Order::Year => ("year", format!("Leave `--{said}-first` out.")),
+        Order::Day => ("day", "Use `--day-first` instead.".to_owned()),
+        Order::Month => ("month", "Use `--month-first` instead.".to_owned()),
+    };
     questions.push(format!(
-        "You said that the {said} comes first, but the dates can only have the {is} first."
+        "You said that the {said} comes first, but the dates can only have the {is} first. {remedy}"
     ));
     Some(of_order(all, *only))
 }

@@ -2,6 +2,7 @@
 
 use super::{Draft, policies, quoted};
 use crate::clock::{Clock, Format};
+use crate::facts::Groups;
 use crate::plural::counted;
 use crate::tally::Values;
 use crate::words::schema_name;
@@ -233,31 +234,42 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
     text
 }
 
-/// How to ask by a category, if there is one.
+/// How to ask by what describes owners, if something does.
 fn groups(draft: &Draft<'_>) -> String {
-    let found = draft.found;
-    if found.wide.is_some() || found.owner.is_none() {
+    let Groups { offered, changing } = draft.found.groups();
+    if offered.is_empty() && changing.is_empty() {
         return String::new();
     }
-    let mut taken: Vec<String> = found.attributes.iter().map(|own| own.name.clone()).collect();
-    // Of a category with many values, such as a name, no group would have enough owners.
-    let has_crowds = |count: u64| count.saturating_mul(draft.least) <= found.tally.owners;
-    let is_open = |name: &String| {
-        let quoted = format!("`{name}`");
-        found.questions.iter().any(|asked| asked.contains(&quoted))
-    };
-    let several = found.categories.iter();
-    let several =
-        several.filter(|(name, count)| *count > 1 && has_crowds(*count) && !is_open(name));
-    let several: Vec<(String, &String)> =
-        several.map(|(column, _)| (schema_name(column, &mut taken), column)).collect();
-    let Some((first, _)) = several.first() else { return String::new() };
+    let mut text = "\n## Ask by group\n".to_owned();
+    text.push_str(&offer(&offered, draft));
+    if !changing.is_empty() {
+        let rows = |(name, rows): &(&str, u64)| format!("`{name}` in {}", counted(*rows, "row"));
+        let rows: Vec<String> = changing.iter().map(rows).collect();
+        let _ = writeln!(
+            text,
+            "\nA category that changes within an owner cannot group owners. These rows differ from the first of their owner, and would be refused: {}.",
+            rows.join(", ")
+        );
+    }
+    text
+}
+
+/// The lines for what is the same in all rows of each owner.
+fn offer(offered: &[(&str, Option<&str>)], draft: &Draft<'_>) -> String {
+    let mut taken: Vec<String> =
+        draft.found.attributes.iter().map(|own| own.name.clone()).collect();
     let (mut facts, mut columns) = (String::new(), String::new());
-    for (name, column) in &several {
+    let mut first = None;
+    for (column, attribute) in offered {
+        // All names of a schema differ.
+        let name = attribute.map_or_else(|| (*column).to_owned(), |own| format!("{own}_of_owner"));
+        let name = schema_name(&name, &mut taken);
         let _ = writeln!(facts, "  - {{ name: {name}, type: string, optional: true }}");
         let _ = writeln!(columns, "  {name}: {{ column: {} }}", quoted(column));
+        first.get_or_insert(name);
     }
+    let Some(first) = first else { return String::new() };
     format!(
-        "\n## Ask by group\n\nA category can select or group owners if it is the same in all rows of an owner: rows that differ from the first are refused, also if the cell is empty. Everyone who may ask learns it, since such facts are not encrypted. Keep the lines that you want of these. Add to `schema.yaml`:\n\n```yaml\nmetadataAttributes:\n{facts}```\n\nand to `source.yaml`:\n\n```yaml\nmetadata:\n{columns}```\n\nIn a query, `WHERE {first} = '…'`, `GROUP BY {first}` or both stand after `BETWEEN … AND …`. A group is released only if it has as many owners as policies ask for.\n"
+        "\nWhat is the same in all rows of each owner can select or group owners. A later row that differs from the first of its owner is refused, also if the cell is empty. Everyone who may ask learns it, since such facts are not encrypted. Keep the lines that you want of these. Add to `schema.yaml`:\n\n```yaml\nmetadataAttributes:\n{facts}```\n\nand to `source.yaml`:\n\n```yaml\nmetadata:\n{columns}```\n\nIn a query, `WHERE {first} = '…'`, `GROUP BY {first}` or both stand after `BETWEEN … AND …`. A group is released only if it has as many owners as policies ask for.\n"
     )
 }

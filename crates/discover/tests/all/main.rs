@@ -10,6 +10,7 @@ mod doubts;
 mod files;
 mod first_rows;
 mod generated_files;
+mod groups;
 mod headings;
 mod intervals;
 mod joined_times;

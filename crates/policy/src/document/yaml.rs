@@ -1,7 +1,7 @@
 //! Reads YAML text as a tree.
 
 use super::{ContentError, DocumentError, MAX_DEPTH, Node, Position, Value};
-use granit_parser::{Event, Marker, Parser, ScalarStyle};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 use std::collections::HashSet;
 
 /// A list or map that is still open.
@@ -12,11 +12,9 @@ enum Open {
 
 /// Reads one document.
 pub(super) fn read(text: &str) -> Result<Node, DocumentError> {
-    let mut tree = Tree::default();
-    let mut documents = 0;
+    let (mut tree, mut documents) = (Tree::default(), 0);
     for event in Parser::new_from_str(text) {
-        let (event, span) =
-            event.map_err(|error| syntax(error.marker(), error.kind().to_string()))?;
+        let (event, span) = event.map_err(|error| syntax(&error))?;
         let at = position(&span.start);
         match event {
             Event::DocumentStart(..) if documents > 0 => {
@@ -70,8 +68,7 @@ impl Tree {
         if self.key_is_expected() {
             return Err(fail(at, ContentError::BadKey));
         }
-        let at = self.position_of_value(at);
-        self.open.push(open(at));
+        self.open.push(open(self.position_of_value(at)));
         Ok(())
     }
 
@@ -106,8 +103,7 @@ impl Tree {
             "" | "~" | "null" if plain => Value::Null,
             _ => Value::Scalar { text: text.to_owned(), plain },
         };
-        let at = self.position_of_value(at);
-        self.put(Node { at, value });
+        self.put(Node { at: self.position_of_value(at), value });
         Ok(())
     }
 
@@ -142,8 +138,12 @@ fn position(mark: &Marker) -> Position {
     Position { line: Some((mark.line(), mark.col() + 1)), path: String::new() }
 }
 
-fn syntax(mark: &Marker, words: String) -> DocumentError {
-    fail(position(mark), ContentError::Syntax(words))
+/// What the parser says, and what to do about `a: b: c`.
+fn syntax(error: &ScanError) -> DocumentError {
+    const SECOND: &str = "mapping values are not allowed in this context";
+    const REMEDY: &str = "`key: value` cannot stand here: write it in braces, or on a line of its own that is indented like its neighbours, or in quotes if it is a text";
+    let words = error.kind().to_string().replace(SECOND, REMEDY);
+    fail(position(error.marker()), ContentError::Syntax(words))
 }
 
 fn fail(at: Position, problem: ContentError) -> DocumentError {
@@ -189,5 +189,8 @@ mod tests {
         );
         let (line, ContentError::Syntax(_)) = problem("a: 1\n b: 2\n") else { panic!("syntax") };
         assert_eq!(line.map(|(line, _)| line), Some(2));
+        let error = read("name: S\nmetadata: area: string\n").unwrap_err().to_string();
+        assert!(error.contains("`key: value` cannot stand here: write it in braces"), "{error}");
+        assert!(error.starts_with("line 2, column 15"), "{error}");
     }
 }
