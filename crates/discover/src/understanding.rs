@@ -93,8 +93,7 @@ pub(crate) fn of(
     }
     if hints.outliers == Some(OutlierTreatment::LeaveOut) && leave_outliers(&mut sorted, &tally) {
         watch.expects(text.len() as u64);
-        let wanted = (&sorted.wanted[..], &facts[..]);
-        tally = crate::tally::tally(rows, (&time, owner.column), wanted, watch);
+        tally = crate::tally::tally(rows, (&time, owner.column), (&sorted.wanted, &facts), watch);
     }
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
