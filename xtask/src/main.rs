@@ -18,8 +18,9 @@ Chores:
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    // xtask/ stands directly under the root.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    // xtask/ stands directly under the root. Cargo says where it is now: what was built may be of another clone.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+    let root = Path::new(&own).parent().unwrap_or(Path::new("."));
     let done = match words.as_slice() {
         ["tidy"] => tidy::run(root),
         ["vectors"] => vectors::run(root, vectors::Mode::Write),

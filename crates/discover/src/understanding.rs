@@ -7,12 +7,12 @@ use crate::decimal_mark;
 use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
-use crate::facts;
 use crate::form::Form;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
 use crate::one_owner;
 use crate::owner::{self, OwnerPlan};
+use crate::possible_facts;
 use crate::profile::{Profile, profile};
 use crate::sparse_attributes::{self, Crowd};
 use crate::table::{self, Table};
@@ -20,6 +20,7 @@ use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
 use crate::watch::Watch;
 use crate::wide_file::WideFile;
+use std::borrow::Cow;
 
 /// A file is passed over for its columns, and again for its rows.
 const PASSES: u64 = 2;
@@ -64,10 +65,7 @@ pub(crate) fn of(
     hints: &Hints,
     watch: &mut dyn Watch,
 ) -> Result<Understanding, DiscoverError> {
-    error::check_bytes(bytes)?;
-    let encoding = Encoding::of(bytes);
-    let text = encoding.decode(bytes);
-    error::check_text(&text)?;
+    let (encoding, text) = decoded(bytes)?;
     let mut table = table::find(&text, hints.decimal)?;
     table.form.encoding = encoding;
     hints.check(&table.names)?;
@@ -86,7 +84,7 @@ pub(crate) fn of(
         return Err(nothing_to_measure(&sorted));
     }
     let rows = (&text[..], &table.form);
-    let facts = facts::worth_a_look(&profile, &sorted, owner.column);
+    let facts = possible_facts::worth_a_look(&profile, &sorted, owner.column);
     let mut tally = tally(rows, (&time, owner.column), (&sorted.wanted, &facts), watch);
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
@@ -109,6 +107,14 @@ pub(crate) fn of(
     describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
     Ok(finish((table, &profile), (time, owner), (sorted, tally), hints))
+}
+
+fn decoded(bytes: &[u8]) -> Result<(Encoding, Cow<'_, str>), DiscoverError> {
+    error::check_bytes(bytes)?;
+    let encoding = Encoding::of(bytes);
+    let text = encoding.decode(bytes);
+    error::check_text(&text)?;
+    Ok((encoding, text))
 }
 
 impl Understanding {

@@ -56,15 +56,15 @@ impl<'de> Visitor<'de> for OneValue {
 }
 
 /// Reads the metadata of a source file, by their names.
-pub(crate) fn by_name<'de, D: Deserializer<'de>>(
+pub(crate) fn all_metadata<'de, D: Deserializer<'de>>(
     input: D,
 ) -> Result<BTreeMap<String, Metadata>, D::Error> {
-    input.deserialize_any(ByName)
+    input.deserialize_any(AllMetadata)
 }
 
-struct ByName;
+struct AllMetadata;
 
-impl ByName {
+impl AllMetadata {
     fn unnamed<E: Error>() -> E {
         E::custom(
             "`metadata` takes the name of each metadata attribute of the schema, with where its value comes from, such as `metadata: { area: { column: \"Area\" } }`",
@@ -72,7 +72,7 @@ impl ByName {
     }
 }
 
-impl<'de> Visitor<'de> for ByName {
+impl<'de> Visitor<'de> for AllMetadata {
     type Value = BTreeMap<String, Metadata>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,11 +84,11 @@ impl<'de> Visitor<'de> for ByName {
     }
 
     fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Err(ByName::unnamed())
+        Err(AllMetadata::unnamed())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
-        Err(ByName::unnamed())
+        Err(AllMetadata::unnamed())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {

@@ -39,7 +39,7 @@ pub struct Source {
     #[serde(default)]
     pub missing: BTreeMap<String, Vec<String>>,
     /// Metadata attribute → where its value comes from.
-    #[serde(default, deserialize_with = "metadata_form::by_name")]
+    #[serde(default, deserialize_with = "metadata_form::all_metadata")]
     pub metadata: BTreeMap<String, Metadata>,
     /// Present where one row holds many readings.
     pub wide: Option<Wide>,

@@ -2,7 +2,7 @@
 
 use super::{Draft, policies, quoted};
 use crate::clock::{Clock, Format};
-use crate::facts::Groups;
+use crate::owner_groups::Groups;
 use crate::plural::counted;
 use crate::tally::Values;
 use crate::words::schema_name;
