@@ -139,9 +139,9 @@ fn decide(
     match choice {
         Choice::Column(at) => table.columns.get(*at).map(|column| column.name.value.clone()),
         Choice::Several(names) => {
-            let names = names.join(", ");
+            let (all, may) = (names.join(", "), if names.len() > 1 { "may each" } else { "may" });
             unsure.push(format!(
-                "{shown}: {names} may all say {question}; name one as `{key}` in the source file"
+                "{shown}: {all} {may} say {question}, or not; name the right column as `{key}` in the source file"
             ));
             None
         }
@@ -309,7 +309,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
     let strictest = attribute.audience.level;
     let holds = match label.level {
         Level::Public if strictest == Some(Level::Public) => {
-            "released for crowds of at least 10, to anyone; narrower than public"
+            "released for crowds of at least 10, to the readers if the contract names any; narrower than public"
         }
         Level::Public => {
             let why = "something stricter is said about the same property";
@@ -318,7 +318,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
         Level::Internal => "released for crowds, to the house alone",
         Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
         Level::Restricted if label.unknown => {
-            "not released; this word is not known here and counts as the strictest"
+            "not released; it is not understood here and counts as the strictest"
         }
         Level::Restricted => "not released",
     };

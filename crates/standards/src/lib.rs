@@ -7,7 +7,7 @@
 //!
 //! - [`tree`], [`cursor`]: the contract and places in it,
 //! - [`readers`]: the standards, each read into the same [`contract`],
-//! - [`sensitivity`], [`kinds`], [`bounds`], [`roles`], [`names`]: what its words mean,
+//! - [`sensitivity`], [`access`], [`kinds`], [`bounds`], [`roles`], [`names`]: what its words mean,
 //! - [`evidence`]: what a service states for an impact assessment,
 //! - [`lineage`]: windows of a plan as events of OpenLineage,
 //! - [`draft`], [`options`], [`quality`], [`write`](mod@write): what a table becomes.
@@ -16,6 +16,7 @@
 //! A contract describes data and holds none, but its examples may be real. They are never
 //! copied into a written file or an error.
 
+pub mod access;
 pub mod bounds;
 pub mod contract;
 pub mod cursor;
@@ -181,7 +182,7 @@ fn table(
     import: &mut Import,
 ) -> Result<(), ImportError> {
     let draft = draft::of(table, contract, names, inventory);
-    let offers = options::of(&draft, contract, inventory);
+    let offers = options::of(&draft, table, contract, inventory);
     let quality = quality::of(table, &draft, &offers, contract, inventory);
     let suffix = suffixes.give(&draft.table, "table");
     let suffix = if import.tables.is_empty() { String::new() } else { format!("-{suffix}") };

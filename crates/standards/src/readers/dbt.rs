@@ -1,6 +1,6 @@
 //! dbt's properties files: models, sources, seeds and snapshots.
 
-use super::{odcs, rules};
+use super::{odcs, rules, take_readers};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{labels, texts};
@@ -24,10 +24,12 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
         }
     }
     for source in root.get("sources").iter().flat_map(Cursor::items) {
-        let above = labels(&source);
+        let mut above = labels(&source);
+        let readers = take_readers(&source, &mut above);
         for relation in source.get("tables").iter().flat_map(Cursor::items) {
             let mut table = table(&relation, &mut contract.clocks);
             table.labels.extend(above.iter().cloned());
+            table.readers.extend(readers.iter().cloned());
             contract.tables.push(table);
         }
     }
@@ -44,6 +46,7 @@ fn table(relation: &Cursor<'_>, clocks: &mut Vec<Clause<String>>) -> Table {
         rules: tests(relation).iter().map(|test| rule(test)).collect(),
         ..Table::default()
     };
+    table.readers = take_readers(relation, &mut table.labels);
     for column in relation.get("columns").iter().flat_map(Cursor::items) {
         table.columns.push(self::column(&column));
     }

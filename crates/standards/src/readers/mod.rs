@@ -9,6 +9,7 @@ mod pointer;
 mod rules;
 mod specification;
 
+use crate::access::{self, ReaderList};
 use crate::contract::{Contract, Table};
 use crate::cursor::Cursor;
 use crate::error::ImportError;
@@ -64,6 +65,14 @@ fn share_labels(table: &mut Table) {
             }
         }
     }
+}
+
+/// The lists of readers of a table or a contract. Its options limit the receivers, so the labels
+/// need not keep everything back because of these lists.
+fn take_readers(at: &Cursor<'_>, labels: &mut Vec<Label>) -> Vec<ReaderList> {
+    let lists = access::lists(at);
+    labels.retain(|label| !lists.iter().any(|list| list.at == label.at));
+    lists
 }
 
 fn read_any(tree: &Tree) -> Result<Contract, ImportError> {

@@ -1,11 +1,12 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{pointer, rules};
+use super::{pointer, rules, take_readers};
+use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
 use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
-use crate::sensitivity::{labels, texts};
+use crate::sensitivity::{Label, labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let version = root.text("apiVersion").map(|noted| noted.value).unwrap_or_default();
@@ -18,11 +19,11 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         standard: format!("Open Data Contract Standard {version}"),
         name: root.text("name").or_else(|| root.text("id")).map(|n| n.value).unwrap_or_default(),
         labels: labels(root),
-        readers: readers(root),
         house: house(root),
         clocks: clocks(root),
         ..Contract::default()
     };
+    contract.readers = readers(root, &mut contract.labels);
     for object in root.get("schema").iter().flat_map(Cursor::items) {
         contract.tables.push(table(&object));
     }
@@ -32,17 +33,21 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     Ok(contract)
 }
 
-fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
-    // Roles of the contract, and of a server alone.
-    let servers = root.get("servers").map(|servers| servers.items()).unwrap_or_default();
-    let holders = std::iter::once(root).chain(&servers);
-    let roles: Vec<Cursor<'_>> =
-        holders.filter_map(|own| own.get("roles")).flat_map(|roles| roles.items()).collect();
-    let reads = |role: &Cursor<'_>| {
-        let access = role.text("access").map(|noted| noted.value.to_ascii_lowercase());
-        access.is_none_or(|access| access.contains("read"))
-    };
-    roles.iter().filter(|role| reads(role)).filter_map(|role| role.text("role")).collect()
+/// Roles of the contract and of each server, and other lists.
+pub(super) fn readers(root: &Cursor<'_>, labels: &mut Vec<Label>) -> Vec<ReaderList> {
+    let servers = root.get("servers").map(|servers| servers.one_or_items()).unwrap_or_default();
+    let of_servers = servers.iter().flat_map(|server| match server.get("roles") {
+        Some(roles) => vec![roles],
+        // In a map, each server has a name.
+        None => server.entries().iter().filter_map(|(_, own)| own.get("roles")).collect(),
+    });
+    let own = root.get("roles");
+    let is_own = |list: &ReaderList| own.as_ref().is_some_and(|own| own.path() == list.at);
+    let mut lists = take_readers(root, labels);
+    lists.retain(|list| !is_own(list));
+    let roles: Vec<_> = own.iter().cloned().chain(of_servers).collect();
+    lists.splice(0..0, access::of(&roles));
+    lists
 }
 
 fn house(root: &Cursor<'_>) -> Option<Clause<String>> {
@@ -74,6 +79,7 @@ fn table(object: &Cursor<'_>) -> Table {
             .collect(),
         ..Table::default()
     };
+    table.readers = take_readers(object, &mut table.labels);
     table
         .rules
         .extend(object.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
@@ -89,7 +95,7 @@ struct Above {
     name: String,
     many: bool,
     optional: bool,
-    labels: Vec<crate::sensitivity::Label>,
+    labels: Vec<Label>,
     depth: usize,
 }
 

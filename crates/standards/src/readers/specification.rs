@@ -1,9 +1,9 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
-use crate::sensitivity::{Label, labels, texts};
+use crate::sensitivity::{Label, labels, labels_of, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Contract {
     let version = root.text("dataContractSpecification").map(|noted| noted.value);
@@ -12,29 +12,19 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
         standard: format!("Data Contract Specification {}", version.unwrap_or_default()),
         name: title.or_else(|| root.text("id")).map(|noted| noted.value).unwrap_or_default(),
         labels: labels(root),
-        readers: readers(root),
         house: root.reach(&["info", "owner"]).and_then(|owner| owner.noted()),
         clocks: clocks(root),
         rules: checks(root),
         ..Contract::default()
     };
-    if let Some(info) = root.get("info") {
-        contract.labels.extend(labels(&info));
+    contract.readers = odcs::readers(root, &mut contract.labels);
+    for part in ["info", "terms"].iter().filter_map(|key| root.get(key)) {
+        contract.labels.extend(labels_of(&part));
     }
     for (name, model) in root.get("models").iter().flat_map(Cursor::entries) {
         contract.tables.push(table(root, name, &model));
     }
     contract
-}
-
-fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
-    let servers = root.get("servers").map(|servers| servers.entries()).unwrap_or_default();
-    let roles = servers.iter().filter_map(|(_, server)| server.get("roles"));
-    let mut found: Vec<Clause<String>> = Vec::new();
-    for role in roles.flat_map(|roles| roles.items()) {
-        found.extend(role.text("name"));
-    }
-    found
 }
 
 fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
@@ -74,6 +64,8 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
         keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
         ..Table::default()
     };
+    let lists = sources.iter().flat_map(|at| take_readers(at, &mut table.labels));
+    table.readers = lists.collect();
     table
         .rules
         .extend(model.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));

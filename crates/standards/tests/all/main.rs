@@ -7,4 +7,5 @@ mod completeness;
 mod contracts;
 mod evidence;
 mod limits;
+mod readers;
 mod references;
