@@ -73,6 +73,8 @@ pub struct Column {
     pub rules: Vec<Rule>,
     /// What its reader followed to other parts, such as `$ref`.
     pub links: Vec<Clause<String>>,
+    /// Whether it is computed from many rows.
+    pub is_measure: bool,
     /// Whether it is part of an object that a row may lack.
     pub in_optional: bool,
     /// Whether it is in a list, so that an event may have many values.

@@ -19,6 +19,8 @@ const CHARACTER: u64 = 4;
 const NO_TYPE: &str =
     "its type is not stated, so it does not become an attribute; state one and import again";
 const MANY: &str = "it is in a list, but an event has one value of an attribute";
+const MEASURE: &str =
+    "computed from many rows, so no event has it; a query computes it from the columns";
 const OBJECT: &str = "an object; its parts stand for themselves";
 const MOMENT: &str = "a moment other than the event's own; no statistic here is of dates";
 const FULL: &str = "a schema has at most 1000 attributes";
@@ -195,6 +197,9 @@ fn attribute(
     let has_parts = || objects.contains(column.name.value.as_str());
     if column.many {
         return Err(MANY);
+    }
+    if column.is_measure {
+        return Err(MEASURE);
     }
     let Some(kind) = kinds::of(&types) else {
         return Err(if has_parts() { OBJECT } else { NO_TYPE });

@@ -128,6 +128,7 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
     for table in &mut contract.tables {
         table.labels.extend(contract.labels.iter().cloned());
         mark_keys(table);
+        mark_unsigned(table);
     }
     let (mut names, mut suffixes) = (Names::default(), Names::default());
     let mut import = Import {
@@ -155,6 +156,19 @@ fn mark_keys(table: &mut Table) {
     for column in table.columns.iter_mut().filter(|column| column.key.is_none()) {
         let at = keys.get(column.name.value.as_str());
         column.key = at.map(|at| Clause { value: true, at: (*at).to_owned() });
+    }
+}
+
+/// Columns whose types have no sign: their least value comes before all stated limits.
+fn mark_unsigned(table: &mut Table) {
+    for column in &mut table.columns {
+        let words = column.types.iter().chain(&column.limits.width);
+        let least = words.filter_map(|word| {
+            let value = kinds::least(&word.value)?.to_owned();
+            Some(Clause { value, at: word.at.clone() })
+        });
+        let least: Vec<_> = least.collect();
+        column.limits.min.splice(0..0, least);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The standards, each read into the same [`Contract`].
 
+mod allowed;
 mod avro;
 mod confluent;
 mod dbt;
@@ -78,7 +79,7 @@ fn take_readers(at: &Cursor<'_>, labels: &mut Vec<Label>) -> Vec<ReaderList> {
 fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
     let root = Cursor::root(tree);
     if root.get("dataContractSpecification").is_some() {
-        return Ok(specification::read(&root));
+        return specification::read(&root);
     }
     if is_odcs(&root) {
         return odcs::read(&root);

@@ -1,6 +1,6 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{pointer, rules, take_readers};
+use super::{allowed, pointer, rules, take_readers};
 use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
@@ -11,7 +11,9 @@ use crate::sensitivity::{Label, labels, texts};
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let version = root.text("apiVersion").map(|noted| noted.value).unwrap_or_default();
     let number = version.trim_start_matches('v');
-    if root.get("dataset").is_some() || number.starts_with(['0', '1', '2']) {
+    // A draft may state none.
+    let is_stated = root.get("apiVersion").is_some();
+    if root.get("dataset").is_some() || is_stated && number.split('.').next() != Some("3") {
         let standard = "the Open Data Contract Standard";
         return Err(ImportError::Version { standard, version, instead: "3.x" });
     }
@@ -27,9 +29,12 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     for object in root.get("schema").iter().flat_map(Cursor::items) {
         contract.tables.push(table(&object));
     }
-    contract
-        .rules
-        .extend(root.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    // With several tables, a rule of the contract would not say which one it counts.
+    let only = contract.tables.len() == 1;
+    let objects = root.get("schema").map(|schema| schema.items()).unwrap_or_default();
+    let tables = objects.first().filter(|_| only).map(names).unwrap_or_default();
+    let all = root.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    contract.rules.extend(all.iter().map(|rule| rules::quality(rule, &tables)));
     Ok(contract)
 }
 
@@ -80,13 +85,19 @@ fn table(object: &Cursor<'_>) -> Table {
         ..Table::default()
     };
     table.readers = take_readers(object, &mut table.labels);
-    table
-        .rules
-        .extend(object.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    let above = Above { tables: names(object), ..Above::default() };
+    let all = object.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    table.rules.extend(all.iter().map(|rule| rules::quality(rule, &above.tables)));
     for property in object.get("properties").iter().flat_map(Cursor::items) {
-        columns(&property, &Above::default(), &mut table.columns);
+        columns(&property, &above, &mut table.columns);
     }
     table
+}
+
+/// The names that queries may use for a table.
+fn names(object: &Cursor<'_>) -> Vec<String> {
+    let keys = ["name", "physicalName", "id"].iter();
+    keys.filter_map(|key| object.text(key)).map(|name| name.value).collect()
 }
 
 /// What a part of an object inherits.
@@ -96,6 +107,8 @@ struct Above {
     many: bool,
     optional: bool,
     labels: Vec<Label>,
+    /// The table's names.
+    tables: Vec<String>,
     depth: usize,
 }
 
@@ -120,14 +133,13 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
         many: above.many,
         optional: above.optional || required.as_ref().is_none_or(|required| !required.value),
         labels: labels.clone(),
+        tables: above.tables.clone(),
         depth: above.depth + 1,
     };
-    let rules = property
-        .get("quality")
-        .iter()
-        .flat_map(Cursor::items)
-        .map(|r| rules::quality(&r))
-        .collect();
+    let own = options.map(|options| limits(&options)).unwrap_or_default();
+    let mut limits = own.and(limits(property));
+    let checks = property.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    let rules = checks.iter().map(|rule| allowed::rule(rule, &above.tables, &mut limits)).collect();
     found.push(Column {
         at: property.path().to_owned(),
         name,
@@ -135,7 +147,8 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
             .iter()
             .filter_map(|key| property.text(key))
             .collect(),
-        limits: options.map(|options| limits(&options)).unwrap_or_default(),
+        limits,
+        is_measure: is_measure(property),
         required,
         in_optional: above.optional,
         key: property.flag("primaryKey"),
@@ -149,6 +162,15 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     if below.depth < MAX_DEPTH {
         parts(property, below, found);
     }
+}
+
+/// Whether a property is computed from all rows of the table, so that no row has it.
+fn is_measure(property: &Cursor<'_>) -> bool {
+    const AGGREGATES: &[&str] = &["sum", "count", "avg", "min", "max", "median"];
+    let logic = property.text("transformLogic").map(|noted| noted.value.to_ascii_lowercase());
+    let function = logic.as_deref().and_then(|logic| Some(logic.split_once('(')?.0.trim()));
+    property.text("semanticType").is_some_and(|kind| kind.value.eq_ignore_ascii_case("measure"))
+        || function.is_some_and(|function| AGGREGATES.contains(&function))
 }
 
 /// Columns of the parts of an object, or of the objects in a list.
@@ -186,13 +208,21 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
         precision: at.text("precision"),
         scale: at.text("scale"),
         length: at.text("maxLength"),
-        width: at.text("format").filter(|format| is_width(&format.value)),
+        width: ["format", "connect.type"].iter().find_map(|key| width(at.text(key)?)),
     }
+    .and(allowed::stated(at))
 }
 
-fn is_width(format: &str) -> bool {
-    let (letter, digits) = format.split_at(format.len().min(1));
-    matches!(letter, "i" | "u" | "f") && digits.parse::<u16>().is_ok()
+/// A width such as `i32`, which other standards call `int32`.
+fn width(format: Clause<String>) -> Option<Clause<String>> {
+    let word = format.value.trim();
+    let bits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let letter = match word.strip_suffix(bits)? {
+        "i" | "int" => 'i',
+        "u" | "uint" => 'u',
+        _ => return None,
+    };
+    bits.parse::<u16>().is_ok().then(|| Clause { value: format!("{letter}{bits}"), at: format.at })
 }
 
 /// A unit among a property's own properties.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod bounds;
 mod common;
 mod completeness;
 mod contracts;
