@@ -89,9 +89,12 @@ pub fn of(
     names: &mut Names,
     inventory: &mut Inventory,
 ) -> Draft {
-    let shown = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
+    let named = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
+    let name = names.give(named, "Events");
+    // For people, a table without a name has that of its schema.
+    let shown = if named.trim().is_empty() { name.clone() } else { named.clone() };
     let mut draft = Draft {
-        name: names.give(shown, "Events"),
+        name,
         table: shown.clone(),
         attributes: Vec::new(),
         owner: None,
@@ -123,8 +126,8 @@ pub fn of(
         }
     }
     close(&mut draft, table, inventory);
-    draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, shown);
-    draft.time = decide(&time, table, TIME, &mut draft.unsure, shown);
+    draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, &shown);
+    draft.time = decide(&time, table, TIME, &mut draft.unsure, &shown);
     draft
 }
 

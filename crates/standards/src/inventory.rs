@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::reasons;
 use crate::tree::Tree;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Keys of lists whose items are properties, tables or rules.
 const IN_LISTS: &[&str] = &[
@@ -145,25 +145,44 @@ impl Inventory {
     #[must_use]
     pub fn close(self) -> (Vec<Entry>, Vec<Entry>) {
         let Inventory { parts, names, .. } = self;
+        let holders = holders(&parts);
         let (mut carried, mut left) = (Vec::new(), Vec::new());
-        for part in parts {
+        for part in &parts {
             let judged = !part.carried.is_empty() || !part.left.is_empty();
             if !part.is_listed && !judged {
                 continue;
             }
             let is_carried = judged && part.left.is_empty();
             let why = match (judged, is_carried) {
-                (false, _) => part.otherwise,
+                (false, _) if holders.contains(part.path.as_str()) => PARTS.to_owned(),
+                (false, _) => part.otherwise.clone(),
                 (true, true) => part.carried.join("; "),
                 (true, false) => part.left.join("; "),
             };
             let of = owner(&names, &part.path);
-            let path = if part.path.is_empty() { "$".to_owned() } else { part.path };
+            let path = if part.path.is_empty() { "$".to_owned() } else { part.path.clone() };
             let entry = Entry { path, of, why };
             if is_carried { carried.push(entry) } else { left.push(entry) }
         }
         (carried, left)
     }
+}
+
+const PARTS: &str = "not carried as a whole, but parts of it are";
+
+/// The paths of all parts that hold a carried one.
+fn holders(parts: &[Part]) -> HashSet<&str> {
+    let mut found = HashSet::new();
+    for part in parts.iter().filter(|part| !part.carried.is_empty() && part.left.is_empty()) {
+        let mut path = part.path.as_str();
+        while let Some(outer) = path.rfind(['.', '[']).and_then(|end| path.get(..end)) {
+            if !found.insert(outer) {
+                break;
+            }
+            path = outer;
+        }
+    }
+    found
 }
 
 /// Whether the part at `outer` is or holds the one at `path`.
@@ -190,20 +209,26 @@ mod tests {
 
     #[test]
     fn every_leaf_is_in_exactly_one_list() {
-        let tree = Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\n").unwrap();
+        let tree =
+            Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\nquality: [{x: 1}, {y: 1}]\n")
+                .unwrap();
         let mut inventory = Inventory::of(&tree);
         inventory.carry("a.b", "kept");
         inventory.leave("a.c[1]", "a thing with parts");
         inventory.carry("a.c[0]", "kept here");
         inventory.leave("a.c[0]", "but not there");
         inventory.carry("a.nowhere", "ignored");
+        inventory.carry("quality[0].x", "kept");
         inventory.name("a.c", "inner".into());
         inventory.name("a", "outer".into());
         inventory.leave_rest("a.c[1]", "rest");
         let (carried, left) = inventory.close();
         let paths = |list: &[Entry]| list.iter().map(|e| e.path.clone()).collect::<Vec<_>>();
-        assert_eq!(paths(&carried), ["a.b"]);
-        assert_eq!(paths(&left), ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"]);
+        assert_eq!(paths(&carried), ["a.b", "quality[0].x"]);
+        let rules = ["quality[0]", "quality[1]", "quality[1].y"];
+        let rest = ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"];
+        assert_eq!(paths(&left), [&rest[..], &rules].concat());
+        assert!(left[6].why.ends_with("but parts of it are"));
         assert_eq!((left[0].why.as_str(), left[0].of.as_str()), ("but not there", "inner"));
         assert_eq!((left[2].why.as_str(), left[2].of.as_str()), ("rest", "inner"));
         assert_eq!((left[3].why == "rest", left[3].of.as_str()), (false, "outer"));

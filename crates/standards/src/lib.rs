@@ -33,6 +33,7 @@ pub mod readers;
 mod reasons;
 pub mod roles;
 pub mod sensitivity;
+mod syntax;
 pub mod tree;
 mod words;
 pub mod write;

@@ -3,6 +3,7 @@
 use super::{avro, json_schema, rules};
 use crate::contract::{Column, Contract, Demand, Rule, Table};
 use crate::cursor::{Clause, Cursor};
+use crate::error::ImportError;
 use crate::sensitivity::{Label, Level, labels, labels_but, of_tags, texts};
 use crate::tree::Tree;
 
@@ -16,8 +17,12 @@ const MIGRATION: &str = "changes values between versions of a schema; a schema h
 const NO_FIELD: &str = "replaces values of fields, and this file has none";
 
 pub(super) fn is_one(root: &Cursor<'_>) -> bool {
-    let keys = RULE_SETS.iter().chain(METADATA).chain(&["schema", "schemaType"]);
+    let keys = RULE_SETS.iter().chain(&["schema", "schemaType"]);
+    // Many files have `metadata`.
+    const OWN: &[&str] = &["tags", "properties", "sensitive"];
+    let holds = |key: &&str| root.get(key).is_some_and(|own| own.first(OWN).is_some());
     keys.clone().any(|key| root.get(key).is_some())
+        || METADATA.iter().any(holds) && root.get("spec").is_none()
         || RULES.iter().any(|key| matches!(root.tree().get(key), Some(Tree::List(_))))
 }
 
@@ -34,7 +39,34 @@ pub(super) fn opened(tree: Tree) -> Tree {
     Tree::Map(entries.into_iter().map(open).collect())
 }
 
-pub(super) fn read(root: &Cursor<'_>) -> Contract {
+/// A schema that cannot be read would hide what is said about its fields.
+fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
+    let is_protobuf = |kind: Clause<String>| kind.value.eq_ignore_ascii_case("PROTOBUF");
+    let Some(Tree::Text(text)) = root.tree().get("schema") else {
+        return if root.text("schemaType").is_some_and(is_protobuf) && root.get("schema").is_some() {
+            Err(ImportError::Protobuf)
+        } else {
+            Ok(())
+        };
+    };
+    let starts = |word: &str| text.trim_start().starts_with(word);
+    if root.text("schemaType").is_some_and(is_protobuf)
+        || ["syntax", "message ", "package "].into_iter().any(starts)
+    {
+        return Err(ImportError::Protobuf);
+    }
+    let inner = |problem: String| ImportError::Inner { problem };
+    match Tree::parse(text) {
+        Err(ImportError::Empty) => Err(inner("it is empty".to_owned())),
+        Err(ImportError::Syntax(problem)) => Err(inner(problem)),
+        Err(error) => Err(error),
+        // The name of a type, which has no fields.
+        Ok(_) => Ok(()),
+    }
+}
+
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
+    check(root)?;
     let mut contract = Contract {
         standard: "Confluent schema registry".to_owned(),
         name: root.text("subject").map(|noted| noted.value).unwrap_or_default(),
@@ -58,7 +90,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
             }
         }
     }
-    contract
+    Ok(contract)
 }
 
 fn tables(schema: &Cursor<'_>) -> Vec<Table> {

@@ -88,7 +88,7 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
         return Ok(dbt::read(&root));
     }
     if confluent::is_one(&root) {
-        return Ok(confluent::read(&root));
+        return confluent::read(&root);
     }
     if avro::is_one(&root) {
         return Ok(plain("Avro schema", avro::tables(&root)));

@@ -10,3 +10,4 @@ mod evidence;
 mod limits;
 mod readers;
 mod references;
+mod refusals;
