@@ -157,6 +157,6 @@ pub enum Demand {
 
 impl Default for Clause<String> {
     fn default() -> Self {
-        Clause { value: String::new(), at: String::new() }
+        Clause { value: String::new(), at: "?".to_owned() }
     }
 }

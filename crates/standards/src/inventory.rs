@@ -51,6 +51,17 @@ pub struct Inventory {
     names: HashMap<String, String>,
 }
 
+/// What a part is of the part that it stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A property, a table or a rule.
+    Whole,
+    /// Any other item of a list.
+    Item,
+    /// Any other value of a key.
+    Entry,
+}
+
 #[derive(Debug)]
 struct Part {
     path: String,
@@ -66,27 +77,30 @@ impl Inventory {
     #[must_use]
     pub fn of(root: &Tree) -> Inventory {
         let mut inventory = Inventory::default();
-        inventory.list(&Cursor::root(root), &mut Vec::new(), false);
+        inventory.list(&Cursor::root(root), &mut Vec::new(), Place::Entry);
         inventory
     }
 
-    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, is_whole: bool) {
+    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, place: Place) {
         self.places.insert(at.path().to_owned(), self.parts.len());
         self.parts.push(Part {
             path: at.path().to_owned(),
-            is_listed: is_whole || at.tree().is_leaf(),
+            is_listed: place == Place::Whole || at.tree().is_leaf(),
             carried: Vec::new(),
             left: Vec::new(),
             otherwise: reasons::of(keys).to_owned(),
         });
         let holds = |wholes: &[&str]| keys.last().is_some_and(|key| wholes.contains(key));
-        let (of_lists, of_maps) = (holds(IN_LISTS), holds(IN_MAPS));
-        for item in at.items() {
-            self.list(&item, keys, of_lists);
+        let item = if holds(IN_LISTS) { Place::Whole } else { Place::Item };
+        // The entries of an item are its own parts, and not those of the list's key.
+        let is_map = holds(IN_MAPS) && place == Place::Entry;
+        let entry = if is_map { Place::Whole } else { Place::Entry };
+        for item_at in at.items() {
+            self.list(&item_at, keys, item);
         }
         for (key, value) in at.entries() {
             keys.push(key);
-            self.list(&value, keys, of_maps);
+            self.list(&value, keys, entry);
             keys.pop();
         }
     }
@@ -206,6 +220,19 @@ fn owner(names: &HashMap<String, String>, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_properties_tables_and_rules_are_listed_as_wholes() {
+        let paths = |yaml: &str| {
+            let (_, left) = Inventory::of(&Tree::parse(yaml).unwrap()).close();
+            left.into_iter().map(|entry| entry.path).collect::<Vec<_>>()
+        };
+        let yaml = "models: [{columns: [{meta: {x: 1}}]}]";
+        let wholes = ["models[0]", "models[0].columns[0]", "models[0].columns[0].meta.x"];
+        assert_eq!(paths(yaml), wholes);
+        let yaml = "models: {t: {fields: {a: {x: 1}}}}";
+        assert_eq!(paths(yaml), ["models.t", "models.t.fields.a", "models.t.fields.a.x"]);
+    }
 
     #[test]
     fn every_leaf_is_in_exactly_one_list() {

@@ -24,7 +24,7 @@ const RULE: &str =
 const TAG: &str = "the word says nothing known about who may learn what";
 const PRICE: &str = "a price; nothing is charged here";
 const ACCESS: &str =
-    "says who may read rows; nobody reads rows here, and statistics are limited by policies";
+    "says who may read or write rows; nobody does here, and policies limit who receives statistics";
 const TYPE: &str = "details of a type that is not carried";
 
 /// Keys and the reason for all that is below them.
@@ -41,6 +41,9 @@ const KEYS: &[(&[&str], &str)] = &[
             "dataGranularityDescription",
             "docs",
             "displayName",
+            "synonyms",
+            "context",
+            "verifiedStatements",
             "label",
         ],
         TEXT,
@@ -155,6 +158,8 @@ const KEYS: &[(&[&str], &str)] = &[
             "writeOnly",
             "semanticType",
             "quote",
+            "quoting",
+            "loaded_at_field",
             "encryptedName",
             "precision",
             "scale",

@@ -240,7 +240,7 @@ fn column<'a>(
     let tags = parts.all().filter_map(|part| part.first(&["confluent:tags", "tags"]));
     found.push(Column {
         at: property.path().to_owned(),
-        name: Clause { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: "?".to_owned() },
         types,
         limits: parts.limits(),
         required: mandatory.map(|noted| Clause { value: true, at: noted.at.clone() }),

@@ -66,7 +66,7 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
     let (sources, labels) = with_definitions(root, model);
     let mut table = Table {
         at: model.path().to_owned(),
-        name: Clause { value: name.to_owned(), at: String::new() },
+        name: Clause { value: name.to_owned(), at: "?".to_owned() },
         labels,
         keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
         ..Table::default()
@@ -126,7 +126,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let rules = checks.map(|rule| allowed::rule(&rule, above.tables, &mut limits)).collect();
     found.push(Column {
         at: field.path().to_owned(),
-        name: Clause { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: "?".to_owned() },
         types: types(&sources),
         limits,
         required,
