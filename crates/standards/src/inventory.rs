@@ -53,7 +53,7 @@ pub struct Inventory {
 
 /// What a part is of the part that it stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PartKind {
     /// A property, a table or a rule.
     Whole,
     /// Any other item of a list.
@@ -77,24 +77,24 @@ impl Inventory {
     #[must_use]
     pub fn of(root: &Tree) -> Inventory {
         let mut inventory = Inventory::default();
-        inventory.list(&Cursor::root(root), &mut Vec::new(), Place::Entry);
+        inventory.list(&Cursor::root(root), &mut Vec::new(), PartKind::Entry);
         inventory
     }
 
-    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, place: Place) {
+    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, kind: PartKind) {
         self.places.insert(at.path().to_owned(), self.parts.len());
         self.parts.push(Part {
             path: at.path().to_owned(),
-            is_listed: place == Place::Whole || at.tree().is_leaf(),
+            is_listed: kind == PartKind::Whole || at.tree().is_leaf(),
             carried: Vec::new(),
             left: Vec::new(),
             otherwise: reasons::of(keys).to_owned(),
         });
         let holds = |wholes: &[&str]| keys.last().is_some_and(|key| wholes.contains(key));
-        let item = if holds(IN_LISTS) { Place::Whole } else { Place::Item };
+        let item = if holds(IN_LISTS) { PartKind::Whole } else { PartKind::Item };
         // The entries of an item are its own parts, and not those of the list's key.
-        let is_map = holds(IN_MAPS) && place == Place::Entry;
-        let entry = if is_map { Place::Whole } else { Place::Entry };
+        let is_map = holds(IN_MAPS) && kind == PartKind::Entry;
+        let entry = if is_map { PartKind::Whole } else { PartKind::Entry };
         for item_at in at.items() {
             self.list(&item_at, keys, item);
         }

@@ -1,6 +1,6 @@
 //! dbt's properties files: models, sources, seeds and snapshots.
 
-use super::{allowed, odcs, rules, take_readers};
+use super::{odcs, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{labels, texts};
@@ -85,7 +85,7 @@ fn column(at: &Cursor<'_>) -> Column {
             Demand::Range => range(test, &mut column.limits),
             Demand::Other(rules::SET) => {
                 let values = places(test).iter().find_map(|place| place.get("values"));
-                let own = allowed::bounds(&values.map(|v| v.items()).unwrap_or_default());
+                let own = value_sets::bounds(&values.map(|v| v.items()).unwrap_or_default());
                 if !own.min.is_empty() {
                     column.limits = column.limits.and(own);
                     rule.demand = Demand::Range;

@@ -1,6 +1,5 @@
 //! The standards, each read into the same [`Contract`].
 
-mod allowed;
 mod avro;
 mod confluent;
 mod dbt;
@@ -9,6 +8,7 @@ mod odcs;
 mod pointer;
 mod rules;
 mod specification;
+mod value_sets;
 
 use crate::access::{self, ReaderList};
 use crate::contract::{Contract, Table};

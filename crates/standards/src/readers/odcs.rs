@@ -1,6 +1,6 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{allowed, pointer, rules, take_readers};
+use super::{pointer, rules, take_readers, value_sets};
 use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
@@ -122,7 +122,6 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     if found.len() >= MAX_COLUMNS {
         return;
     }
-    let options = property.get("logicalTypeOptions");
     let mut labels = labels(property);
     labels.extend(above.labels.iter().cloned());
     // The standard has no references, so nobody knows what is said there.
@@ -136,10 +135,10 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
         tables: above.tables.clone(),
         depth: above.depth + 1,
     };
-    let own = options.map(|options| limits(&options)).unwrap_or_default();
-    let mut limits = own.and(limits(property));
+    let mut limits = own_limits(property);
     let checks = property.get("quality").map(|quality| quality.items()).unwrap_or_default();
-    let rules = checks.iter().map(|rule| allowed::rule(rule, &above.tables, &mut limits)).collect();
+    let rules =
+        checks.iter().map(|rule| value_sets::rule(rule, &above.tables, &mut limits)).collect();
     found.push(Column {
         at: property.path().to_owned(),
         name,
@@ -185,6 +184,12 @@ fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
     }
 }
 
+/// Limits among the options of a property's type, and those beside them.
+fn own_limits(property: &Cursor<'_>) -> Limits {
+    let options = property.get("logicalTypeOptions");
+    options.map(|options| limits(&options)).unwrap_or_default().and(limits(property))
+}
+
 /// Limits under the names of JSON Schema.
 pub(super) fn limits(at: &Cursor<'_>) -> Limits {
     let stated = |key| Vec::from_iter(at.text(key));
@@ -210,7 +215,7 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
         length: at.text("maxLength"),
         width: ["format", "connect.type"].iter().find_map(|key| width(at.text(key)?)),
     }
-    .and(allowed::stated(at))
+    .and(value_sets::stated(at))
 }
 
 /// A width such as `i32`, which other standards call `int32`.

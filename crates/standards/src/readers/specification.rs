@@ -1,6 +1,6 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, allowed, odcs, pointer, rules, take_readers};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
@@ -123,7 +123,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let optional = above.optional || required.as_ref().is_none_or(|required| !required.value);
     let mut limits = sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and);
     let checks = sources.iter().filter_map(|at| at.get("quality")).flat_map(|q| q.items());
-    let rules = checks.map(|rule| allowed::rule(&rule, above.tables, &mut limits)).collect();
+    let rules = checks.map(|rule| value_sets::rule(&rule, above.tables, &mut limits)).collect();
     found.push(Column {
         at: field.path().to_owned(),
         name: Clause { value: name.clone(), at: "?".to_owned() },
