@@ -49,7 +49,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if format == Format::Csv {
         // Before anything is written.
         let what = "an import is not a table; use --format json or table";
-        printed(Err(io::Error::new(io::ErrorKind::Unsupported, what)))?;
+        let _ = printed(Err(io::Error::new(io::ErrorKind::Unsupported, what)))?;
     }
     let text = read_text(&args.contract)?;
     let import = alpheus_standards::import(&text, args.table.as_deref());
