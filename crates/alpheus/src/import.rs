@@ -4,9 +4,10 @@ use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, read_text, write_new};
 use alpheus_node::globals::Globals;
+use alpheus_node::settings::Format;
 use alpheus_standards::{Import, Report};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -43,14 +44,23 @@ pub struct Args {
 ///
 /// # Errors
 /// If the contract cannot be read, or a file cannot be written.
-pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let format = globals.format.unwrap_or_default();
+    if format == Format::Csv {
+        // Before anything is written.
+        let what = "an import is not a table; use --format json or table";
+        let _ = printed(Err(io::Error::new(io::ErrorKind::Unsupported, what)))?;
+    }
     let text = read_text(&args.contract)?;
     let import = alpheus_standards::import(&text, args.table.as_deref());
     let import = import.blame_input(&args.contract)?;
     write(&import, &args.output)?;
-    let said = summary(&import.report, &args.output);
-    let mut out = std::io::stdout().lock();
-    let _ = printed(out.write_all(said.as_bytes()).and_then(|()| out.flush()))?;
+    let mut out = io::stdout().lock();
+    let said = match format {
+        Format::Json => print_json(&import.report, &mut out),
+        _ => out.write_all(summary(&import.report, &args.output).as_bytes()),
+    };
+    let _ = printed(said.and_then(|()| out.flush()))?;
     Ok(())
 }
 

@@ -72,11 +72,28 @@ pub fn of(kind: Kind, limits: &Limits) -> Result<(Bounds, Vec<Use>), &'static st
     if bounds.min <= bounds.max { Ok((bounds, uses)) } else { Err(NONE_LEFT) }
 }
 
+/// Bounds that no value is within.
+const NOTHING: (i64, i64) = (i64::MAX, -i64::MAX);
+
+/// Whether a number that 64 bits cannot hold is above all that they can, or below; none if the text
+/// is no number.
+fn beyond(text: &str) -> Option<bool> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
+    Some(number > 0.0)
+}
+
 fn lower(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
     let at = limit.at.clone();
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), true, step);
     let problem = match value {
-        None => Some(NO_NUMBER),
+        None => match beyond(&limit.value) {
+            Some(true) => {
+                (bounds.min, bounds.max) = NOTHING;
+                None
+            }
+            Some(false) => Some(WIDER),
+            None => Some(NO_NUMBER),
+        },
         Some(value) if value < bounds.min => Some(WIDER),
         Some(value) => {
             (bounds.min, bounds.min_is_stated) = (value, true);
@@ -90,7 +107,14 @@ fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
     let at = limit.at.clone();
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), false, step);
     let problem = match value {
-        None => Some(NO_NUMBER),
+        None => match beyond(&limit.value) {
+            Some(true) => Some(WIDER),
+            Some(false) => {
+                (bounds.min, bounds.max) = NOTHING;
+                None
+            }
+            None => Some(NO_NUMBER),
+        },
         Some(value) if value > bounds.max => Some(WIDER),
         Some(value) => {
             (bounds.max, bounds.max_is_stated) = (value, true);
@@ -117,6 +141,11 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
         (Kind::Integer { bounds }, _) => (None, bounds.or_else(|| width(limits, uses))),
         (Kind::Float, _) => (Some(places(limits)), None),
         _ => return None,
+    };
+    let of_kind = if let Kind::Integer { bounds } = kind { bounds } else { None };
+    let range = match (range, of_kind) {
+        (Some(one), Some(other)) => Some((one.0.max(other.0), one.1.min(other.1))),
+        (one, other) => one.or(other),
     };
     let (min, max) = range.unwrap_or((-i64::MAX, i64::MAX));
     let stated = range.is_some();
@@ -153,8 +182,12 @@ fn places(limits: &Limits) -> u8 {
 /// A limit in units of `10^-scale`. A finer limit is rounded inward, and an exclusive limit is a step
 /// further in.
 fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
-    let (places, value) =
-        (scale..=MAX_SCALE).find_map(|places| Some((places, parse_exact(text, places).ok()?)))?;
+    let exact = |text: &str| {
+        (scale..=MAX_SCALE).find_map(|places| Some((places, parse_exact(text, places).ok()?)))
+    };
+    // `1e3` is written out.
+    let written = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
+    let (places, value) = exact(text).or_else(|| exact(&written()?))?;
     let unit = 10i64.checked_pow(u32::from(places - scale))?;
     let (floor, rest) = (value.div_euclid(unit), value.rem_euclid(unit));
     match (rest == 0, up) {
@@ -210,5 +243,26 @@ mod tests {
         // Where limits contradict each other, no value is allowed, and not every one.
         assert_eq!(of(any, &limits(["5", "", "1", ""])), Err(NONE_LEFT));
         assert_eq!(of(short, &limits(["40000", "", "", ""])), Err(NONE_LEFT));
+        // So do limits that 64 bits cannot hold, on the side of what they exclude.
+        let large = "99999999999999999999";
+        assert_eq!(of(any, &limits([large, "", "", ""])), Err(NONE_LEFT));
+        assert_eq!(
+            of(Kind::Float, &limits(["", "", "", "-1000000000000000000000"])),
+            Err(NONE_LEFT)
+        );
+        assert_eq!(
+            bounds(any, ["", "", large, ""]),
+            ("-9223372036854775807".into(), max.into(), 1)
+        );
+        assert_eq!(bounds(any, ["0", "", "1e3", ""]), ("0".into(), "1000".into(), 0));
+        assert_eq!(bounds(any, ["ten", "", "7", ""]).2, 1);
+    }
+
+    #[test]
+    fn digits_and_widths_hold_together() {
+        let precision = noted("3").pop();
+        let short = Kind::Integer { bounds: Some((-128, 127)) };
+        let (bounds, _) = of(short, &Limits { precision, ..Limits::default() }).unwrap();
+        assert_eq!((bounds.min, bounds.max), (-128, 127));
     }
 }

@@ -1,5 +1,6 @@
 //! What all standards have in common: tables of columns, what is said about them, and rules.
 
+use crate::access::ReaderList;
 use crate::cursor::Clause;
 use crate::sensitivity::Label;
 
@@ -12,8 +13,8 @@ pub struct Contract {
     pub name: String,
     /// Its tables.
     pub tables: Vec<Table>,
-    /// Who may read, if the contract names them.
-    pub readers: Vec<Clause<String>>,
+    /// Lists of those who may read; only those in all of them may.
+    pub readers: Vec<ReaderList>,
     /// Who is responsible, for what is internal: a team, a tenant or a domain.
     pub house: Option<Clause<String>>,
     /// Statements about all tables.
@@ -35,6 +36,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Statements about all its columns.
     pub labels: Vec<Label>,
+    /// Lists of those who may read it; only those in all of them may.
+    pub readers: Vec<ReaderList>,
     /// Its own tags, for rules that name them.
     pub tags: Vec<Clause<String>>,
     /// Rules about its rows.
@@ -70,6 +73,8 @@ pub struct Column {
     pub rules: Vec<Rule>,
     /// What its reader followed to other parts, such as `$ref`.
     pub links: Vec<Clause<String>>,
+    /// Whether it is computed from many rows.
+    pub is_measure: bool,
     /// Whether it is part of an object that a row may lack.
     pub in_optional: bool,
     /// Whether it is in a list, so that an event may have many values.
@@ -152,6 +157,6 @@ pub enum Demand {
 
 impl Default for Clause<String> {
     fn default() -> Self {
-        Clause { value: String::new(), at: String::new() }
+        Clause { value: String::new(), at: "?".to_owned() }
     }
 }

@@ -19,6 +19,8 @@ const CHARACTER: u64 = 4;
 const NO_TYPE: &str =
     "its type is not stated, so it does not become an attribute; state one and import again";
 const MANY: &str = "it is in a list, but an event has one value of an attribute";
+const MEASURE: &str =
+    "computed from many rows, so no event has it; a query computes it from the columns";
 const OBJECT: &str = "an object; its parts stand for themselves";
 const MOMENT: &str = "a moment other than the event's own; no statistic here is of dates";
 const FULL: &str = "a schema has at most 1000 attributes";
@@ -87,9 +89,12 @@ pub fn of(
     names: &mut Names,
     inventory: &mut Inventory,
 ) -> Draft {
-    let shown = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
+    let named = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
+    let name = names.give(named, "Events");
+    // For people, a table without a name has that of its schema.
+    let shown = if named.trim().is_empty() { name.clone() } else { named.clone() };
     let mut draft = Draft {
-        name: names.give(shown, "Events"),
+        name,
         table: shown.clone(),
         attributes: Vec::new(),
         owner: None,
@@ -121,8 +126,8 @@ pub fn of(
         }
     }
     close(&mut draft, table, inventory);
-    draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, shown);
-    draft.time = decide(&time, table, TIME, &mut draft.unsure, shown);
+    draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, &shown);
+    draft.time = decide(&time, table, TIME, &mut draft.unsure, &shown);
     draft
 }
 
@@ -139,9 +144,9 @@ fn decide(
     match choice {
         Choice::Column(at) => table.columns.get(*at).map(|column| column.name.value.clone()),
         Choice::Several(names) => {
-            let names = names.join(", ");
+            let (all, may) = (names.join(", "), if names.len() > 1 { "may each" } else { "may" });
             unsure.push(format!(
-                "{shown}: {names} may all say {question}; name one as `{key}` in the source file"
+                "{shown}: {all} {may} say {question}, or not; name the right column as `{key}` in the source file"
             ));
             None
         }
@@ -195,6 +200,9 @@ fn attribute(
     let has_parts = || objects.contains(column.name.value.as_str());
     if column.many {
         return Err(MANY);
+    }
+    if column.is_measure {
+        return Err(MEASURE);
     }
     let Some(kind) = kinds::of(&types) else {
         return Err(if has_parts() { OBJECT } else { NO_TYPE });
@@ -309,7 +317,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
     let strictest = attribute.audience.level;
     let holds = match label.level {
         Level::Public if strictest == Some(Level::Public) => {
-            "released for crowds of at least 10, to anyone; narrower than public"
+            "released for crowds of at least 10, to the readers if the contract names any; narrower than public"
         }
         Level::Public => {
             let why = "something stricter is said about the same property";
@@ -318,7 +326,7 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
         Level::Internal => "released for crowds, to the house alone",
         Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
         Level::Restricted if label.unknown => {
-            "not released; this word is not known here and counts as the strictest"
+            "not released; it is not understood here and counts as the strictest"
         }
         Level::Restricted => "not released",
     };

@@ -38,6 +38,19 @@ pub enum ImportError {
         /// The version that is read.
         instead: &'static str,
     },
+    /// The schema in a registry's answer is no JSON.
+    #[error(
+        "the text under `schema` cannot be parsed: {problem}; put the subject's schema there as the registry gives it"
+    )]
+    Inner {
+        /// What is wrong, and where in that text.
+        problem: String,
+    },
+    /// A schema of a kind that is not read, whose fields nobody would see in the report.
+    #[error(
+        "Protobuf schemas are not read; import the Avro or JSON schema of the same data, or describe it in a data contract"
+    )]
+    Protobuf,
     /// `--table` names a table that the contract does not have.
     #[error("the contract has no table `{name}`; its tables are {known}")]
     NoSuchTable {

@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::reasons;
 use crate::tree::Tree;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Keys of lists whose items are properties, tables or rules.
 const IN_LISTS: &[&str] = &[
@@ -51,6 +51,17 @@ pub struct Inventory {
     names: HashMap<String, String>,
 }
 
+/// What a part is of the part that it stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PartKind {
+    /// A property, a table or a rule.
+    Whole,
+    /// Any other item of a list.
+    Item,
+    /// Any other value of a key.
+    Entry,
+}
+
 #[derive(Debug)]
 struct Part {
     path: String,
@@ -66,27 +77,30 @@ impl Inventory {
     #[must_use]
     pub fn of(root: &Tree) -> Inventory {
         let mut inventory = Inventory::default();
-        inventory.list(&Cursor::root(root), &mut Vec::new(), false);
+        inventory.list(&Cursor::root(root), &mut Vec::new(), PartKind::Entry);
         inventory
     }
 
-    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, is_whole: bool) {
+    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, kind: PartKind) {
         self.places.insert(at.path().to_owned(), self.parts.len());
         self.parts.push(Part {
             path: at.path().to_owned(),
-            is_listed: is_whole || at.tree().is_leaf(),
+            is_listed: kind == PartKind::Whole || at.tree().is_leaf(),
             carried: Vec::new(),
             left: Vec::new(),
             otherwise: reasons::of(keys).to_owned(),
         });
         let holds = |wholes: &[&str]| keys.last().is_some_and(|key| wholes.contains(key));
-        let (of_lists, of_maps) = (holds(IN_LISTS), holds(IN_MAPS));
-        for item in at.items() {
-            self.list(&item, keys, of_lists);
+        let item = if holds(IN_LISTS) { PartKind::Whole } else { PartKind::Item };
+        // The entries of an item are its own parts, and not those of the list's key.
+        let is_map = holds(IN_MAPS) && kind == PartKind::Entry;
+        let entry = if is_map { PartKind::Whole } else { PartKind::Entry };
+        for item_at in at.items() {
+            self.list(&item_at, keys, item);
         }
         for (key, value) in at.entries() {
             keys.push(key);
-            self.list(&value, keys, of_maps);
+            self.list(&value, keys, entry);
             keys.pop();
         }
     }
@@ -145,25 +159,44 @@ impl Inventory {
     #[must_use]
     pub fn close(self) -> (Vec<Entry>, Vec<Entry>) {
         let Inventory { parts, names, .. } = self;
+        let holders = holders(&parts);
         let (mut carried, mut left) = (Vec::new(), Vec::new());
-        for part in parts {
+        for part in &parts {
             let judged = !part.carried.is_empty() || !part.left.is_empty();
             if !part.is_listed && !judged {
                 continue;
             }
             let is_carried = judged && part.left.is_empty();
             let why = match (judged, is_carried) {
-                (false, _) => part.otherwise,
+                (false, _) if holders.contains(part.path.as_str()) => PARTS.to_owned(),
+                (false, _) => part.otherwise.clone(),
                 (true, true) => part.carried.join("; "),
                 (true, false) => part.left.join("; "),
             };
             let of = owner(&names, &part.path);
-            let path = if part.path.is_empty() { "$".to_owned() } else { part.path };
+            let path = if part.path.is_empty() { "$".to_owned() } else { part.path.clone() };
             let entry = Entry { path, of, why };
             if is_carried { carried.push(entry) } else { left.push(entry) }
         }
         (carried, left)
     }
+}
+
+const PARTS: &str = "not carried as a whole, but parts of it are";
+
+/// The paths of all parts that hold a carried one.
+fn holders(parts: &[Part]) -> HashSet<&str> {
+    let mut found = HashSet::new();
+    for part in parts.iter().filter(|part| !part.carried.is_empty() && part.left.is_empty()) {
+        let mut path = part.path.as_str();
+        while let Some(outer) = path.rfind(['.', '[']).and_then(|end| path.get(..end)) {
+            if !found.insert(outer) {
+                break;
+            }
+            path = outer;
+        }
+    }
+    found
 }
 
 /// Whether the part at `outer` is or holds the one at `path`.
@@ -189,21 +222,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_properties_tables_and_rules_are_listed_as_wholes() {
+        let paths = |yaml: &str| {
+            let (_, left) = Inventory::of(&Tree::parse(yaml).unwrap()).close();
+            left.into_iter().map(|entry| entry.path).collect::<Vec<_>>()
+        };
+        let yaml = "models: [{columns: [{meta: {x: 1}}]}]";
+        let wholes = ["models[0]", "models[0].columns[0]", "models[0].columns[0].meta.x"];
+        assert_eq!(paths(yaml), wholes);
+        let yaml = "models: {t: {fields: {a: {x: 1}}}}";
+        assert_eq!(paths(yaml), ["models.t", "models.t.fields.a", "models.t.fields.a.x"]);
+    }
+
+    #[test]
     fn every_leaf_is_in_exactly_one_list() {
-        let tree = Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\n").unwrap();
+        let tree =
+            Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\nquality: [{x: 1}, {y: 1}]\n")
+                .unwrap();
         let mut inventory = Inventory::of(&tree);
         inventory.carry("a.b", "kept");
         inventory.leave("a.c[1]", "a thing with parts");
         inventory.carry("a.c[0]", "kept here");
         inventory.leave("a.c[0]", "but not there");
         inventory.carry("a.nowhere", "ignored");
+        inventory.carry("quality[0].x", "kept");
         inventory.name("a.c", "inner".into());
         inventory.name("a", "outer".into());
         inventory.leave_rest("a.c[1]", "rest");
         let (carried, left) = inventory.close();
         let paths = |list: &[Entry]| list.iter().map(|e| e.path.clone()).collect::<Vec<_>>();
-        assert_eq!(paths(&carried), ["a.b"]);
-        assert_eq!(paths(&left), ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"]);
+        assert_eq!(paths(&carried), ["a.b", "quality[0].x"]);
+        let rules = ["quality[0]", "quality[1]", "quality[1].y"];
+        let rest = ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"];
+        assert_eq!(paths(&left), [&rest[..], &rules].concat());
+        assert!(left[6].why.ends_with("but parts of it are"));
         assert_eq!((left[0].why.as_str(), left[0].of.as_str()), ("but not there", "inner"));
         assert_eq!((left[2].why.as_str(), left[2].of.as_str()), ("rest", "inner"));
         assert_eq!((left[3].why == "rest", left[3].of.as_str()), (false, "outer"));

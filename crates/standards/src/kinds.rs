@@ -55,62 +55,107 @@ fn refined(first: Kind, second: Kind) -> Kind {
         (Kind::Other(UNKNOWN), known) => known,
         (Kind::Float, number @ (Kind::Integer { .. } | Kind::Decimal { .. })) => number,
         (Kind::Integer { bounds: None }, Kind::Integer { bounds }) => Kind::Integer { bounds },
-        (Kind::Integer { bounds: None }, Kind::Decimal { precision, scale: 0 }) => {
-            Kind::Integer { bounds: digits(precision) }
+        // A whole number has only the digits before the point.
+        (Kind::Integer { bounds: None }, Kind::Decimal { precision, scale }) => {
+            Kind::Integer { bounds: digits(precision.saturating_sub(scale)) }
         }
         (Kind::Text { length: None }, Kind::Text { length }) => Kind::Text { length },
         (first, _) => first,
     }
 }
 
-fn of_word(written: &str) -> Kind {
-    let lower = written.trim().to_ascii_lowercase();
-    let inner = ["nullable(", "optional(", "lowcardinality("]
-        .iter()
-        .find_map(|wrapper| lower.strip_prefix(wrapper).and_then(|rest| rest.strip_suffix(')')));
-    let text = inner.unwrap_or(&lower);
-    let (word, rest) = text.split_at(text.find(['(', '<', '[', ' ']).unwrap_or(text.len()));
-    let numbers = arguments(rest);
-    // `integer[]` and `text array` are lists.
-    if rest.trim_start().starts_with('[') || rest.trim() == "array" {
-        return Kind::Other(LIST);
+/// What a type may be wrapped in.
+const WRAPPERS: &[&str] = &["nullable(", "optional(", "lowcardinality("];
+/// Types whose length or digits may stand in square brackets; of others these make a list.
+const SIZED: &[&str] =
+    &["varchar", "char", "character", "nvarchar", "string", "decimal", "numeric"];
+
+/// A type in lower case, without what it is wrapped in.
+fn plain(written: &str) -> String {
+    let mut text = written.trim().to_ascii_lowercase();
+    let inner = |text: &str| {
+        let rest = WRAPPERS.iter().find_map(|wrapper| text.strip_prefix(wrapper))?;
+        Some(rest.strip_suffix(')')?.trim().to_owned())
+    };
+    while let Some(own) = inner(&text) {
+        text = own;
     }
+    let rest = ["xs:", "xsd:"].iter().find_map(|space| text.strip_prefix(space));
+    rest.map(str::to_owned).unwrap_or(text)
+}
+
+/// The smallest value of a type that has no sign.
+#[must_use]
+pub fn least(written: &str) -> Option<&'static str> {
+    let text = plain(written);
+    let is_unsigned = text.contains("unsigned")
+        || text == "nonnegativeinteger"
+        || text.strip_prefix('u').is_some_and(|rest| {
+            let word = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+            let is_bits = word.is_empty() && !rest.is_empty();
+            is_bits
+                || ["int", "tinyint", "smallint", "mediumint", "integer", "bigint", "hugeint"]
+                    .contains(&word)
+        });
+    if text == "positiveinteger" { Some("1") } else { is_unsigned.then_some("0") }
+}
+
+fn of_word(written: &str) -> Kind {
+    let text = plain(written);
+    // `unsigned int`
+    let text = text.strip_prefix("unsigned ").unwrap_or(&text);
+    let (word, rest) = text.split_at(text.find(['(', '<', '[', ' ']).unwrap_or(text.len()));
+    // `IntegerType`
+    let word = word.strip_suffix("type").filter(|own| own.len() > 3).unwrap_or(word);
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix("varying").unwrap_or(rest).trim_start();
+    let sized = rest.strip_prefix('[').filter(|own| own.starts_with(|c: char| c.is_ascii_digit()));
+    let numbers = match sized.filter(|_| SIZED.contains(&word)) {
+        Some(inner) => arguments(inner.split(']').next()),
+        // `integer[]` and `text array` are lists.
+        None if rest.starts_with('[') || rest == "array" => return Kind::Other(LIST),
+        None => arguments(rest.strip_prefix('(').and_then(|rest| rest.split(')').next())),
+    };
+    let unsigned = written.to_ascii_lowercase().contains("unsigned");
     match word {
-        "tinyint" if rest.contains("unsigned") => whole(8, true),
+        "tinyint" if unsigned => whole(8, true),
         // It has a sign in some systems and none in others.
         "tinyint" => Kind::Integer { bounds: Some((-128, 255)) },
-        "smallint" | "short" | "int2" | "int16" | "i16" | "smallserial" => {
-            whole(16, rest.contains("unsigned"))
-        }
-        "i8" | "byteint" => whole(8, false),
-        "uint8" | "u8" => whole(8, true),
-        "uint16" | "u16" => whole(16, true),
-        "uint32" | "u32" => whole(32, true),
+        "smallint" | "short" | "int2" | "int16" | "i16" | "smallserial" => whole(16, unsigned),
+        "byte" if unsigned => whole(8, true),
+        "i8" | "byteint" | "byte" => whole(8, false),
+        "uint8" | "u8" | "utinyint" | "unsignedbyte" => whole(8, true),
+        "uint16" | "u16" | "usmallint" | "unsignedshort" => whole(16, true),
+        "uint32" | "u32" | "uinteger" | "unsignedint" => whole(32, true),
+        "mediumint" => whole(24, unsigned),
         "i32" | "int32" | "int4" | "avro:int" => whole(32, false),
         "int" | "integer" | "bigint" | "long" | "int8" | "int64" | "i64" | "serial"
-        | "bigserial" | "mediumint" | "hugeint" | "int128" | "uint64" | "u64" | "i128" | "u128"
-        | "biginteger" | "ubigint" | "uinteger" | "signed" | "unsigned" | "year" => {
-            Kind::Integer { bounds: None }
-        }
+        | "bigserial" | "hugeint" | "int128" | "uint" | "uint64" | "u64" | "i128" | "u128"
+        | "biginteger" | "ubigint" | "uhugeint" | "uint128" | "uint256" | "int256"
+        | "unsignedlong" | "positiveinteger" | "nonnegativeinteger" | "signed" | "unsigned"
+        | "year" => Kind::Integer { bounds: None },
         "decimal" | "numeric" | "number" | "dec" | "bignumeric" | "bigdecimal" | "fixed" => {
             decimal(&numbers)
         }
         "float" | "double" | "real" | "float4" | "float8" | "float32" | "float64" | "f32"
         | "f64" | "binary_float" | "binary_double" | "half" | "money" | "smallmoney"
         | "halffloat" => Kind::Float,
-        "bool" | "boolean" | "bit" if numbers.first().is_none_or(|n| *n == 1) => Kind::Boolean,
-        _ => of_other(word, &numbers),
+        "bool" | "boolean" | "bit" if numbers.first().is_none_or(|n| *n == Some(1)) => {
+            Kind::Boolean
+        }
+        _ => decimal_of_bits(word, &numbers).unwrap_or_else(|| of_other(word, &numbers)),
     }
 }
 
-fn of_other(word: &str, numbers: &[u64]) -> Kind {
+fn of_other(word: &str, numbers: &[Option<i64>]) -> Kind {
     match word {
         "string" | "text" | "varchar" | "varchar2" | "nvarchar" | "nvarchar2" | "char"
         | "nchar" | "character" | "bpchar" | "clob" | "nclob" | "uuid" | "enum" | "citext"
         | "longtext" | "mediumtext" | "tinytext" | "ntext" | "uniqueidentifier" | "email"
-        | "url" | "uri" | "sysname" | "rowid" | "urowid" | "name" | "guid" | "inet" => {
-            Kind::Text { length: numbers.first().copied() }
-        }
+        | "str" | "fixedstring" | "longvarchar" | "url" | "uri" | "sysname" | "rowid"
+        | "urowid" | "name" | "guid" | "inet" => Kind::Text {
+            length: numbers.first().copied().flatten().and_then(|n| u64::try_from(n).ok()),
+        },
         "timestamp"
         | "timestamp_ntz"
         | "timestamp_tz"
@@ -152,13 +197,36 @@ fn whole(bits: u32, unsigned: bool) -> Kind {
     Kind::Integer { bounds: Some(bounds) }
 }
 
-fn decimal(numbers: &[u64]) -> Kind {
-    let number = |place: usize| numbers.get(place).and_then(|n| u32::try_from(*n).ok());
-    match (number(0), number(1)) {
-        (None, _) => Kind::Float,
-        (Some(precision), None | Some(0)) => Kind::Decimal { precision, scale: 0 },
-        (Some(precision), Some(scale)) => Kind::Decimal { precision, scale },
+/// Digits in all, as a star if there is no limit, and behind the point; if negative, so many zeros
+/// before it.
+fn decimal(numbers: &[Option<i64>]) -> Kind {
+    let small = |n: i64| u32::try_from(n).ok();
+    let precision = match numbers.first() {
+        None => return Kind::Float,
+        Some(digits) => digits.and_then(small).unwrap_or(MAX_DIGITS),
+    };
+    match numbers.get(1).copied().flatten() {
+        Some(zeros) if zeros < 0 => {
+            let zeros = small(zeros.saturating_neg()).unwrap_or(MAX_DIGITS);
+            Kind::Decimal { precision: precision.saturating_add(zeros), scale: 0 }
+        }
+        scale => Kind::Decimal { precision, scale: scale.and_then(small).unwrap_or(0) },
     }
+}
+
+/// The most digits of a number in most systems.
+const MAX_DIGITS: u32 = 38;
+
+/// Digits of types that name their bits, with the places as their argument: `Decimal32(3)`.
+fn decimal_of_bits(word: &str, numbers: &[Option<i64>]) -> Option<Kind> {
+    let precision = match word {
+        "decimal32" => 9,
+        "decimal64" => 18,
+        "decimal128" => 38,
+        "decimal256" => 76,
+        _ => return None,
+    };
+    Some(decimal(&[Some(precision), numbers.first().copied().flatten()]))
 }
 
 /// The bounds of a whole number of this many digits, if they are narrower than 64 bits.
@@ -168,11 +236,12 @@ pub fn digits(precision: u32) -> Option<(i64, i64)> {
     Some((-max, max))
 }
 
-/// The numbers in parentheses at the beginning of a text.
-fn arguments(text: &str) -> Vec<u64> {
-    let inner = text.strip_prefix('(').and_then(|rest| rest.split(')').next());
-    let parts = inner.into_iter().flat_map(|inner| inner.split(','));
-    parts.map_while(|part| part.split_whitespace().next()?.parse().ok()).collect()
+/// The numbers of a list; a star is none.
+fn arguments(text: Option<&str>) -> Vec<Option<i64>> {
+    let parts = text.into_iter().flat_map(|inner| inner.split(','));
+    let number = |part: &str| part.split_whitespace().next().map(str::to_owned);
+    let parts = parts.map_while(|part| Some((part.trim() == "*", number(part)?.parse().ok())));
+    parts.take_while(|(any, number)| *any || number.is_some()).map(|(_, number)| number).collect()
 }
 
 #[cfg(test)]
@@ -202,6 +271,19 @@ mod tests {
             (&["TIMESTAMP(6) WITH TIME ZONE"], Kind::Time),
             (&["date", "STRING"], Kind::Time),
             (&["Nullable(Float64)"], Kind::Float),
+            (&["character varying(10)"], Kind::Text { length: Some(10) }),
+            (&["varchar[15]"], Kind::Text { length: Some(15) }),
+            (&["FixedString(3)"], Kind::Text { length: Some(3) }),
+            (&["numeric[12,2]"], cents),
+            (&["DecimalType(12,2)"], cents),
+            (&["Decimal32(3)"], Kind::Decimal { precision: 9, scale: 3 }),
+            (&["NUMBER(*,2)"], Kind::Decimal { precision: 38, scale: 2 }),
+            (&["NUMERIC(5,-2)"], Kind::Decimal { precision: 7, scale: 0 }),
+            (&["integer", "DECIMAL(5,2)"], Kind::Integer { bounds: Some((-999, 999)) }),
+            (&["UNSIGNED smallint"], Kind::Integer { bounds: Some((0, 65535)) }),
+            (&["USMALLINT"], Kind::Integer { bounds: Some((0, 65535)) }),
+            (&["ShortType"], Kind::Integer { bounds: Some((-32768, 32767)) }),
+            (&["Nullable(LowCardinality(UInt8))"], Kind::Integer { bounds: Some((0, 255)) }),
             (&["boolean", "bool"], Kind::Boolean),
             (&["ARRAY<STRING>"], Kind::Other(LIST)),
             (&["integer[]"], Kind::Other(LIST)),
@@ -213,5 +295,18 @@ mod tests {
             assert_eq!(of(types), Some(kind), "{types:?}");
         }
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn types_without_a_sign_have_a_least_value() {
+        for word in
+            ["UInt64", "UBIGINT", "bigint unsigned", "UINTEGER", "u64", "uint", "Nullable(UInt64)"]
+        {
+            assert_eq!(least(word), Some("0"), "{word}");
+        }
+        assert_eq!(least("xs:positiveInteger"), Some("1"));
+        for word in ["uuid", "int", "u", "union", "user", "url"] {
+            assert_eq!(least(word), None, "{word}");
+        }
     }
 }

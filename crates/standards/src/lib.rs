@@ -7,7 +7,7 @@
 //!
 //! - [`tree`], [`cursor`]: the contract and places in it,
 //! - [`readers`]: the standards, each read into the same [`contract`],
-//! - [`sensitivity`], [`kinds`], [`bounds`], [`roles`], [`names`]: what its words mean,
+//! - [`sensitivity`], [`access`], [`kinds`], [`bounds`], [`roles`], [`names`]: what its words mean,
 //! - [`evidence`]: what a service states for an impact assessment,
 //! - [`lineage`]: windows of a plan as events of OpenLineage,
 //! - [`draft`], [`options`], [`quality`], [`write`](mod@write): what a table becomes.
@@ -16,6 +16,7 @@
 //! A contract describes data and holds none, but its examples may be real. They are never
 //! copied into a written file or an error.
 
+pub mod access;
 pub mod bounds;
 pub mod contract;
 pub mod cursor;
@@ -32,6 +33,7 @@ pub mod readers;
 mod reasons;
 pub mod roles;
 pub mod sensitivity;
+mod syntax;
 pub mod tree;
 mod words;
 pub mod write;
@@ -127,6 +129,7 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
     for table in &mut contract.tables {
         table.labels.extend(contract.labels.iter().cloned());
         mark_keys(table);
+        mark_unsigned(table);
     }
     let (mut names, mut suffixes) = (Names::default(), Names::default());
     let mut import = Import {
@@ -157,6 +160,19 @@ fn mark_keys(table: &mut Table) {
     }
 }
 
+/// Columns whose types have no sign: their least value comes before all stated limits.
+fn mark_unsigned(table: &mut Table) {
+    for column in &mut table.columns {
+        let words = column.types.iter().chain(&column.limits.width);
+        let least = words.filter_map(|word| {
+            let value = kinds::least(&word.value)?.to_owned();
+            Some(Clause { value, at: word.at.clone() })
+        });
+        let least: Vec<_> = least.collect();
+        column.limits.min.splice(0..0, least);
+    }
+}
+
 fn put_first(tables: &mut [Table], first: Option<&str>) -> Result<(), ImportError> {
     let Some(name) = first else { return Ok(()) };
     match tables.iter().position(|table| table.name.value == name) {
@@ -181,7 +197,7 @@ fn table(
     import: &mut Import,
 ) -> Result<(), ImportError> {
     let draft = draft::of(table, contract, names, inventory);
-    let offers = options::of(&draft, contract, inventory);
+    let offers = options::of(&draft, table, contract, inventory);
     let quality = quality::of(table, &draft, &offers, contract, inventory);
     let suffix = suffixes.give(&draft.table, "table");
     let suffix = if import.tables.is_empty() { String::new() } else { format!("-{suffix}") };

@@ -1,7 +1,8 @@
 //! The policy options that the written schema offers: one for each level, none wider than what
 //! the contract says.
 
-use crate::contract::Contract;
+use crate::access::ReaderList;
+use crate::contract::{Contract, Table};
 use crate::draft::{Audience, Draft};
 use crate::inventory::Inventory;
 use crate::sensitivity::Level;
@@ -56,15 +57,24 @@ const AUDIENCES: &[Audience] = &[
 ];
 
 /// The options for a draft, those without attributes left out.
-pub fn of(draft: &Draft, contract: &Contract, inventory: &mut Inventory) -> Vec<Offer> {
-    let offers =
-        AUDIENCES.iter().filter_map(|audience| offer(*audience, draft, contract, inventory));
-    offers.collect()
+pub fn of(
+    draft: &Draft,
+    table: &Table,
+    contract: &Contract,
+    inventory: &mut Inventory,
+) -> Vec<Offer> {
+    let lists: Vec<&ReaderList> = contract.readers.iter().chain(&table.readers).collect();
+    let mut offers = Vec::new();
+    for audience in AUDIENCES {
+        offers.extend(offer(*audience, draft, &lists, contract, inventory));
+    }
+    offers
 }
 
 fn offer(
     audience: Audience,
     draft: &Draft,
+    lists: &[&ReaderList],
     contract: &Contract,
     inventory: &mut Inventory,
 ) -> Option<Offer> {
@@ -80,27 +90,38 @@ fn offer(
         Some(_) => (&[100, 1000], "Internal, says the contract."),
         None => (&[100, 1000], "The contract says nothing about who may learn these."),
     };
-    let to = match audience.level {
-        Some(Level::Public) => Vec::new(),
-        _ => receivers(audience.is_internal, contract, inventory),
-    };
+    let to = receivers(audience.is_internal, lists, contract, inventory);
     let by_default = audience.level != Some(Level::Personal);
     Some(Offer { name, says, clients, by_default, to, attributes })
 }
 
-/// Whom the contract lets read; of what is internal, else the house.
-fn receivers(is_internal: bool, contract: &Contract, inventory: &mut Inventory) -> Vec<String> {
+const NO_READER: &str =
+    "names nobody who reads and can be named here, so results go to the house alone";
+
+/// Those whom all lists let read. If there is nobody, or for what is internal without a list, it is
+/// the house.
+fn receivers(
+    is_internal: bool,
+    lists: &[&ReaderList],
+    contract: &Contract,
+    inventory: &mut Inventory,
+) -> Vec<String> {
     let mut to: Vec<String> = Vec::new();
-    for reader in contract.readers.iter().filter(|reader| is_name(&reader.value)) {
-        inventory.carry(&reader.at, "may receive results: a consumer with this name");
-        if !to.contains(&reader.value) {
+    let is_in = |list: &&&ReaderList, name: &str| list.names.iter().any(|own| own.value == name);
+    for reader in lists.iter().take(1).flat_map(|list| &list.names) {
+        let everywhere = lists.iter().all(|list| is_in(&list, &reader.value));
+        if everywhere && is_name(&reader.value) && !to.contains(&reader.value) {
             to.push(reader.value.clone());
         }
     }
+    for reader in lists.iter().flat_map(|list| &list.names).filter(|own| to.contains(&own.value)) {
+        inventory.carry(&reader.at, "may receive results: a consumer with this name");
+    }
     // Readers whose names cannot be used are no reason to let everybody read.
-    if !to.is_empty() || !is_internal && contract.readers.is_empty() {
+    if !to.is_empty() || !is_internal && lists.is_empty() {
         return to;
     }
+    lists.iter().for_each(|list| inventory.leave_rest(&list.at, NO_READER));
     match contract.house.as_ref().filter(|house| is_name(&house.value)) {
         Some(house) => {
             inventory.carry(&house.at, "receives what is internal: a consumer with this name");

@@ -2,7 +2,10 @@
 //! that is known.
 
 /// If no key on the way to a part is known.
-const UNKNOWN: &str = "has no meaning in a schema or a policy";
+const UNKNOWN: &str = "this key is not known here: review it";
+
+const NO_PLACE: &str = "known, but a schema or a policy has no place for it";
+const CUSTOM: &str = "a statement of the contract's own that is not known here: review it";
 
 const TEXT: &str = "text for people; a schema keeps no descriptions";
 const PLACE: &str = "says where and how the data are stored; a schema does not";
@@ -13,8 +16,7 @@ const SERVICE: &str = "a promise about the service, which a policy does not make
 const EXAMPLES: &str = "examples; a schema holds no values";
 const TERMS: &str = "terms for people; a policy limits what can be computed, and nothing else";
 const FORMAT: &str = "the form of a text, of which at most the number of values is released";
-const VALUES: &str =
-    "allowed values: of numbers the bounds are kept, of texts at most their number is released";
+const VALUES: &str = "one of several allowed values: an attribute has bounds and no set of values, so at most the least and the greatest number are kept";
 const KEY: &str = "says how rows are identified, ordered or joined; an event has no key";
 const LINEAGE: &str = "says where the data come from; a schema does not";
 const RULE: &str =
@@ -22,7 +24,7 @@ const RULE: &str =
 const TAG: &str = "the word says nothing known about who may learn what";
 const PRICE: &str = "a price; nothing is charged here";
 const ACCESS: &str =
-    "says who may read rows; nobody reads rows here, and statistics are limited by policies";
+    "says who may read or write rows; nobody does here, and policies limit who receives statistics";
 const TYPE: &str = "details of a type that is not carried";
 
 /// Keys and the reason for all that is below them.
@@ -39,6 +41,9 @@ const KEYS: &[(&[&str], &str)] = &[
             "dataGranularityDescription",
             "docs",
             "displayName",
+            "synonyms",
+            "context",
+            "verifiedStatements",
             "label",
         ],
         TEXT,
@@ -138,6 +143,40 @@ const KEYS: &[(&[&str], &str)] = &[
         RULE,
     ),
     (&["tags", "confluent:tags", "labels"], TAG),
+    (
+        &[
+            "deprecated",
+            "exposures",
+            "unit_tests",
+            "semantic_models",
+            "metrics",
+            "latest_version",
+            "versions",
+            "nullable",
+            "required",
+            "readOnly",
+            "writeOnly",
+            "semanticType",
+            "quote",
+            "quoting",
+            "loaded_at_field",
+            "encryptedName",
+            "precision",
+            "scale",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "unit",
+            "minProperties",
+            "maxProperties",
+            "dialect",
+            "timezone",
+            "defaultTimezone",
+        ],
+        NO_PLACE,
+    ),
+    (&["customProperties", "meta"], CUSTOM),
     (&["price"], PRICE),
     (&["roles", "access", "grants"], ACCESS),
     (
@@ -197,6 +236,8 @@ mod tests {
         assert_eq!(of(&["servers", "type"]), PLACE);
         assert_eq!(of(&["name"]), VERSION);
         assert_eq!(of(&["anything", "else"]), UNKNOWN);
+        assert_eq!(of(&["properties", "readOnly"]), NO_PLACE);
+        assert_eq!(of(&["properties", "customProperties", "value"]), CUSTOM);
     }
 
     #[test]

@@ -51,6 +51,31 @@ const OWNERS: &[&str] = &[
     "phone",
     "tracker",
 ];
+/// Words of names whose person need not be the one whose data a row holds.
+const OTHERS: &[&str] = &[
+    "agent",
+    "approved",
+    "approver",
+    "assigned",
+    "assignee",
+    "author",
+    "by",
+    "creator",
+    "manager",
+    "new",
+    "old",
+    "parent",
+    "previous",
+    "referred",
+    "referrer",
+    "referring",
+    "rep",
+    "representative",
+    "supervisor",
+];
+/// Words at the end of a table's name that say nothing about what it holds.
+const OF_TABLES: &[&str] =
+    &["data", "dim", "dimension", "fact", "history", "info", "list", "raw", "stg", "table", "v"];
 /// What an identifier's name ends in.
 const IDENTIFIERS: &[&str] = &[
     "id",
@@ -92,6 +117,11 @@ const STORED: &[&str] = &[
     "synced",
     "extracted",
 ];
+/// Words for moments before or after the event.
+const APART: &[&str] =
+    &["deleted", "last", "next", "planned", "previous", "prior", "scheduled", "upcoming"];
+/// The score of a column that may only be asked about.
+const DOUBTFUL: u8 = 0;
 const NEVER: &[&str] = &[
     "birth",
     "dob",
@@ -118,7 +148,7 @@ const NEVER: &[&str] = &[
 pub enum Choice {
     /// The column at this position.
     Column(usize),
-    /// Several columns that would do as well.
+    /// Columns of which one may be meant: several that would do as well, or none for certain.
     Several(Vec<String>),
     /// No column would do.
     None,
@@ -167,7 +197,7 @@ fn kind(column: &Column) -> Option<Kind> {
 /// The column that names the owner of a row.
 #[must_use]
 pub fn owner(table: &Table) -> Choice {
-    let of_table = has(&words(&table.name.value), OWNERS);
+    let of_table = holds_owners(&table.name.value);
     best(table, |column| {
         let kind = kind(column)?;
         if !matches!(
@@ -180,8 +210,18 @@ pub fn owner(table: &Table) -> Choice {
         let (last, before) = words.split_last()?;
         let identifies = IDENTIFIERS.contains(&last.as_str());
         let is_key = column.key.as_ref().is_some_and(|key| key.value);
-        let names_one = identifies && has(before, OWNERS)
+        // `user_type_id` is of a type: the person stands directly before.
+        let noun = before.last().filter(|_| identifies);
+        let is_one = |list: &[&str]| noun.is_some_and(|noun| has(std::slice::from_ref(noun), list));
+        let names_one = is_one(OWNERS)
             || words.len() == 1 && (OWNERS.contains(&last.as_str()) || last == "userid");
+        let is_other = names_one && has(before, OTHERS)
+            || is_one(OTHERS)
+            || is_one(&["owner"]) && before.len() > 1
+            || words.len() == 1 && OTHERS.contains(&last.as_str());
+        if is_other && !is_key {
+            return Some(DOUBTFUL);
+        }
         match (names_one, is_key) {
             (true, true) => Some(3),
             (true, false) => Some(2),
@@ -202,9 +242,21 @@ pub fn time(table: &Table, contract: &Contract) -> Choice {
     }
     // A single time that may be one of storing.
     best(table, |column| {
-        let is_time = kind(column) == Some(Kind::Time);
-        (is_time && !has(&words(&column.name.value), NEVER)).then_some(1)
+        let (is_time, words) = (kind(column) == Some(Kind::Time), words(&column.name.value));
+        let score = if has(&words, APART) { DOUBTFUL } else { 1 };
+        (is_time && !has(&words, NEVER)).then_some(score)
     })
+}
+
+/// Whether a table's rows are persons or devices themselves.
+fn holds_owners(table: &str) -> bool {
+    let words = words(table);
+    let is_filling = |word: &&String| {
+        let version = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        version.is_empty() || OF_TABLES.contains(&version)
+    };
+    let last = words.iter().rev().find(|word| !is_filling(word));
+    last.is_some_and(|word| has(std::slice::from_ref(word), OWNERS))
 }
 
 fn time_score(
@@ -229,7 +281,7 @@ fn time_score(
     if clock || tagged {
         return Some(3);
     }
-    if has(&words, NEVER) || has(&words, STORED) {
+    if has(&words, NEVER) || has(&words, STORED) || has(&words, APART) {
         return None;
     }
     let is_time = words.last().is_some_and(|last| TIMES.contains(&last.as_str()));
@@ -250,7 +302,7 @@ fn best(table: &Table, score: impl Fn(&Column) -> Option<u8>) -> Choice {
         .map(|(at, _)| at)
         .collect();
     match all.as_slice() {
-        [only] => Choice::Column(*only),
+        [only] if *top != DOUBTFUL => Choice::Column(*only),
         several => {
             let named = several.iter().filter_map(|at| table.columns.get(*at));
             Choice::Several(named.map(|column| column.name.value.clone()).collect())
@@ -281,8 +333,58 @@ mod tests {
     fn found(choice: Choice, table: &Table) -> String {
         match choice {
             Choice::Column(at) => table.columns[at].name.value.clone(),
+            Choice::Several(names) if names.len() == 1 => format!("({})", names.join("")),
             Choice::Several(names) => names.join("|"),
             Choice::None => "-".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_id_of_something_else_names_no_owner() {
+        for (columns, expected) in [
+            ("order_id customer_id customer_type_id", "customer_id"),
+            ("user_type_id amount", "-"),
+            ("customer_address_id zip", "-"),
+            ("customer_order_id qty", "-"),
+            ("device_type_id reading", "-"),
+            ("order_id account_manager_id", "(account_manager_id)"),
+            ("sale_id created_by_user_id", "(created_by_user_id)"),
+            ("x parent_account_id", "(parent_account_id)"),
+            ("x product_owner_id", "(product_owner_id)"),
+            ("x referrer", "(referrer)"),
+            ("x owner_id", "owner_id"),
+            ("billing_customer_id created_by_user_id", "billing_customer_id"),
+            ("user_id device_id", "user_id|device_id"),
+        ] {
+            let all: Vec<_> = columns.split(' ').map(|name| (name, "string")).collect();
+            let table = table("sales", &all);
+            assert_eq!(found(owner(&table), &table), expected, "{columns}");
+        }
+        let keyed = [("id", "string key"), ("x", "string")];
+        for (name, expected) in [
+            ("users", "id"),
+            ("dim_customers_v2", "id"),
+            ("user_types", "-"),
+            ("customer_orders", "-"),
+        ] {
+            let table = table(name, &keyed);
+            assert_eq!(found(owner(&table), &table), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_moment_before_or_after_the_event_is_only_asked_about() {
+        for (columns, expected) in [
+            ("deleted_at", "(deleted_at)"),
+            ("last_login", "(last_login)"),
+            ("next_sale_at", "(next_sale_at)"),
+            ("created_at", "created_at"),
+            ("created_at deleted_at", "created_at"),
+            ("last_login sold_at", "sold_at"),
+        ] {
+            let all: Vec<_> = columns.split(' ').map(|name| (name, "timestamp")).collect();
+            let table = table("sales", &all);
+            assert_eq!(found(time(&table, &Contract::default()), &table), expected, "{columns}");
         }
     }
 
@@ -306,7 +408,7 @@ mod tests {
             (
                 table("users", &[("id", "string key"), ("last_login", "timestamp")]),
                 "id",
-                "last_login",
+                "(last_login)",
             ),
             (table("User", &[("firstName", text), ("age", "int")]), "-", "-"),
             (table("Client", &[("id", text), ("countryCode", text)]), "id", "-"),

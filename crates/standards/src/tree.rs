@@ -2,6 +2,7 @@
 //! distinct, so that no part of it is lost before it is read.
 
 use crate::ImportError;
+use crate::syntax;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
@@ -83,16 +84,17 @@ impl Tree {
 }
 
 fn json(text: &str) -> Result<Tree, ImportError> {
-    serde_json::from_str(text).map_err(|error| ImportError::Syntax(error.to_string()))
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        ImportError::Syntax(message.replace("recursion limit exceeded", "nested too deeply"))
+    })
 }
 
 /// `y` and `no` are words, as in YAML 1.2, and errors show no part of the contract.
 fn yaml(text: &str) -> Result<Tree, ImportError> {
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
-        let message = error.to_string();
-        ImportError::Syntax(message.strip_prefix("error: ").unwrap_or(&message).to_owned())
-    })
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error: serde_saphyr::Error| ImportError::Syntax(syntax::message(&error)))
 }
 
 impl<'de> Deserialize<'de> for Tree {
@@ -190,6 +192,26 @@ mod tests {
     fn a_key_that_appears_twice_is_an_error_and_not_dropped() {
         for text in ["a: 1\na: 2\n", r#"{"a": 1, "a": 2}"#] {
             assert!(matches!(Tree::parse(text), Err(ImportError::Syntax(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_to_change_in_the_file() {
+        let repeated =
+            |name: char, of: char| format!("{name}: &{name} [{}]\n", format!("*{of},").repeat(9));
+        let many: String = ('b'..='i').zip('a'..).map(|(name, of)| repeated(name, of)).collect();
+        for (text, says) in [
+            ("a: 1\n---\na: 2\n".to_owned(), "several YAML documents"),
+            ("a: 1\nb: 2\na: 3\n".to_owned(), "the key `a` appears twice; remove one"),
+            ("a: &x [1, *x]\n".to_owned(), "an alias stands inside the part"),
+            (format!("a: &a [x, x]\n{many}"), "too many parts"),
+            ("a: *x\n".to_owned(), "write `&NAME` at that part"),
+        ] {
+            let error = Tree::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("line "), "{text}: {error}");
+            for library in ["Options", "from_str", "weak", "budget"] {
+                assert!(!error.contains(library), "{error}");
+            }
         }
     }
 

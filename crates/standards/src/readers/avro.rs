@@ -160,7 +160,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         name: name.clone(),
         types: resolved.types,
         limits: resolved.limits,
-        required: required.or(Some(Clause { value: true, at: String::new() })),
+        required: required.or(Some(Clause { value: true, at: "?".to_owned() })),
         unit: odcs::unit(field),
         labels: labels.clone(),
         tags,

@@ -3,6 +3,7 @@
 use super::{avro, json_schema, rules};
 use crate::contract::{Column, Contract, Demand, Rule, Table};
 use crate::cursor::{Clause, Cursor};
+use crate::error::ImportError;
 use crate::sensitivity::{Label, Level, labels, labels_but, of_tags, texts};
 use crate::tree::Tree;
 
@@ -13,11 +14,15 @@ const RULES: &[&str] = &["domainRules", "migrationRules", "encodingRules"];
 
 /// A rule that changes values from one version of a schema to another.
 const MIGRATION: &str = "changes values between versions of a schema; a schema here is bound to its keys and never changes";
-const NO_FIELD: &str = "encrypts fields, and this file has none";
+const NO_FIELD: &str = "replaces values of fields, and this file has none";
 
 pub(super) fn is_one(root: &Cursor<'_>) -> bool {
-    let keys = RULE_SETS.iter().chain(METADATA).chain(&["schema", "schemaType"]);
+    let keys = RULE_SETS.iter().chain(&["schema", "schemaType"]);
+    // Many files have `metadata`.
+    const OWN: &[&str] = &["tags", "properties", "sensitive"];
+    let holds = |key: &&str| root.get(key).is_some_and(|own| own.first(OWN).is_some());
     keys.clone().any(|key| root.get(key).is_some())
+        || METADATA.iter().any(holds) && root.get("spec").is_none()
         || RULES.iter().any(|key| matches!(root.tree().get(key), Some(Tree::List(_))))
 }
 
@@ -34,7 +39,34 @@ pub(super) fn opened(tree: Tree) -> Tree {
     Tree::Map(entries.into_iter().map(open).collect())
 }
 
-pub(super) fn read(root: &Cursor<'_>) -> Contract {
+/// A schema that cannot be read would hide what is said about its fields.
+fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
+    let is_protobuf = |kind: Clause<String>| kind.value.eq_ignore_ascii_case("PROTOBUF");
+    let Some(Tree::Text(text)) = root.tree().get("schema") else {
+        return if root.text("schemaType").is_some_and(is_protobuf) && root.get("schema").is_some() {
+            Err(ImportError::Protobuf)
+        } else {
+            Ok(())
+        };
+    };
+    let starts = |word: &str| text.trim_start().starts_with(word);
+    if root.text("schemaType").is_some_and(is_protobuf)
+        || ["syntax", "message ", "package "].into_iter().any(starts)
+    {
+        return Err(ImportError::Protobuf);
+    }
+    let inner = |problem: String| ImportError::Inner { problem };
+    match Tree::parse(text) {
+        Err(ImportError::Empty) => Err(inner("it is empty".to_owned())),
+        Err(ImportError::Syntax(problem)) => Err(inner(problem)),
+        Err(error) => Err(error),
+        // The name of a type, which has no fields.
+        Ok(_) => Ok(()),
+    }
+}
+
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
+    check(root)?;
     let mut contract = Contract {
         standard: "Confluent schema registry".to_owned(),
         name: root.text("subject").map(|noted| noted.value).unwrap_or_default(),
@@ -58,7 +90,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
             }
         }
     }
-    contract
+    Ok(contract)
 }
 
 fn tables(schema: &Cursor<'_>) -> Vec<Table> {
@@ -148,23 +180,27 @@ fn selects(pattern: &str, path: &str) -> bool {
     covers.last().copied().unwrap_or(true)
 }
 
-/// One rule. If it encrypts fields, they are marked.
+/// One rule. If it encrypts fields or puts other values in their place, they are marked: nobody
+/// reads the plain values.
 fn rule(key: &str, rule: &Cursor<'_>, tables: &mut [Table]) -> Rule {
     let kind = rule.text("type");
     let word = kind.as_ref().map(|noted| noted.value.to_ascii_uppercase()).unwrap_or_default();
+    let replaces =
+        rule.text("kind").is_some_and(|kind| kind.value.eq_ignore_ascii_case("TRANSFORM"));
     let demand = match (key, word.as_str()) {
-        (_, "ENCRYPT_PAYLOAD") => encrypts(rule, tables, true),
-        (_, word) if word.starts_with("ENCRYPT") => encrypts(rule, tables, false),
+        (_, "ENCRYPT_PAYLOAD") => hides(rule, tables, true),
+        (_, word) if word.starts_with("ENCRYPT") => hides(rule, tables, false),
         ("migrationRules", _) => Demand::Other(MIGRATION),
+        _ if replaces => hides(rule, tables, false),
         _ => Demand::Other(rules::SINGLE),
     };
     Rule { at: rule.path().to_owned(), kind: None, demand }
 }
 
-/// Marks the fields that a rule encrypts: those with its tags, or of records with them. A rule
-/// without tags encrypts all, and so does one whose tags no field has, since nobody knows which it
-/// means.
-fn encrypts(rule: &Cursor<'_>, tables: &mut [Table], all: bool) -> Demand {
+/// Marks the fields whose values a rule hides: those with its tags, or of records with them, or with
+/// the names of its expression. A rule without either hides all, and so does one that selects no
+/// field, since nobody knows which it means.
+fn hides(rule: &Cursor<'_>, tables: &mut [Table], all: bool) -> Demand {
     let tags = rule.get("tags").map(|tags| texts(&tags)).unwrap_or_default();
     let is_named = |own: &[Clause<String>]| {
         let is =
@@ -172,18 +208,42 @@ fn encrypts(rule: &Cursor<'_>, tables: &mut [Table], all: bool) -> Demand {
         tags.iter().any(is)
     };
     let has = |table: &Table, column: &Column| is_named(&column.tags) || is_named(&table.tags);
-    let is_any = |table: &Table| table.columns.iter().any(|column| has(table, column));
+    let names = rule.text("expr").and_then(|expression| names(&expression.value));
+    let is_called = |column: &Column| {
+        let name = column.name.value.rsplit('.').next().unwrap_or_default();
+        names.as_ref().is_none_or(|names| names.iter().any(|own| own == name))
+    };
+    let selects = |table: &Table, column: &Column| {
+        (tags.is_empty() || has(table, column)) && is_called(column)
+    };
+    let is_any = |table: &Table| table.columns.iter().any(|column| selects(table, column));
     let all = all || !tables.iter().any(is_any);
     let label = Label { at: rule.path().to_owned(), level: Level::Restricted, unknown: false };
     let mut marked = false;
     for table in tables {
-        let all = all || is_named(&table.tags);
-        for column in table.columns.iter_mut().filter(|own| all || is_named(&own.tags)) {
+        let chosen: Vec<bool> =
+            table.columns.iter().map(|column| all || selects(table, column)).collect();
+        for (column, _) in table.columns.iter_mut().zip(chosen).filter(|(_, chosen)| *chosen) {
             column.labels.push(label.clone());
             marked = true;
         }
     }
     if marked { Demand::Labelled } else { Demand::Other(NO_FIELD) }
+}
+
+/// The names of fields that an expression is limited to, as in `name == 'ssn' ; '***'`. Any other
+/// condition may hold for any field.
+fn names(expression: &str) -> Option<Vec<String>> {
+    let (condition, _) = expression.split_once(';')?;
+    let name = |part: &str| {
+        let (left, right) = part.split_once("==")?;
+        let right = right.trim();
+        let inner =
+            right.strip_prefix(['\'', '"']).and_then(|own| own.strip_suffix(['\'', '"']))?;
+        let is_name = inner.chars().all(|c| c.is_alphanumeric() || c == '_');
+        (left.trim() == "name" && is_name).then(|| inner.to_owned())
+    };
+    condition.split("||").map(|part| part.split("&&").find_map(name)).collect()
 }
 
 #[cfg(test)]

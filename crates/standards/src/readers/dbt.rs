@@ -1,6 +1,6 @@
 //! dbt's properties files: models, sources, seeds and snapshots.
 
-use super::{odcs, rules};
+use super::{odcs, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{labels, texts};
@@ -24,10 +24,12 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
         }
     }
     for source in root.get("sources").iter().flat_map(Cursor::items) {
-        let above = labels(&source);
+        let mut above = labels(&source);
+        let readers = take_readers(&source, &mut above);
         for relation in source.get("tables").iter().flat_map(Cursor::items) {
             let mut table = table(&relation, &mut contract.clocks);
             table.labels.extend(above.iter().cloned());
+            table.readers.extend(readers.iter().cloned());
             contract.tables.push(table);
         }
     }
@@ -44,6 +46,7 @@ fn table(relation: &Cursor<'_>, clocks: &mut Vec<Clause<String>>) -> Table {
         rules: tests(relation).iter().map(|test| rule(test)).collect(),
         ..Table::default()
     };
+    table.readers = take_readers(relation, &mut table.labels);
     for column in relation.get("columns").iter().flat_map(Cursor::items) {
         table.columns.push(self::column(&column));
     }
@@ -75,11 +78,19 @@ fn column(at: &Cursor<'_>) -> Column {
     let (mut mandatory, mut unique) = (None, false);
     let constraints = at.get("constraints").map(|list| list.items()).unwrap_or_default();
     for test in tests(at).iter().chain(&constraints) {
-        let rule = rule(test);
+        let mut rule = rule(test);
         let kind = rule.kind.clone().unwrap_or_else(|| rule.at.clone());
         match rule.demand {
             Demand::Mandatory => mandatory = Some(Clause { value: true, at: kind }),
             Demand::Range => range(test, &mut column.limits),
+            Demand::Other(rules::SET) => {
+                let values = places(test).iter().find_map(|place| place.get("values"));
+                let own = value_sets::bounds(&values.map(|v| v.items()).unwrap_or_default());
+                if !own.min.is_empty() {
+                    column.limits = column.limits.and(own);
+                    rule.demand = Demand::Range;
+                }
+            }
             Demand::Other(rules::DISTINCT) => unique = true,
             _ => {}
         }
@@ -109,13 +120,32 @@ fn rule(test: &Cursor<'_>) -> Rule {
         Some(word) => rules::metric(word).unwrap_or(Demand::Other(rules::ENGINE)),
         None => Demand::Other(rules::ENGINE),
     };
-    let is_partial = places(test)
-        .iter()
-        .any(|place| place.get("where").is_some() || place.reach(&["config", "where"]).is_some());
-    let demand = if is_partial { Demand::Other(rules::SOME) } else { demand };
+    let demand = exception(test, &demand).map_or(demand, Demand::Other);
     let kind = named.map(|noted| noted.at).filter(|at| at != test.path());
     Rule { at: test.path().to_owned(), kind, demand }
 }
+
+/// Why a test refuses no single value: it holds for some rows, it is off, or it only warns.
+fn exception(test: &Cursor<'_>, demand: &Demand) -> Option<&'static str> {
+    const PARTIAL: &[&str] = &["where", "row_condition", "group_by_columns"];
+    let mut places = places(test);
+    places.extend(places.clone().iter().filter_map(|place| place.get("config")));
+    let stated = |key: &str| places.iter().find_map(|place| place.text(key));
+    if places.iter().any(|place| place.first(PARTIAL).is_some()) {
+        return Some(rules::SOME);
+    }
+    if stated("enabled").is_some_and(|enabled| enabled.value != "true") {
+        return Some(rules::OFF);
+    }
+    let is_soft = stated("mostly").is_some_and(|part| part.value.parse() != Ok(1.0f64))
+        || stated("severity").is_some_and(|word| !word.value.eq_ignore_ascii_case("error"))
+        || stated("error_if").is_some_and(|limit| !NONE_FAILS.contains(&&*limit.value));
+    let is_hard = matches!(demand, Demand::Mandatory | Demand::Range | Demand::Other(rules::SET));
+    (is_soft && is_hard).then_some(rules::SOFT)
+}
+
+/// Conditions that a single row fails.
+const NONE_FAILS: &[&str] = &["!=0", "!= 0", ">0", "> 0", ">=1", ">= 1"];
 
 /// The name of a test: the text itself, `test_name`, `type`, or the only key.
 fn name(test: &Cursor<'_>) -> Option<Clause<String>> {

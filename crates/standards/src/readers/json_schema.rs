@@ -175,27 +175,9 @@ impl<'a> Parts<'a> {
     }
 
     fn limits(&self) -> Limits {
-        let own = self.whole.iter().map(|part| odcs::limits(part).and(allowed(part)));
+        let own = self.whole.iter().map(|part| odcs::limits(part));
         own.fold(Limits::default(), Limits::and)
     }
-}
-
-/// The least and the greatest of allowed numbers.
-fn allowed(part: &Cursor<'_>) -> Limits {
-    let constant = part.get("const").into_iter();
-    let listed = part.get("enum").map(|list| list.items()).unwrap_or_default();
-    let all: Vec<Cursor<'_>> = constant.chain(listed).collect();
-    let number = |value: &Cursor<'_>| match value.tree() {
-        Tree::Number(text) => text.parse::<f64>().ok(),
-        _ => None,
-    };
-    let numbers: Option<Vec<f64>> = all.iter().map(number).collect();
-    let pairs = numbers.unwrap_or_default().into_iter().zip(&all);
-    let mut sorted: Vec<_> = pairs.collect();
-    sorted.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let at =
-        |pair: Option<&(f64, &Cursor<'_>)>| Vec::from_iter(pair.and_then(|(_, at)| at.noted()));
-    Limits { min: at(sorted.first()), max: at(sorted.last()), ..Limits::default() }
 }
 
 /// What a reference within the schema leads to, and what is said on the way.
@@ -258,7 +240,7 @@ fn column<'a>(
     let tags = parts.all().filter_map(|part| part.first(&["confluent:tags", "tags"]));
     found.push(Column {
         at: property.path().to_owned(),
-        name: Clause { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: "?".to_owned() },
         types,
         limits: parts.limits(),
         required: mandatory.map(|noted| Clause { value: true, at: noted.at.clone() }),

@@ -8,7 +8,9 @@ mod odcs;
 mod pointer;
 mod rules;
 mod specification;
+mod value_sets;
 
+use crate::access::{self, ReaderList};
 use crate::contract::{Contract, Table};
 use crate::cursor::Cursor;
 use crate::error::ImportError;
@@ -66,10 +68,18 @@ fn share_labels(table: &mut Table) {
     }
 }
 
+/// The lists of readers of a table or a contract. Its options limit the receivers, so the labels
+/// need not keep everything back because of these lists.
+fn take_readers(at: &Cursor<'_>, labels: &mut Vec<Label>) -> Vec<ReaderList> {
+    let lists = access::lists(at);
+    labels.retain(|label| !lists.iter().any(|list| list.at == label.at));
+    lists
+}
+
 fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
     let root = Cursor::root(tree);
     if root.get("dataContractSpecification").is_some() {
-        return Ok(specification::read(&root));
+        return specification::read(&root);
     }
     if is_odcs(&root) {
         return odcs::read(&root);
@@ -78,7 +88,7 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
         return Ok(dbt::read(&root));
     }
     if confluent::is_one(&root) {
-        return Ok(confluent::read(&root));
+        return confluent::read(&root);
     }
     if avro::is_one(&root) {
         return Ok(plain("Avro schema", avro::tables(&root)));

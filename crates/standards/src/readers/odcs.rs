@@ -1,16 +1,19 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{pointer, rules};
+use super::{pointer, rules, take_readers, value_sets};
+use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
 use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
-use crate::sensitivity::{labels, texts};
+use crate::sensitivity::{Label, labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let version = root.text("apiVersion").map(|noted| noted.value).unwrap_or_default();
     let number = version.trim_start_matches('v');
-    if root.get("dataset").is_some() || number.starts_with(['0', '1', '2']) {
+    // A draft may state none.
+    let is_stated = root.get("apiVersion").is_some();
+    if root.get("dataset").is_some() || is_stated && number.split('.').next() != Some("3") {
         let standard = "the Open Data Contract Standard";
         return Err(ImportError::Version { standard, version, instead: "3.x" });
     }
@@ -18,31 +21,38 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         standard: format!("Open Data Contract Standard {version}"),
         name: root.text("name").or_else(|| root.text("id")).map(|n| n.value).unwrap_or_default(),
         labels: labels(root),
-        readers: readers(root),
         house: house(root),
         clocks: clocks(root),
         ..Contract::default()
     };
+    contract.readers = readers(root, &mut contract.labels);
     for object in root.get("schema").iter().flat_map(Cursor::items) {
         contract.tables.push(table(&object));
     }
-    contract
-        .rules
-        .extend(root.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    // With several tables, a rule of the contract would not say which one it counts.
+    let only = contract.tables.len() == 1;
+    let objects = root.get("schema").map(|schema| schema.items()).unwrap_or_default();
+    let tables = objects.first().filter(|_| only).map(names).unwrap_or_default();
+    let all = root.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    contract.rules.extend(all.iter().map(|rule| rules::quality(rule, &tables)));
     Ok(contract)
 }
 
-fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
-    // Roles of the contract, and of a server alone.
-    let servers = root.get("servers").map(|servers| servers.items()).unwrap_or_default();
-    let holders = std::iter::once(root).chain(&servers);
-    let roles: Vec<Cursor<'_>> =
-        holders.filter_map(|own| own.get("roles")).flat_map(|roles| roles.items()).collect();
-    let reads = |role: &Cursor<'_>| {
-        let access = role.text("access").map(|noted| noted.value.to_ascii_lowercase());
-        access.is_none_or(|access| access.contains("read"))
-    };
-    roles.iter().filter(|role| reads(role)).filter_map(|role| role.text("role")).collect()
+/// Roles of the contract and of each server, and other lists.
+pub(super) fn readers(root: &Cursor<'_>, labels: &mut Vec<Label>) -> Vec<ReaderList> {
+    let servers = root.get("servers").map(|servers| servers.one_or_items()).unwrap_or_default();
+    let of_servers = servers.iter().flat_map(|server| match server.get("roles") {
+        Some(roles) => vec![roles],
+        // In a map, each server has a name.
+        None => server.entries().iter().filter_map(|(_, own)| own.get("roles")).collect(),
+    });
+    let own = root.get("roles");
+    let is_own = |list: &ReaderList| own.as_ref().is_some_and(|own| own.path() == list.at);
+    let mut lists = take_readers(root, labels);
+    lists.retain(|list| !is_own(list));
+    let roles: Vec<_> = own.iter().cloned().chain(of_servers).collect();
+    lists.splice(0..0, access::of(&roles));
+    lists
 }
 
 fn house(root: &Cursor<'_>) -> Option<Clause<String>> {
@@ -74,13 +84,20 @@ fn table(object: &Cursor<'_>) -> Table {
             .collect(),
         ..Table::default()
     };
-    table
-        .rules
-        .extend(object.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    table.readers = take_readers(object, &mut table.labels);
+    let above = Above { tables: names(object), ..Above::default() };
+    let all = object.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    table.rules.extend(all.iter().map(|rule| rules::quality(rule, &above.tables)));
     for property in object.get("properties").iter().flat_map(Cursor::items) {
-        columns(&property, &Above::default(), &mut table.columns);
+        columns(&property, &above, &mut table.columns);
     }
     table
+}
+
+/// The names that queries may use for a table.
+fn names(object: &Cursor<'_>) -> Vec<String> {
+    let keys = ["name", "physicalName", "id"].iter();
+    keys.filter_map(|key| object.text(key)).map(|name| name.value).collect()
 }
 
 /// What a part of an object inherits.
@@ -89,7 +106,9 @@ struct Above {
     name: String,
     many: bool,
     optional: bool,
-    labels: Vec<crate::sensitivity::Label>,
+    labels: Vec<Label>,
+    /// The table's names.
+    tables: Vec<String>,
     depth: usize,
 }
 
@@ -103,7 +122,6 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     if found.len() >= MAX_COLUMNS {
         return;
     }
-    let options = property.get("logicalTypeOptions");
     let mut labels = labels(property);
     labels.extend(above.labels.iter().cloned());
     // The standard has no references, so nobody knows what is said there.
@@ -114,14 +132,13 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
         many: above.many,
         optional: above.optional || required.as_ref().is_none_or(|required| !required.value),
         labels: labels.clone(),
+        tables: above.tables.clone(),
         depth: above.depth + 1,
     };
-    let rules = property
-        .get("quality")
-        .iter()
-        .flat_map(Cursor::items)
-        .map(|r| rules::quality(&r))
-        .collect();
+    let mut limits = own_limits(property);
+    let checks = property.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    let rules =
+        checks.iter().map(|rule| value_sets::rule(rule, &above.tables, &mut limits)).collect();
     found.push(Column {
         at: property.path().to_owned(),
         name,
@@ -129,7 +146,8 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
             .iter()
             .filter_map(|key| property.text(key))
             .collect(),
-        limits: options.map(|options| limits(&options)).unwrap_or_default(),
+        limits,
+        is_measure: is_measure(property),
         required,
         in_optional: above.optional,
         key: property.flag("primaryKey"),
@@ -145,6 +163,15 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     }
 }
 
+/// Whether a property is computed from all rows of the table, so that no row has it.
+fn is_measure(property: &Cursor<'_>) -> bool {
+    const AGGREGATES: &[&str] = &["sum", "count", "avg", "min", "max", "median"];
+    let logic = property.text("transformLogic").map(|noted| noted.value.to_ascii_lowercase());
+    let function = logic.as_deref().and_then(|logic| Some(logic.split_once('(')?.0.trim()));
+    property.text("semanticType").is_some_and(|kind| kind.value.eq_ignore_ascii_case("measure"))
+        || function.is_some_and(|function| AGGREGATES.contains(&function))
+}
+
 /// Columns of the parts of an object, or of the objects in a list.
 fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
     for part in property.get("properties").iter().flat_map(Cursor::items) {
@@ -155,6 +182,12 @@ fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
     for part in inner.iter().flat_map(Cursor::items) {
         columns(&part, &below, found);
     }
+}
+
+/// Limits among the options of a property's type, and those beside them.
+fn own_limits(property: &Cursor<'_>) -> Limits {
+    let options = property.get("logicalTypeOptions");
+    options.map(|options| limits(&options)).unwrap_or_default().and(limits(property))
 }
 
 /// Limits under the names of JSON Schema.
@@ -180,13 +213,21 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
         precision: at.text("precision"),
         scale: at.text("scale"),
         length: at.text("maxLength"),
-        width: at.text("format").filter(|format| is_width(&format.value)),
+        width: ["format", "connect.type"].iter().find_map(|key| width(at.text(key)?)),
     }
+    .and(value_sets::stated(at))
 }
 
-fn is_width(format: &str) -> bool {
-    let (letter, digits) = format.split_at(format.len().min(1));
-    matches!(letter, "i" | "u" | "f") && digits.parse::<u16>().is_ok()
+/// A width such as `i32`, which other standards call `int32`.
+fn width(format: Clause<String>) -> Option<Clause<String>> {
+    let word = format.value.trim();
+    let bits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let letter = match word.strip_suffix(bits)? {
+        "i" | "int" => 'i',
+        "u" | "uint" => 'u',
+        _ => return None,
+    };
+    bits.parse::<u16>().is_ok().then(|| Clause { value: format!("{letter}{bits}"), at: format.at })
 }
 
 /// A unit among a property's own properties.

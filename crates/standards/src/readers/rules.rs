@@ -17,10 +17,14 @@ pub(super) const SINGLE: &str =
 pub(super) const SET: &str =
     "a set of allowed texts or codes; statistics here are of numbers and their bounds";
 pub(super) const SOME: &str = "a check of some rows only, which says nothing about the others";
+pub(super) const OTHER: &str = "a query over another table, which this schema does not have";
+pub(super) const OFF: &str = "a check that is switched off";
+pub(super) const SOFT: &str = "a check that tolerates some values, so it refuses none";
 pub(super) const LINK: &str = "compares rows with those of another table";
 
-/// The rule at `at`, by its metric, rule or type and its text.
-pub(super) fn quality(at: &Cursor<'_>) -> Rule {
+/// The rule at `at`, by its metric, rule or type and its text. `tables` are the names of the table
+/// that it is about.
+pub(super) fn quality(at: &Cursor<'_>, tables: &[String]) -> Rule {
     let named = ["metric", "rule", "name"].iter().find_map(|key| {
         let noted = at.text(key)?;
         Some((noted.at, metric(&noted.value)?))
@@ -29,8 +33,11 @@ pub(super) fn quality(at: &Cursor<'_>) -> Rule {
     let (place, demand) = match named {
         Some((place, demand)) => (Some(place), demand),
         None => match at.text("query") {
-            Some(query) if counts_rows(&query.value) => (Some(query.at), Demand::Rows),
-            Some(_) => (None, Demand::Other(SQL)),
+            Some(query) => match counted(&query.value) {
+                Some(table) if is_own(&table, tables) => (Some(query.at), Demand::Rows),
+                Some(_) => (None, Demand::Other(OTHER)),
+                None => (None, Demand::Other(SQL)),
+            },
             None if kind == "text" => (None, Demand::Other(WORDS)),
             None => (None, Demand::Other(ENGINE)),
         },
@@ -66,15 +73,30 @@ pub(super) fn metric(name: &str) -> Option<Demand> {
     })
 }
 
-/// Whether a query does nothing but count all rows of a table.
-fn counts_rows(query: &str) -> bool {
+/// The table whose rows a query counts, if it does nothing else.
+fn counted(query: &str) -> Option<String> {
     let lower = query.to_ascii_lowercase();
     let words: Vec<&str> = lower.trim().trim_end_matches(';').split_whitespace().collect();
     let words: Vec<&str> = match words.as_slice() {
         [head @ .., "as", _, "from", table] => [head, &["from", table]].concat(),
         other => other.to_vec(),
     };
-    matches!(words.as_slice(), ["select", "count(*)" | "count(1)", "from", _])
+    match words.as_slice() {
+        ["select", "count(*)" | "count(1)", "from", table] => Some((*table).to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether a table of a query is one with these names, or stands for whichever it is asked of.
+fn is_own(table: &str, names: &[String]) -> bool {
+    const ANY: &[&str] = &["object", "table", "model", "this", "schema"];
+    let letters = |text: &str| text.trim_matches(['"', '`', '\'', '[', ']']).to_lowercase();
+    let braces = ['$', '{', '}', ' '];
+    if table.contains('{') {
+        return ANY.contains(&table.trim_matches(braces));
+    }
+    let last = letters(table.rsplit('.').next().unwrap_or_default());
+    names.iter().any(|name| letters(name.rsplit('.').next().unwrap_or_default()) == last)
 }
 
 /// What a check in the language SodaCL demands, such as `missing_count(name) = 0`.
@@ -105,16 +127,20 @@ mod tests {
             "SELECT COUNT(*) FROM orders",
             "SELECT count(*) as row_count\nFROM {model}\n",
             "select count(1) from a.b;",
+            "SELECT COUNT(*) FROM ${object}",
         ] {
-            assert!(counts_rows(query), "{query}");
+            let table = counted(query).unwrap();
+            assert!(is_own(&table, &["Orders".into(), "x.b".into()]), "{query}");
         }
+        assert!(!is_own(&counted("SELECT COUNT(*) FROM other").unwrap(), &["orders".into()]));
+        assert!(!is_own("{other}", &["orders".into()]));
         for query in [
             "SELECT COUNT(*) FROM orders WHERE total < 0",
             "SELECT COUNT(DISTINCT a) FROM orders",
             "SELECT COUNT(*) FROM orders, people",
             "SELECT AVG(x) FROM orders",
         ] {
-            assert!(!counts_rows(query), "{query}");
+            assert_eq!(counted(query), None, "{query}");
         }
     }
 

@@ -1,40 +1,37 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
-use crate::sensitivity::{Label, labels, texts};
+use crate::error::ImportError;
+use crate::sensitivity::{Label, labels, labels_of, texts};
 
-pub(super) fn read(root: &Cursor<'_>) -> Contract {
-    let version = root.text("dataContractSpecification").map(|noted| noted.value);
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
+    let version =
+        root.text("dataContractSpecification").map(|noted| noted.value).unwrap_or_default();
+    let number = version.trim_start_matches('v');
+    if number.split('.').next() != Some("1") && !number.starts_with("0.9") {
+        let standard = "the Data Contract Specification";
+        return Err(ImportError::Version { standard, version, instead: "1.2" });
+    }
     let title = root.reach(&["info", "title"]).and_then(|title| title.noted());
     let mut contract = Contract {
-        standard: format!("Data Contract Specification {}", version.unwrap_or_default()),
+        standard: format!("Data Contract Specification {version}"),
         name: title.or_else(|| root.text("id")).map(|noted| noted.value).unwrap_or_default(),
         labels: labels(root),
-        readers: readers(root),
         house: root.reach(&["info", "owner"]).and_then(|owner| owner.noted()),
         clocks: clocks(root),
         rules: checks(root),
         ..Contract::default()
     };
-    if let Some(info) = root.get("info") {
-        contract.labels.extend(labels(&info));
+    contract.readers = odcs::readers(root, &mut contract.labels);
+    for part in ["info", "terms"].iter().filter_map(|key| root.get(key)) {
+        contract.labels.extend(labels_of(&part));
     }
     for (name, model) in root.get("models").iter().flat_map(Cursor::entries) {
         contract.tables.push(table(root, name, &model));
     }
-    contract
-}
-
-fn readers(root: &Cursor<'_>) -> Vec<Clause<String>> {
-    let servers = root.get("servers").map(|servers| servers.entries()).unwrap_or_default();
-    let roles = servers.iter().filter_map(|(_, server)| server.get("roles"));
-    let mut found: Vec<Clause<String>> = Vec::new();
-    for role in roles.flat_map(|roles| roles.items()) {
-        found.extend(role.text("name"));
-    }
-    found
+    Ok(contract)
 }
 
 fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
@@ -69,16 +66,27 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
     let (sources, labels) = with_definitions(root, model);
     let mut table = Table {
         at: model.path().to_owned(),
-        name: Clause { value: name.to_owned(), at: String::new() },
+        name: Clause { value: name.to_owned(), at: "?".to_owned() },
         labels,
         keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
         ..Table::default()
     };
-    table
-        .rules
-        .extend(model.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
-    let above =
-        Above { root, name: "", many: false, optional: false, labels: &[], within: &[], depth: 0 };
+    let lists = sources.iter().flat_map(|at| take_readers(at, &mut table.labels));
+    table.readers = lists.collect();
+    let title = model.text("title").map(|title| title.value);
+    let tables: Vec<String> = std::iter::once(name.to_owned()).chain(title).collect();
+    let all = model.get("quality").map(|quality| quality.items()).unwrap_or_default();
+    table.rules.extend(all.iter().map(|rule| rules::quality(rule, &tables)));
+    let above = Above {
+        root,
+        tables: &tables,
+        name: "",
+        many: false,
+        optional: false,
+        labels: &[],
+        within: &[],
+        depth: 0,
+    };
     let fields = sources.iter().filter_map(|at| at.get("fields"));
     for (name, field) in fields.flat_map(|fields| fields.entries()) {
         columns(name, &field, &above, &mut table.columns);
@@ -90,6 +98,8 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
 #[derive(Clone, Copy)]
 struct Above<'a> {
     root: &'a Cursor<'a>,
+    /// The table's names.
+    tables: &'a [String],
     name: &'a str,
     many: bool,
     optional: bool,
@@ -111,11 +121,14 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let required =
         sources.iter().find_map(|at| at.flag("required").or_else(|| denied(at.flag("nullable"))));
     let optional = above.optional || required.as_ref().is_none_or(|required| !required.value);
+    let mut limits = sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and);
+    let checks = sources.iter().filter_map(|at| at.get("quality")).flat_map(|q| q.items());
+    let rules = checks.map(|rule| value_sets::rule(&rule, above.tables, &mut limits)).collect();
     found.push(Column {
         at: field.path().to_owned(),
-        name: Clause { value: name.clone(), at: String::new() },
+        name: Clause { value: name.clone(), at: "?".to_owned() },
         types: types(&sources),
-        limits: limits(&sources),
+        limits,
         required,
         in_optional: above.optional,
         links: sources
@@ -131,12 +144,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
             .filter_map(|at| at.get("tags"))
             .flat_map(|tags| texts(&tags))
             .collect(),
-        rules: sources
-            .iter()
-            .filter_map(|at| at.get("quality"))
-            .flat_map(|q| q.items())
-            .map(|r| rules::quality(&r))
-            .collect(),
+        rules,
         labels: labels.clone(),
         many: above.many,
         ..Column::default()
@@ -203,8 +211,4 @@ fn types(sources: &[Cursor<'_>]) -> Vec<Clause<String>> {
         own.and_then(|(_, value)| value.noted())
     };
     sources.iter().find_map(typed).into_iter().chain(sources.iter().find_map(config)).collect()
-}
-
-fn limits(sources: &[Cursor<'_>]) -> Limits {
-    sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and)
 }

@@ -49,7 +49,38 @@ pub(super) const RESTRICTED: &[&str] = &[
     "confidencial",
 ];
 pub(super) const INTERNAL: &[&str] = &["internal", "company", "employees", "intern"];
-pub(super) const PUBLIC: &[&str] = &["public", "open", "unrestricted", "opendata", "unclassified"];
+/// Not `unclassified`: in catalogues that means not classified yet.
+pub(super) const PUBLIC: &[&str] = &["public", "open", "unrestricted", "opendata"];
+/// Tags that restrict, and texts that anybody may write about anything.
+pub(super) const TAGGED: &[&str] = &[
+    "biometric",
+    "biometrics",
+    "medical",
+    "ssn",
+    "tokenised",
+    "tokenized",
+    "credit card",
+    "health data",
+    "health record",
+    "health records",
+    "special category",
+];
+/// Words of tags that say who alone may have something, before `only`.
+pub(super) const ALONE: &[&str] = &["team", "employee", "employees", "staff", "company", "house"];
+/// What texts say of something that is for the house.
+pub(super) const HOUSE: &[&str] = &[
+    "internal use",
+    "internal only",
+    "internal purposes",
+    "do not share",
+    "do not distribute",
+    "do not redistribute",
+    "not to be shared",
+    "not for distribution",
+    "restricted to",
+];
+/// Keys whose value `internal` says who it is for. Of most keys it says nothing of the kind.
+pub(super) const AUDIENCES: &[&str] = &["audience", "intendedaudience", "exposure", "scope"];
 pub(super) const NEGATIONS: &[&str] = &["no", "not", "non", "none", "false", "without", "0", "n"];
 /// Those that deny what follows: "Limitations: none PII" denies nothing.
 pub(super) const BEFORE: &[&str] = &["no", "not", "non", "without"];

@@ -3,13 +3,14 @@
 mod lists;
 mod text_words;
 
+use crate::access;
 use crate::cursor::{Clause, Cursor};
 use crate::tree::Tree;
 use lists::{
-    APART, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
-    PROTECTIONS, PUBLIC, RESTRICTED, SHORT, TAGS, VAGUE,
+    ALONE, APART, AUDIENCES, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES,
+    PERSONAL, PROTECTIONS, PUBLIC, RESTRICTED, SHORT, TAGGED, TAGS, VAGUE,
 };
-use text_words::{folded, found, is_negation, noted, said, words};
+use text_words::{folded, found, has_phrase, is_negation, noted, said, words};
 
 /// Who may learn a value, from anyone to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +51,18 @@ pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
             collect(key, &value, &mut found);
         }
     }
+    // Those who read one part alone: an option is of several, so it is kept back.
+    let lists = access::lists(at).into_iter().map(|list| list.at);
+    found.extend(lists.map(|at| Label { at, level: Level::Restricted, unknown: true }));
     found
+}
+
+/// All labels of a part for people, which may be a single text.
+#[must_use]
+pub fn labels_of(at: &Cursor<'_>) -> Vec<Label> {
+    let said = at.tree().text().and_then(noted);
+    let own = said.map(|level| Label { at: at.path().to_owned(), level, unknown: false });
+    own.into_iter().chain(labels_but(at, &["policies", "billing", "noticePeriod"])).collect()
 }
 
 /// Labels of texts that are tags.
@@ -162,7 +174,9 @@ fn implied(key: &str, value: &str) -> Option<Level> {
     }
     let words: Vec<String> =
         words(value).into_iter().filter(|word| !VAGUE.contains(&word.as_str())).collect();
-    said(&words).filter(|level| *level != Level::Internal)
+    let is_audience = AUDIENCES.contains(&key) && found(&words, INTERNAL).0;
+    let said = said(&words).filter(|level| is_audience || *level != Level::Internal);
+    said.or(is_audience.then_some(Level::Internal)).max(noted(value))
 }
 
 /// A key such as `contains_pii`, unless its value denies it.
@@ -235,10 +249,27 @@ fn tagged(tag: &str) -> Option<(Level, bool)> {
     if let Some((key, value)) = tag.split_once([':', '=']) {
         return if is_tags(key) { tagged(value) } else { stated(key, value) };
     }
+    if found(&words(tag), &["public"]).1 || ["nonpublic", "notpublic"].contains(&&*folded(tag)) {
+        return Some((Level::Restricted, true));
+    }
+    if TAGGED.iter().any(|own| has_phrase(tag, own)) || folded(tag) == "health" {
+        return Some((Level::Restricted, false));
+    }
     let words = words(tag);
     let split = within(&words).and_then(|(key, value)| stated(&key, &value));
     let split = split.filter(|(level, _)| *level != Level::Public);
-    split.into_iter().chain(said(&words).map(|level| (level, false))).max()
+    let said = said(&words).max(for_house(&words, tag));
+    split.into_iter().chain(said.map(|level| (level, false))).max()
+}
+
+/// Whether a tag keeps something in the house: `internal-use`, `team-only`, `proprietary`.
+fn for_house(words: &[String], tag: &str) -> Option<Level> {
+    let mut pairs = words.windows(2);
+    let alone = pairs.any(
+        |pair| matches!(pair, [word, only] if only == "only" && ALONE.contains(&word.as_str())),
+    );
+    let is_internal = alone || found(words, &["internal", "proprietary"]).0;
+    is_internal.then_some(Level::Internal).max(noted(tag))
 }
 
 /// A level that a tag names in any other way: `sensitivity/high`, `high-sensitivity`.

@@ -17,6 +17,8 @@ fn limits_are_found_in_every_spelling() {
         ("classification: restricted", Some(Restricted)),
         ("classification: non-public", Some(Restricted)),
         ("classification: C2", Some(Restricted)),
+        ("classification: unclassified", Some(Restricted)),
+        ("sensitivity: Unclassified", Some(Restricted)),
         ("pii: true", Some(Personal)),
         ("pii: 'yes'", Some(Personal)),
         ("pii: email", Some(Personal)),
@@ -130,6 +132,51 @@ fn only_a_classification_of_its_own_opens_and_other_words_say_nothing() {
 }
 
 #[test]
+fn what_is_for_the_house_is_recognised_in_tags_audiences_and_texts() {
+    for yaml in [
+        "tags: [internal_use]",
+        "tags: [internal-use-only]",
+        "tags: [company-internal]",
+        "tags: [team-only]",
+        "tags: [employees-only]",
+        "tags: [proprietary]",
+        "audience: internal",
+        "description: Internal-only; a view stands between",
+        "description: {limitations: For internal use only}",
+        "description: {usage: Reports. Do not share}",
+        "usage: Do not redistribute",
+        "description: Access is restricted to analysts",
+    ] {
+        assert_eq!(level(yaml), Some(Internal), "{yaml}");
+    }
+    for yaml in ["tags: [non-public]", "tags: [not-public]", "tags: [nonpublic]"] {
+        assert_eq!(level(yaml), Some(Restricted), "{yaml}");
+    }
+    for yaml in [
+        "tags: [not-internal]",
+        "tags: ['department:internal audit']",
+        "audience: everyone",
+        "description: Moved by internal transport",
+        "description: Not restricted to members",
+        "tags: [publications]",
+    ] {
+        assert_eq!(level(yaml), None, "{yaml}");
+    }
+}
+
+#[test]
+fn tags_for_special_kinds_of_data_restrict() {
+    for tag in
+        ["health", "medical", "biometric", "ssn", "credit_card", "special_category", "tokenized"]
+    {
+        assert_eq!(level(&format!("tags: [{tag}]")), Some(Restricted), "{tag}");
+    }
+    for tag in ["health-check", "card", "non-medical"] {
+        assert_eq!(level(&format!("tags: [{tag}]")), None, "{tag}");
+    }
+}
+
+#[test]
 fn words_with_parts_and_negations_are_read_as_meant() {
     for (yaml, expected) in [
         ("classification: {level: restricted}", Some(Restricted)),
@@ -161,7 +208,10 @@ fn words_with_parts_and_negations_are_read_as_meant() {
         ("meta: {non_pii: true}", None),
         ("meta: {non_pii: false}", Some(Personal)),
         ("type: {fields: [{tags: [PII]}]}", None),
-        ("roles: [{description: may read PII}]", None),
+        ("server: {description: may hold PII}", Some(Personal)),
+        // Readers of one part alone: no option is so narrow.
+        ("roles: [{role: x}]", Some(Restricted)),
+        ("roles: []", None),
         ("ruleSet: {domainRules: [{tags: [PII]}]}", None),
     ] {
         assert_eq!(level(yaml), expected, "{yaml}");

@@ -1,7 +1,7 @@
 //! What a text says in words: which are there, which are denied.
 
 use super::Level;
-use super::lists::{BEFORE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
+use super::lists::{BEFORE, HOUSE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
 
 /// The words of a text, also of those that were joined. A point ends what a negation is about, and
 /// `:` is a word of its own.
@@ -92,7 +92,19 @@ pub(super) fn noted(text: &str) -> Option<Level> {
     let phrase = ["personally identif", "personal data", "personal information"];
     let is_personal =
         found(&words, &["pii", "spii", "phi"]).0 || phrase.iter().any(|own| lower.contains(own));
-    is_personal.then_some(Level::Personal)
+    let is_internal = || HOUSE.iter().any(|phrase| has_phrase(text, phrase));
+    is_personal.then_some(Level::Personal).or_else(|| is_internal().then_some(Level::Internal))
+}
+
+/// Whether a text has these words in a row, and they are not denied.
+pub(super) fn has_phrase(text: &str, phrase: &str) -> bool {
+    let words = crate::words::words(text);
+    let phrase: Vec<&str> = phrase.split(' ').collect();
+    words.windows(phrase.len()).enumerate().any(|(at, own)| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let is_denied = before.is_some_and(|word| BEFORE.contains(&word.as_str()));
+        own.iter().eq(phrase.iter()) && !is_denied
+    })
 }
 
 /// Whether a value says no, or nothing.

@@ -182,6 +182,46 @@ fn fields_that_a_rule_encrypts_or_metadata_tag_are_not_released() {
 }
 
 #[test]
+fn fields_whose_values_a_rule_replaces_are_not_released() {
+    const INNER: &str = r#"{"type":"record","name":"P","fields":[{"name":"pay","type":"int","confluent:tags":["FIN"]},{"name":"age","type":"int"},{"name":"size","type":"int"}]}"#;
+    for (rule, released) in [
+        (
+            r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "tags": ["FIN"], "expr": "0"}"#,
+            &["age", "size"][..],
+        ),
+        (r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "tags": ["NONE"], "expr": "0"}"#, &[]),
+        (
+            r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "expr": "name == 'age' ; 0"}"#,
+            &["pay", "size"],
+        ),
+        (
+            r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "expr": "name=='age' || name == \"size\" ; 0"}"#,
+            &["pay"],
+        ),
+        (r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "expr": "name != 'age' ; 0"}"#, &[]),
+        (
+            r#"{"kind": "TRANSFORM", "type": "CEL_FIELD", "expr": "name == 'age' || typeName == 'INT' ; 0"}"#,
+            &[],
+        ),
+        (r#"{"kind": "TRANSFORM", "type": "CEL", "expr": "message"}"#, &[]),
+        (
+            r#"{"kind": "CONDITION", "type": "CEL_FIELD", "expr": "name == 'age' ; value > 0"}"#,
+            &["pay", "age", "size"],
+        ),
+    ] {
+        let schema = serde_json::to_string(INNER).unwrap();
+        let text = format!(r#"{{"schema": {schema}, "ruleSet": {{"domainRules": [{rule}]}}}}"#);
+        let import = imported(&text);
+        let (schema, _) = parsed(&import.tables[0]);
+        let offered =
+            ["pay", "age", "size"].into_iter().filter(|own| !offers(&schema, own).is_empty());
+        assert_eq!(Vec::from_iter(offered), released, "{rule}");
+        let (is_carried, _) = verdict(&import, "ruleSet.domainRules[0]");
+        assert_eq!(is_carried, released.len() < 3, "{rule}");
+    }
+}
+
+#[test]
 fn every_table_has_files_of_its_own() {
     let text = "models:\n  - { name: a, columns: [{ name: x, data_type: int }] }\n  - { name: a b, columns: [{ name: y, data_type: int }] }\n";
     let import = imported(text);

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod bounds;
 mod common;
 mod completeness;
 mod contracts;
 mod evidence;
 mod limits;
+mod readers;
 mod references;
+mod refusals;

@@ -68,6 +68,31 @@ fn the_written_files_are_read_by_query() {
 }
 
 #[test]
+fn the_report_is_printed_in_the_format_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let contract = written(&folder, CONTRACT);
+    let (code, said) = import(&contract, &folder.path().join("csv"), &["--format", "csv"]);
+    assert!(code != 0 && said.contains("use --format json or table"), "{said}");
+    assert!(!folder.path().join("csv").exists());
+    let output = folder.path().join("json");
+    let (code, said) = import(&contract, &output, &["--format", "json"]);
+    assert_eq!(code, 0, "{said}");
+    let printed: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let report = std::fs::read_to_string(output.join("import.json")).unwrap();
+    assert_eq!(printed, serde_json::from_str::<serde_json::Value>(&report).unwrap());
+}
+
+#[test]
+fn a_table_without_a_name_is_called_as_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = r#"{"properties": {"a": {"type": "integer"}}}"#;
+    let (code, said) = import(&written(&folder, schema), &folder.path().join("out"), &[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("  Events: 1 attributes"), "{said}");
+    assert!(said.contains("open: Events: no column says"), "{said}");
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let (contract, output) = (written(&folder, CONTRACT), folder.path().join("shop"));

@@ -1,0 +1,160 @@
+//! Bounds of numbers from types, sets of allowed values and tests, in every standard.
+
+use crate::common::{imported, parsed, verdict};
+use alpheus_policy::schema::AttributeKind;
+use alpheus_standards::Import;
+
+/// The decimal places and bounds of an attribute of the first table.
+fn number(import: &Import, attribute: &str) -> (u8, i64, i64) {
+    let (schema, _) = parsed(&import.tables[0]);
+    let position = schema.position(attribute).unwrap();
+    let own = &schema.attributes[usize::from(position)];
+    let AttributeKind::Number { scale, min, max } = own.kind else { panic!("{attribute}") };
+    (scale, min, max)
+}
+
+fn odcs(properties: &str) -> Import {
+    let head = "kind: DataContract\napiVersion: v3.2.0\nschema:\n  - name: t\n    properties:\n";
+    let lines = properties.lines().map(|line| format!("      - {}\n", line.trim()));
+    imported(&(head.to_owned() + &lines.collect::<String>()))
+}
+
+#[test]
+fn sets_of_numbers_are_bounds_in_every_standard() {
+    let import = odcs(
+        "{ name: a, logicalType: integer, enum: [{ value: 3 }, { value: 1 }, { value: 2 }] }
+         { name: b, logicalType: integer, logicalTypeOptions: { enum: [4, 9] } }
+         { name: c, logicalType: integer, quality: [{ metric: invalidValues, arguments: { validValues: [1, 5] }, mustBe: 0 }] }
+         { name: d, logicalType: integer, quality: [{ metric: invalidValues, arguments: { validValues: [1, 5] }, mustBeLessThan: 9 }] }
+         { name: e, logicalType: string, enum: [{ value: '1' }] }",
+    );
+    assert_eq!(number(&import, "a"), (0, 1, 3));
+    assert_eq!(number(&import, "b"), (0, 4, 9));
+    assert_eq!(number(&import, "c"), (0, 1, 5));
+    assert_eq!(number(&import, "d").1, -i64::MAX);
+    for (path, carried) in [
+        ("schema[0].properties[0].enum[0].value", true),
+        ("schema[0].properties[0].enum[2].value", false),
+        ("schema[0].properties[2].quality[0]", true),
+        ("schema[0].properties[2].quality[0].arguments.validValues[1]", true),
+        ("schema[0].properties[3].quality[0]", false),
+        ("schema[0].properties[4].enum[0].value", false),
+    ] {
+        assert_eq!(verdict(&import, path).0, carried, "{path}");
+    }
+    let import = imported(
+        "dataContractSpecification: 1.1.0\nmodels: { t: { fields: { a: { type: int, enum: [2, 7, null] }, b: { type: long, enum: ['1', '7'] } } } }",
+    );
+    assert_eq!((number(&import, "a"), number(&import, "b")), ((0, 2, 7), (0, 1, 7)));
+    let import = imported(
+        "models:\n- name: t\n  columns:\n  - { name: a, data_type: int64, data_tests: [{ accepted_values: { arguments: { values: [1, 9] }, quote: false } }] }\n",
+    );
+    assert_eq!(number(&import, "a"), (0, 1, 9));
+    assert!(verdict(&import, "models[0].columns[0].data_tests[0]").0);
+}
+
+#[test]
+fn types_without_a_sign_and_widths_are_bounds() {
+    let import = odcs(
+        "{ name: a, logicalType: integer, physicalType: UBIGINT }
+         { name: b, logicalType: integer, logicalTypeOptions: { format: u64, minimum: -5 } }
+         { name: c, logicalType: number, physicalType: 'decimal(5,2) unsigned' }
+         { name: d, logicalType: integer, physicalType: smallint, logicalTypeOptions: { precision: 3 } }
+         { name: e, logicalType: number, physicalType: 'NUMBER(*,2)' }
+         { name: f, logicalType: number, physicalType: 'NUMERIC(5,-2)' }
+         { name: g, logicalType: integer, logicalTypeOptions: { minimum: 99999999999999999999 } }",
+    );
+    assert_eq!(number(&import, "a"), (0, 0, i64::MAX));
+    assert_eq!(number(&import, "b"), (0, 0, i64::MAX));
+    assert_eq!(number(&import, "c"), (2, 0, 99_999));
+    assert_eq!(number(&import, "d"), (0, -999, 999));
+    assert_eq!(number(&import, "e").0, 2);
+    assert_eq!(number(&import, "f"), (0, -9_999_999, 9_999_999));
+    assert!(verdict(&import, "schema[0].properties[0].physicalType").0);
+    assert!(!verdict(&import, "schema[0].properties[1].logicalTypeOptions.minimum").0);
+    let (is_carried, why) = verdict(&import, "schema[0].properties[6]");
+    assert!(!is_carried && why.starts_with("no value is allowed"), "{why}");
+    let import = imported(
+        r#"{"title": "T", "properties": {"a": {"type": "integer", "format": "int32"}, "b": {"type": "integer", "format": "uint8"}, "c": {"type": "integer", "connect.type": "int16"}}}"#,
+    );
+    assert_eq!(number(&import, "a").2, i64::from(i32::MAX));
+    assert_eq!(number(&import, "b"), (0, 0, 255));
+    assert_eq!(number(&import, "c").1, i64::from(i16::MIN));
+}
+
+#[test]
+fn lengths_of_text_are_found_in_every_spelling() {
+    let import = odcs(
+        "{ name: a, logicalType: string, physicalType: 'character varying(10)' }
+         { name: b, logicalType: string, physicalType: 'varchar[15]' }",
+    );
+    for (attribute, bytes) in [("a", 40), ("b", 60)] {
+        let line = format!("name: {attribute}\n    type: string\n    maxBytes: {bytes}\n");
+        assert!(import.tables[0].schema.contains(&line), "{}", import.tables[0].schema);
+    }
+}
+
+#[test]
+fn a_dbt_test_that_tolerates_values_bounds_nothing() {
+    for (test, is_hard) in [
+        ("accepted_range: { min_value: 0, max_value: 5 }", true),
+        ("accepted_range: { min_value: 0, max_value: 5, config: { severity: ERROR } }", true),
+        ("accepted_range: { min_value: 0, max_value: 5, config: { severity: warn } }", false),
+        ("accepted_range: { min_value: 0, max_value: 5, config: { enabled: false } }", false),
+        ("accepted_range: { min_value: 0, max_value: 5, config: { error_if: '>100' } }", false),
+        ("accepted_range: { min_value: 0, max_value: 5, group_by_columns: [x] }", false),
+        ("accepted_range: { arguments: { min_value: 0, max_value: 5, row_condition: x } }", false),
+        ("accepted_range: { min_value: 0, max_value: 5, mostly: 0.9 }", false),
+        ("accepted_values: { values: [0, 5], config: { severity: warn } }", false),
+    ] {
+        let text = format!(
+            "models:\n- name: t\n  columns:\n  - {{ name: a, data_type: int, tests: [{{ {test} }}] }}\n"
+        );
+        let import = imported(&text);
+        assert_eq!(number(&import, "a") == (0, 0, 5), is_hard, "{test}");
+        assert_eq!(verdict(&import, "models[0].columns[0].tests[0]").0, is_hard, "{test}");
+    }
+    for (test, optional) in [
+        ("not_null", false),
+        ("not_null: { config: { severity: warn } }", true),
+        ("not_null: { severity: warn }", true),
+        ("not_null: { config: { enabled: false } }", true),
+        ("not_null: { row_condition: 'x = 1' }", true),
+    ] {
+        let text = format!(
+            "models:\n- name: t\n  columns:\n  - name: a\n    data_type: int\n    tests:\n    - {test}\n"
+        );
+        let (schema, _) = parsed(&imported(&text).tables[0]);
+        assert_eq!(schema.attributes[0].optional, optional, "{test}");
+    }
+}
+
+#[test]
+fn a_count_of_another_table_and_a_measure_are_not_carried() {
+    let import = imported(
+        "kind: DataContract
+schema:
+  - name: orders
+    physicalName: shop.tab_orders
+    properties:
+      - { name: a, logicalType: integer, required: true }
+      - { name: b, logicalType: integer, semanticType: measure }
+      - { name: c, logicalType: integer, transformLogic: SUM(a) }
+      - { name: d, logicalType: integer, transformLogic: a }
+    quality:
+      - { type: sql, query: SELECT COUNT(*) FROM other }
+      - { type: sql, query: 'SELECT COUNT(*) FROM tab_orders' }
+      - { type: sql, query: 'SELECT COUNT(*) FROM ${object}' }
+",
+    );
+    for (path, carried) in [
+        ("schema[0].quality[0]", false),
+        ("schema[0].quality[1]", true),
+        ("schema[0].quality[2]", true),
+        ("schema[0].properties[1]", false),
+        ("schema[0].properties[2]", false),
+        ("schema[0].properties[3]", true),
+    ] {
+        assert_eq!(verdict(&import, path).0, carried, "{path}");
+    }
+}
