@@ -214,7 +214,7 @@ pub(crate) const THINGS: &[&str] = &[
 ];
 
 /// Short names of quantities and counts.
-const MEASURED: &[&str] = &[
+pub(crate) const MEASURED: &[&str] = &[
     "sys",
     "dia",
     "systole",

@@ -25,6 +25,7 @@ mod persons;
 mod portals;
 mod quantities;
 mod remedies;
+mod side_by_side;
 mod silent;
 mod sums;
 mod unnamed_columns;
