@@ -6,6 +6,7 @@ mod any_bytes;
 mod certain;
 mod codes;
 mod courses;
+mod crowded_owners;
 mod doubts;
 mod files;
 mod first_rows;
