@@ -43,4 +43,24 @@ fn yes_and_no_as_1_and_0_names_no_owner() {
         format!("Land{},{},{},{}.5", n % 15, n % 2, 2018 + n / 15, 30 + n * 37 % 800)
     });
     assert_ne!(look(&coffee).owner.as_deref(), Some("member"));
+    let gaps = rows("country,member,year,bags", 60, |n| {
+        let land = if n % 4 == 0 { String::new() } else { format!("Land{}", n % 15) };
+        format!("{land},{},{},{}.5", n % 2, 2018 + n / 15, 30 + n * 37 % 800)
+    });
+    asks(&gaps, "It may be `country`");
+}
+
+#[test]
+fn a_part_of_the_time_is_nobodys() {
+    let births = rows("date,births,wday,year,month", 300, |n| {
+        let day = ["Sat", "Mon", "Wed", "Fri", "Sun", "Tue", "Thu"][n as usize % 7];
+        let (year, month) = (1994 + n / 60, n / 5 % 12 + 1);
+        format!(
+            "{year}-{month:02}-{:02},{},{day},{year},{month}",
+            n % 5 * 6 + 1,
+            8000 + n * 37 % 997
+        )
+    });
+    let found = look(&births);
+    assert_eq!((found.owner.as_deref(), &found.questions[..]), (None, &[][..]));
 }
