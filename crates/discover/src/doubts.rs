@@ -5,6 +5,7 @@ use crate::cells::Delimiter;
 use crate::clock::Clock;
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
+use crate::owner_words::owner_score;
 use crate::plural::{counted, verb};
 use crate::profile::{Column, Profile};
 use crate::table::Table;
@@ -149,15 +150,47 @@ fn nights(time: &TimePlan, tally: &Tally) -> Option<String> {
     })
 }
 
-/// Asks about rows of one owner at one time, as many at nearly each time, if nothing else is asked
-/// and nothing was stated about what distinguishes them.
+/// Asks about rows of one owner at one time, as many at nearly each time or most of them, if nothing
+/// else is asked and nothing was stated about what distinguishes them; else about a file of one time.
 pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Option<String> {
-    let rows = tally.rows_at_once?;
+    if hints.owner.is_some() {
+        return None;
+    }
     let others = tally.same_time > tally.duplicates;
-    let owner = worded(owner.unwrap_or("none"));
-    (others && hints.owner.is_none()).then(|| {
+    let each =
+        tally.rows_at_once.map(|rows| format!("Each owner has {rows} rows at nearly every time."));
+    let most = is_crowded(tally, owner).then(|| {
+        let (same, rows) = (tally.same_time, tally.rows);
+        format!("{same} of {rows} rows have the time of another row of their owner.")
+    });
+    let says = each.or(most).filter(|_| others);
+    let owner_word = worded(owner.unwrap_or("none"));
+    says.map(|says| {
         format!(
-            "Each owner has {rows} rows at nearly every time. They may belong to several owners or be of several kinds, or no column may give the time of day in a form that can be read. Name the column that tells owners apart with `--owner COLUMN`, or the time with `--time`; use `--owner {owner}` if all rows may be added up."
+            "{says} They may belong to several owners or be of several kinds, or no column may give the time of day in a form that can be read. Name the column that tells owners apart with `--owner COLUMN`, or the time with `--time`; use `--owner {owner_word}` if all rows may be added up."
+        )
+    }).or_else(|| one_time(tally, owner?))
+}
+
+/// Whether more than half of the rows have the time of another of their owner: a person may buy
+/// several things on a day, and an area then seems to hold several owners.
+fn is_crowded(tally: &Tally, owner: Option<&str>) -> bool {
+    let least = match owner.map_or(0, owner_score) {
+        100 => 19,
+        80.. => 16,
+        _ => 10,
+    };
+    tally.same_time * 20 > tally.rows * least
+}
+
+/// Asks about a file of one time: nothing then shows that a column which repeats names owners.
+fn one_time(tally: &Tally, owner: &str) -> Option<String> {
+    let (first, last) = tally.span?;
+    let sure = tally.same_time == 0 && owner_score(owner) >= 80;
+    let word = worded(owner);
+    (first == last && tally.rows > 2 && !sure).then(|| {
+        format!(
+            "All rows have one time, so nothing shows whether `{owner}` names their owner. Use `--owner {word}` if it does, `--owner none` if all rows belong to one owner, or name another column with `--time` if that is the time."
         )
     })
 }

@@ -206,7 +206,7 @@ fn in_some_rows(
         gaps && score(*at) > known
             && !time.columns.contains(at)
             && may_name(column)
-            && !column.is_truth()
+            && !(column.is_truth() || column.is_bit())
     };
     let all = (0..profile.columns.len()).filter(some);
     let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
@@ -319,7 +319,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let whole = may_name(column) && !column.counts_up;
         !time.columns.contains(at)
             && !is(name, TIMES)
-            && !column.is_truth()
+            && !(column.is_truth() || column.is_bit())
             && nearly_full
             && repeats
             && (!number || (named && whole))

@@ -14,10 +14,12 @@ use crate::quantities::QUANTITIES;
 use crate::scan::{ScannedRow, scan};
 use crate::slow::moves_slowly;
 use crate::table::Table;
+use crate::time_parts;
 use crate::times::TimePlan;
 use crate::units;
 use crate::words::{
-    CODES, FLAGS, KINDS, LENGTHS, MONEY, READINGS, TIMES, has, is, qualifies, worded, words,
+    CODES, FLAGS, KINDS, LENGTHS, MONEY, ORDINAL, READINGS, TIMES, has, is, qualifies, worded,
+    words,
 };
 use std::collections::BTreeMap;
 
@@ -132,6 +134,7 @@ pub(crate) const THINGS: &[&str] = &[
     "conditions",
     "wetter",
     "weekday",
+    "wday",
     "dayofweek",
     "wochentag",
     "month",
@@ -214,7 +217,7 @@ pub(crate) const THINGS: &[&str] = &[
 ];
 
 /// Short names of quantities and counts.
-const MEASURED: &[&str] = &[
+pub(crate) const MEASURED: &[&str] = &[
     "sys",
     "dia",
     "systole",
@@ -366,7 +369,8 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
     let full = !column.has_gaps(profile.rows);
     let most = if is_text(column) { column.filled / 2 } else { column.filled / 3 };
     let known = |list: &[&str]| has(name, list) || is(name, list);
-    let moment = time.columns.contains(&at) || column.times() > 0 || is(name, TIMES);
+    let part = time_parts::alone(column).is_some() || has(name, ORDINAL);
+    let moment = time.columns.contains(&at) || column.times() > 0 || is(name, TIMES) || part;
     let measures =
         known(MEASURED) || known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
     let numbered = has(name, NUMBERS) || has(name, TAGS);

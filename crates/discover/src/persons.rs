@@ -68,14 +68,17 @@ pub(crate) fn may_say_whose(
     time: &TimePlan,
 ) -> bool {
     let name = &column.name;
-    let full = !column.has_gaps(profile.rows);
+    // A name may lack in some rows, and a number that says whose a row is hardly does.
+    let most = !column.is_number() && column.filled * 3 >= profile.rows * 2;
+    let full = !column.has_gaps(profile.rows) || most;
     let repeats = column.distinct() > 1 && column.distinct() * 10 <= column.filled * 9;
     let whole = !column.is_number() || column.is_integer();
     let classifies = has(name, FLAGS) || is(name, KINDS) || is(name, TRAITS);
     let classifies = classifies || has(name, VERSIONS);
     let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
     let moment = time.columns.contains(&at) || is(name, TIMES) || column.times() > 0;
-    full && repeats && whole && !classifies && !measures && !moment && !column.is_truth()
+    let flag = column.is_truth() || column.is_bit();
+    full && repeats && whole && !classifies && !measures && !moment && !flag
 }
 
 /// Columns that may say whose a row is, those with the most different values first: whole numbers

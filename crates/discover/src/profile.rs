@@ -158,6 +158,15 @@ impl Column {
         self.booleans > 0 && bits && !self.fractional && !trace && all * 10 >= self.filled * 9
     }
 
+    /// Whether all cells with a value are 0 and 1.
+    pub(crate) fn is_bit(&self) -> bool {
+        let one = Decimal { digits: 1, places: 0 };
+        let (Some((least, most)), true) = (self.whole_range(), self.is_integer()) else {
+            return false;
+        };
+        least >= Decimal::ZERO && most <= one && self.distinct() > 1
+    }
+
     /// Whether all cells with a value are numbers without decimals.
     pub(crate) fn is_integer(&self) -> bool {
         self.numbers > 0 && self.numbers == self.filled && !self.fractional

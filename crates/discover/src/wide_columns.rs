@@ -8,7 +8,9 @@ use crate::plural::counted;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::tally::CountedColumn;
+use crate::time_across;
 use crate::totals::{TOTALS, seems_total};
+use crate::unnamed_kinds;
 use crate::words::{CODES, MONEY, READINGS, has, worded};
 use std::collections::BTreeSet;
 
@@ -36,10 +38,18 @@ pub(crate) fn look(
     hints: &Hints,
 ) -> Option<Look> {
     let said = |name: &str| hints.measure.iter().any(|own| own == name);
-    if let Some((first, last)) = moments(attributes) {
+    let names: Vec<&str> = attributes.iter().map(|own| &*own.column).collect();
+    if let Some((first, last)) = time_across::parts_of_day(&names) {
         let word = worded(first);
         return (!said(first)).then(|| Look::Open(format!(
             "The columns `{first}` to `{last}` seem to be times within one row, such as the hours of a day; each is taken as a separate measurement. If they are times, describe them as `wide` in source.yaml; otherwise use `--measure {word}`."
+        )));
+    }
+    let run = time_across::run(&names).filter(|_| hints.wide.is_none());
+    if let Some((first, last)) = run {
+        let word = worded(first);
+        return (!said(first)).then(|| Look::Open(format!(
+            "The columns `{first}` to `{last}` seem to be times, such as the months of a year, so each row has several readings. If they are times, write a row for each of them, with its time; use `--wide NAME` if each belongs to one owner, or `--measure {word}` if each is a measurement of its own."
         )));
     }
     let first = attributes.first()?;
@@ -58,15 +68,44 @@ pub(crate) fn look(
             "have long numbers in their names, such as those of stations",
         ));
     }
-    let unit = common_unit(&own_columns);
+    if is_open && let Some(look) = numbered(attributes, &common_unit(&own_columns)) {
+        return Some(look);
+    }
+    let is_nobodys = owner.is_none() && hints.owner.is_none();
+    of_no_kind(attributes, &bare(&own_columns))
+        .filter(|(columns, _)| is_nobodys && !columns.iter().any(|own| said(own)))
+        .map(|(_, look)| look)
+}
+
+/// Asks about most columns if they have one name with different numbers.
+fn numbered(attributes: &[Attribute], unit: &str) -> Option<Look> {
     let stem =
-        |own: &'_ Attribute| stem(own.column.strip_suffix(&unit)?.trim_end()).map(str::to_owned);
-    let own = stem(first)?;
+        |own: &'_ Attribute| stem(own.column.strip_suffix(unit)?.trim_end()).map(str::to_owned);
+    let own = stem(attributes.first()?)?;
     let alike: Vec<&Attribute> =
         attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).collect();
     let several = if names_owners(&own) { 2 } else { MIN_OWNERS };
     let most = alike.len() >= several && alike.len() * 5 >= attributes.len() * 4;
-    (is_open && most).then(|| each(alike, "have the same name with different numbers"))
+    most.then(|| each(alike, "have the same name with different numbers"))
+}
+
+/// The columns whose names do not say what they measure, and what to ask of them, whatever is beside
+/// them.
+fn of_no_kind<'a>(attributes: &'a [Attribute], bare: &[Column]) -> Option<(Vec<&'a str>, Look)> {
+    let found = unnamed_kinds::find(bare)?;
+    let (columns, others): (Vec<usize>, Vec<usize>) =
+        (0..attributes.len()).partition(|at| found.contains(at));
+    let own = columns.iter().filter_map(|at| attributes.get(*at));
+    let mut look = each(own.clone(), "have numbers of one size and names that say no quantity");
+    if let Look::Open(question) = &mut look
+        && let Some(other) = others.first().and_then(|at| attributes.get(*at))
+    {
+        let (name, word) = (&other.column, worded(&other.column));
+        *question = format!(
+            "{question} `--wide` takes all columns of numbers, and `--leave-out {word}` leaves out `{name}`, if that is nobody's."
+        );
+    }
+    Some((own.map(|own| &*own.column).collect(), look))
 }
 
 /// Asks whether each of some columns is another owner's.
@@ -280,44 +319,4 @@ fn parts(name: &str) -> (&str, &str) {
 fn stem(name: &str) -> Option<&str> {
     let (stem, number) = parts(name);
     (stem.starts_with(char::is_alphabetic) && !number.is_empty()).then_some(stem)
-}
-
-/// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
-/// parts of them.
-const MOMENTS: [usize; 7] = [24, 48, 60, 96, 144, 288, 1440];
-
-/// The first and the last of as many columns of one name and running numbers as a day or an hour
-/// has parts.
-fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
-    let clocks = || attributes.iter().filter(|own| is_clock(&own.column));
-    if clocks().count() >= MOMENTS[0] {
-        return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
-    }
-    let numbered = |(stem, number): (_, &str)| Some((stem, number.parse::<u32>().ok()?));
-    let names: Vec<Option<(&str, u32)>> =
-        attributes.iter().map(|own| parts(&own.column)).map(numbered).collect();
-    let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
-        (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
-        _ => false,
-    };
-    let mut start = 0;
-    for at in 1..=names.len() {
-        if at < names.len() && follows(&at) {
-            continue;
-        }
-        if MOMENTS.contains(&(at - start)) {
-            return Some((&attributes[start].column, &attributes[at - 1].column));
-        }
-        start = at;
-    }
-    None
-}
-
-/// Whether a name ends with a time of day, such as `00:30`.
-fn is_clock(name: &str) -> bool {
-    let last = name.rsplit([' ', '_']).next().unwrap_or(name);
-    let parts: Vec<&str> = last.split(':').collect();
-    let digits =
-        |part: &&str| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60);
-    parts.len() > 1 && parts.iter().all(digits)
 }

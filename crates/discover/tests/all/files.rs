@@ -1,6 +1,6 @@
 //! Files that leave no doubt.
 
-use super::{ExpectedFile, is, unit};
+use super::{ExpectedFile, agrees, is, look, unit};
 use alpheus_discover::Values;
 
 const NONE: &str = "none stated";
@@ -288,7 +288,9 @@ fn seconds_since_1970_in_a_wide_file() {
         attribute: ("767542", 2, "119"),
         rows: 3,
     };
-    is(text, &expected);
+    let found = look(text);
+    agrees(&found, &expected);
+    assert!(found.questions[0].contains("`773869` and 2 other columns"), "{:?}", found.questions);
 }
 
 #[test]

@@ -35,20 +35,17 @@ fn columns_with_names_of_people_are_owners() {
     let said = Hints { measure: vec!["Alice".to_owned()], ..Hints::default() };
     let one = understand(text.as_bytes(), &said).unwrap();
     assert!(one.questions.is_empty() && one.wide.is_none());
-    for others in [
-        "Temperature,Humidity,Pressure,Noise,Rain,Wind,Power,Gas",
-        "a,b,c,d,e,f,g,h",
-        "Alice,Bob,Carla,Dmitri,Eve,Farid,Gina,Temperature",
-    ] {
+    for others in ["Temperature,Humidity,Pressure,Noise,Rain,Wind,Power,Gas", "a,b,c,d,e,f,g,h"] {
         let one = look(of(others));
         assert!(one.questions.is_empty() && one.wide.is_none(), "{others}");
     }
-    // Of different sizes.
+    // One that is no person's beside them, and one of another size.
+    asks(&of("Alice,Bob,Carla,Dmitri,Eve,Farid,Gina,Temperature"), "`--leave-out Temperature`");
     let sizes = rows(&format!("Date,{people}"), 60, |n| {
         format!("2024-{:02}-{:02},{n},{n},{n},{n},{n},{n},{n},{}", n / 28 + 1, n % 28 + 1, n * 100)
     });
-    let one = look(sizes);
-    assert!(one.questions.is_empty() && one.wide.is_none());
+    asks(&sizes, "`Alice` and 7 other columns");
+    assert!(look(sizes).wide.is_none());
 }
 
 #[test]
