@@ -308,6 +308,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
     let fits = |(at, column): &(usize, &Column)| {
         let nearly_full = !column.has_gaps(profile.rows);
         let number = column.is_number();
+        let truth = column.is_truth() || column.is_bit();
         let name = &table.names[*at];
         // A person may have one row, and a place hardly so.
         let repeats = match owner_score(name) {
@@ -319,7 +320,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let whole = may_name(column) && !column.counts_up;
         !time.columns.contains(at)
             && !is(name, TIMES)
-            && !(column.is_truth() || column.is_bit())
+            && !truth
             && nearly_full
             && repeats
             && (!number || (named && whole))

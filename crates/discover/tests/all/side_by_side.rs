@@ -11,7 +11,7 @@ fn rows(header: &str, count: u32, row: impl Fn(u32) -> String) -> String {
 
 /// A row for each hour, with numbers of one size.
 fn hours(names: &str, count: u32) -> String {
-    let columns = u32::try_from(names.split(',').count()).unwrap();
+    let columns = names.split(',').fold(0, |count, _| count + 1);
     rows(&format!("time,{names}"), count, |n| {
         let first = format!("2024-03-{:02} {:02}:00:00", n / 24 + 1, n % 24);
         (0..columns).fold(first, |text, k| text + &format!(",{}.5", 20 + (k * 37 + n * 11) % 70))
@@ -20,7 +20,7 @@ fn hours(names: &str, count: u32) -> String {
 
 /// A row for each year or day.
 fn dates(header: &str, first: impl Fn(u32) -> String) -> String {
-    let columns = u32::try_from(header.split(',').count()).unwrap() - 1;
+    let columns = header.split(',').skip(1).fold(0, |count, _| count + 1);
     rows(header, 20, |n| {
         (0..columns).fold(first(n), |text, k| text + &format!(",{}.5", 5 + (k * 7 + n * 3) % 20))
     })
