@@ -269,7 +269,9 @@ pub(crate) fn find(columns: &[Column]) -> Option<Vec<usize>> {
         _ => false,
     };
     let one_station = shares_number(found.iter().map(|at| &*columns[*at].name));
-    (sizes.windows(MIN).any(near) && !one_station).then_some(found)
+    // A device's other columns say what it measures.
+    let most = found.len() * 2 > columns.len();
+    (most && sizes.windows(MIN).any(near) && !one_station).then_some(found)
 }
 
 /// The greatest number of a column, whatever its sign.
