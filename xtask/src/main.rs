@@ -20,7 +20,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     // xtask/ stands directly under the root. Cargo says where it is now: what was built may be of another clone.
     let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
-    let root = Path::new(&own).parent().unwrap_or(Path::new("."));
+    let root = Path::new(&own).parent().filter(|root| root.join("xtask/Cargo.toml").is_file());
+    let Some(root) = root else {
+        eprintln!("xtask: start it with `cargo xtask`, within the repository");
+        return ExitCode::from(2);
+    };
     let done = match words.as_slice() {
         ["tidy"] => tidy::run(root),
         ["vectors"] => vectors::run(root, vectors::Mode::Write),

@@ -1,14 +1,20 @@
 //! Ids of the reasons for which a query is refused.
 
 use alpheus_node::errors::ErrorId;
-use alpheus_policy::planner::{ExclusionError, PlanningError, RuleError};
+use alpheus_policy::planner::{ExclusionError, PlanningError, RuleError, ViolationError};
 
 /// The id of a refusal: that of the first rule that a policy sets, else of the first mistake.
 #[must_use]
 pub fn of_refusal(refusal: &PlanningError) -> ErrorId {
-    let rules = || refusal.violations.iter().map(|violation| &violation.rule);
-    let policy = rules().find(|rule| matches!(rule, RuleError::Excluded { .. }));
-    policy.or_else(|| rules().next()).map_or(ErrorId::PolicyForbids, of_rule)
+    of_violations(refusal.violations.iter())
+}
+
+/// The id of some of a refusal's violations.
+#[must_use]
+pub fn of_violations<'a>(violations: impl Iterator<Item = &'a ViolationError> + Clone) -> ErrorId {
+    let mut rules = violations.map(|violation| &violation.rule);
+    let policy = rules.clone().find(|rule| matches!(rule, RuleError::Excluded { .. }));
+    policy.or_else(|| rules.next()).map_or(ErrorId::PolicyForbids, of_rule)
 }
 
 fn of_rule(rule: &RuleError) -> ErrorId {

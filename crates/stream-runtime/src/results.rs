@@ -142,7 +142,7 @@ pub const OK: &str = "ok";
 /// Status of a window that opened, with more noise than the query asks for.
 pub const LESS_EXACT: &str = "ok: less exact than asked";
 
-/// What the status of a window that did not open ends with, if that is for privacy budgets that are spent.
+/// Part of the status of a window that did not open, if that seems to be because privacy budgets are spent.
 pub const BUDGETS_SPENT: &str = ": privacy budgets of owners are spent";
 
 /// Whether a window of this status opened.
@@ -302,8 +302,9 @@ impl Row {
     }
 }
 
-/// That budgets are why there are too few owners: with those who were left out for that, there would be enough.
-/// A row with a result says as much of how many had data, and of fewer it says nothing.
+/// That budgets seem to be the reason: with the owners left out for that, there would be enough. It is computed
+/// from counts that controllers report, as if each owner had the most streams that one has, so it may be missing. It
+/// may also stand where controllers that could be absent would have kept the window shut anyway.
 fn for_budgets(outcome: &Outcome, streams_per_owner: u32) -> &'static str {
     let Err(ReleaseError::PopulationTooSmall { counted, needed }) = outcome.result else {
         return "";

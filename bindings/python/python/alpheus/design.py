@@ -59,6 +59,8 @@ class Explanation:
     accuracy: tuple[str, ...]
     #: What the results do not hide.
     warnings: tuple[str, ...]
+    #: Why the query could not be started now, if running queries block it.
+    not_now: str | None
     #: Everything that the program says.
     raw: Mapping[str, Any]
 
@@ -75,6 +77,7 @@ class Explanation:
             fitting=said["fitting"],
             accuracy=tuple(said.get("accuracy", ())),
             warnings=tuple(said["warnings"]),
+            not_now=said.get("not_now"),
             raw=said,
         )
 

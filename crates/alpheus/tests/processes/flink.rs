@@ -71,7 +71,7 @@ fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
     Process::start(command.arg(place.path("job.properties")).stdin(Stdio::null()))
 }
 
-/// A deployment with live meters and the job, and what starts the job again.
+/// A deployment with live meters and the job, which adds up the query's windows.
 fn start(broker: &Broker, frames: &str, classpath: &str) -> (Live, Process, Cluster) {
     let prefix = prefix();
     let made = || Cluster { brokers: broker.open.clone(), prefix: prefix.clone(), job: true };
@@ -81,6 +81,14 @@ fn start(broker: &Broker, frames: &str, classpath: &str) -> (Live, Process, Clus
     (live, flink, made())
 }
 
+/// kill -9, and a start from the last checkpoint.
+fn job_is_killed(flink: &mut Process, live: &Live, cluster: &Cluster, classpath: &str) {
+    flink.kill();
+    assert!(checkpoint(&live.running.place).is_some(), "{}", flink.log());
+    *flink = job(&live.running.place, cluster, classpath);
+    live.whole_window_since(live.now(), "the job");
+}
+
 #[test]
 fn rows_are_the_plaintexts_whatever_is_killed() {
     let Some(classpath) = classpath() else { return };
@@ -88,13 +96,11 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     let (mut live, mut flink, cluster) = start(&broker, "frames: events\n", &classpath);
     let first = live.whole_window_since(0, "the start");
 
-    live.go_away(0);
+    live.go_away(4);
     live.come_back();
     live.whole_window_since(live.now(), "the service");
 
-    flink.kill();
-    flink = job(&live.running.place, &cluster, &classpath);
-    live.whole_window_since(live.now(), "the job");
+    job_is_killed(&mut flink, &live, &cluster, &classpath);
 
     broker.order("kill");
     broker.order("start");
@@ -110,9 +116,7 @@ fn rows_of_ticks_are_the_plaintexts_though_the_job_is_killed() {
     let (live, mut flink, cluster) = start(&broker, "anchor: 4s\n", &classpath);
     let first = live.whole_window_since(0, "the start");
 
-    flink.kill();
-    flink = job(&live.running.place, &cluster, &classpath);
-    live.whole_window_since(live.now(), "the job");
+    job_is_killed(&mut flink, &live, &cluster, &classpath);
     assert!(!flink.has_ended(), "{}", flink.log());
     live.all_are_whole_from(first);
 }

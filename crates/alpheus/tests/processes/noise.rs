@@ -69,7 +69,7 @@ fn rows_tell_their_noise_and_a_spent_budget_ends_them_by_name() {
     let said = folder.replay("rows.json", "");
     assert!(said.contains("3 windows opened, 3 did not"), "{said}");
     assert!(said.contains("its owner's privacy budget is spent"), "{said}");
-    assert!(said.contains("help: budgets last for more of the recording with longer"), "{said}");
+    assert!(said.contains("help: budgets last longer with a smaller epsilon"), "{said}");
     let rows = folder.rows("rows.json");
     for row in rows.iter().take(3) {
         assert_eq!(row["status"], "ok");

@@ -193,7 +193,7 @@ pub enum RuleError {
     },
     /// Data in a condition or group.
     #[error(
-        "`{word}` is data, which stays encrypted; WHERE and GROUP BY take public metadata alone, here {}",
+        "`{word}` is data, which stays encrypted; WHERE and GROUP BY take only public metadata: {}",
         or_none(known)
     )]
     IsData {

@@ -99,7 +99,7 @@ pub enum SyntaxError {
     },
     /// A unit of the calendar.
     #[error(
-        "{units} differ in length, so they are no unit of windows; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write {}",
+        "{units} differ in length, so they cannot be used here; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write {}",
         OneOf(nearest)
     )]
     OfCalendar {

@@ -260,7 +260,7 @@ mod tests {
         for (window, says) in [
             (
                 "TUMBLING (SIZE 1 MONTH)",
-                "MONTHS differ in length, so they are no unit of windows; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write `28 DAYS` or `30 DAYS`",
+                "MONTHS differ in length, so they cannot be used here; the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS and WEEKS; write `28 DAYS` or `30 DAYS`",
             ),
             ("TUMBLING (SIZE 3 months)", "write `84 DAYS` or `90 DAYS`"),
             ("TUMBLING (SIZE 1 QUARTER)", "write `91 DAYS`"),

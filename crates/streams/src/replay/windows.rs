@@ -216,7 +216,7 @@ struct OfQuery {
 }
 
 /// What makes budgets last longer.
-const LAST_LONGER: &str = "budgets last for more of the recording with longer windows, of which there are fewer, with a smaller epsilon, or if owners choose an option with a larger budget";
+const LAST_LONGER: &str = "budgets last longer with a smaller epsilon, with longer (so fewer) windows, or with options that have a larger budget";
 
 impl WindowReport {
     pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> WindowReport {

@@ -9,7 +9,7 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_streams::server::api::status::Status;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -30,8 +30,8 @@ const LEAP: Duration = Duration::from_secs(1);
 /// What a house's meter has read: when, in milliseconds, and what.
 pub(crate) type Readings = Arc<Mutex<BTreeMap<u64, u64>>>;
 
-/// Reads a house's meter into a pipe, by the clock, which waits for that: who comes late is not in
-/// a window.
+/// Reads a house's meter into a pipe, by the clock, which waits for that: late readings are in no
+/// window.
 pub(crate) fn read_meter(
     pipe: &Path,
     house: u64,
@@ -125,7 +125,7 @@ impl Live {
     pub(crate) fn whole_window_since(&self, since: u64, after: &str) -> u64 {
         until(&format!("whole window after {after}"), || {
             let whole = |row: &Value| row["population"] == 3 && start_of(row) >= since;
-            self.rows().iter().find(|row| whole(row)).map(start_of)
+            self.rows().iter().filter(|row| whole(row)).map(start_of).min()
         })
     }
 
@@ -166,6 +166,8 @@ impl Live {
     /// Every window from this one to the last: there once, whole, and what the meters read.
     pub(crate) fn all_are_whole_from(&self, first: u64) {
         let rows = self.rows();
+        let all: BTreeSet<u64> = rows.iter().map(start_of).collect();
+        assert_eq!(all.len(), rows.len(), "a window twice");
         let rows: Vec<&Value> = rows.iter().filter(|row| start_of(row) >= first).collect();
         let mut starts: Vec<u64> = rows.iter().map(|row| start_of(row)).collect();
         // After an outage several windows open at once.

@@ -62,7 +62,7 @@ const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "SUM(hrv)",
         "WHERE hrv > 3",
-        "`hrv` is data, which stays encrypted; WHERE and GROUP BY take public metadata alone, here region, ageGroup",
+        "`hrv` is data, which stays encrypted; WHERE and GROUP BY take only public metadata: region, ageGroup",
         None,
     ),
     ("SUM(hrv)", "GROUP BY town", "`town` is data, which stays encrypted", None),

@@ -1,4 +1,4 @@
-//! `EXPLAIN` of a query that a running one stands in the way of: what it would reveal once that one has ended.
+//! `EXPLAIN` of a query that running queries block: what it would reveal without them.
 
 use alpheus_policy::catalog::{Catalog, RunningQuery};
 use alpheus_policy::planner::{
@@ -6,9 +6,12 @@ use alpheus_policy::planner::{
 };
 use alpheus_policy::query::Create;
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
-use alpheus_stream_runtime::refusal_ids::of_refusal;
+use alpheus_stream_runtime::refusal_ids::of_violations;
 use rand_core::CryptoRng;
 use std::collections::BTreeSet;
+
+/// A plan names only the first query that holds an attribute, so others come to light once that one is away.
+const ROUNDS: usize = 4;
 
 /// Plans a query that is not started. If only running queries stand in its way, it is planned as if they
 /// had ended, and the sentence says that it could not be started now.
@@ -21,24 +24,31 @@ pub(super) fn plan_beside(
     asking: QueryContext<'_>,
     rng: &mut impl CryptoRng,
 ) -> Result<(PlannedQuery, Option<String>), PlanningError> {
-    let refusal = match plan_query(create, catalog, asking, rng) {
-        Ok(planned) => return Ok((planned, None)),
-        Err(refusal) => refusal,
-    };
-    let names: BTreeSet<&str> = refusal.violations.iter().filter_map(obstacle).collect();
+    let (mut refusals, mut away) = (Vec::<PlanningError>::new(), Vec::<RunningQuery>::new());
     // A catalog may have a million streams, so it is not copied. They are back before anyone else looks,
     // and nothing can have taken their place.
-    let away: Vec<RunningQuery> = names.iter().filter_map(|name| catalog.stop(name)).collect();
-    let planned =
-        if away.is_empty() { None } else { plan_query(create, catalog, asking, rng).ok() };
+    let planned = loop {
+        let refusal = match plan_query(create, catalog, asking, rng) {
+            Ok(planned) => break Some(planned),
+            Err(refusal) => refusal,
+        };
+        let names: BTreeSet<&str> = refusal.violations.iter().filter_map(obstacle).collect();
+        let more: Vec<RunningQuery> = names.iter().filter_map(|name| catalog.stop(name)).collect();
+        let is_last = more.is_empty() || refusals.len() == ROUNDS;
+        away.extend(more);
+        refusals.push(refusal);
+        if is_last {
+            break None;
+        }
+    };
     for query in away {
         if let Err(error) = catalog.start(query) {
             tracing::error!(%error, "a bug: a running query is missing in the catalog until a restart");
         }
     }
     match planned {
-        Some(planned) => Ok((planned, Some(not_now(&refusal)))),
-        None => Err(refusal),
+        Some(planned) => Ok((planned, not_now(&refusals))),
+        None => Err(refusals.swap_remove(0)),
     }
 }
 
@@ -51,17 +61,17 @@ fn obstacle(violation: &ViolationError) -> Option<&str> {
     }
 }
 
-/// That it could not be started now, by which rule, and what would change that.
-fn not_now(refusal: &PlanningError) -> String {
-    let why = refusal.violations.iter().filter(|violation| obstacle(violation).is_some());
+/// That it could not be started now, by which rule, and what would change that. None if it could.
+fn not_now(refusals: &[PlanningError]) -> Option<String> {
+    let all = refusals.iter().flat_map(|refusal| &refusal.violations);
+    let in_the_way = all.filter(|violation| obstacle(violation).is_some());
     let mut known = BTreeSet::new();
-    let why: Vec<String> =
-        why.map(ToString::to_string).filter(|what| known.insert(what.clone())).collect();
-    format!(
-        "This query could not be started now ({}): {}.",
-        of_refusal(refusal).id(),
-        why.join("; ")
-    )
+    let why = in_the_way.clone().map(ToString::to_string);
+    let why: Vec<String> = why.filter(|what| known.insert(what.clone())).collect();
+    (!why.is_empty()).then(|| {
+        let id = of_violations(in_the_way).id();
+        format!("This query could not be started now ({id}): {}.", why.join("; "))
+    })
 }
 
 #[cfg(test)]
