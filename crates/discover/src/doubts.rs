@@ -99,15 +99,14 @@ fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
 
 /// Asks if years of two digits are read as of a time when nobody has recorded anything yet.
 fn century(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
-    /// Days from 1970 to 2050.
-    const FAR: i64 = 29_220;
+    /// Days from 1970 to 2040.
+    const FAR: i64 = 25_567;
     let Clock::Formats(formats, _) = &time.clock else { return None };
     let short = formats.iter().any(|format| format.text().contains("%y"));
     let day = tally.span.map(|(_, last)| last / (DAY * SECOND)).filter(|day| *day >= FAR)?;
     (short && hints.time_format.is_none()).then(|| {
-        let format = time.format();
         format!(
-            "Years of two digits are read as 1969 to 2068, so the last time is {}. Write the years with four digits if they are of another century, or confirm them with `--time-format '{format}'`.",
+            "Years of two digits are read as 1969 to 2068, so the last time is {}. Write the years with four digits if they are of another century, or confirm them with `--time-format`.",
             day_text(day)
         )
     })
@@ -161,7 +160,7 @@ pub(crate) fn at_once(tally: &Tally, owner: Option<&str>, hints: &Hints) -> Opti
         tally.rows_at_once.map(|rows| format!("Each owner has {rows} rows at nearly every time."));
     let most = is_crowded(tally, owner).then(|| {
         let (same, rows) = (tally.same_time, tally.rows);
-        format!("{same} of {rows} rows have the time of another row of their owner.")
+        format!("{same} of {rows} rows have the same time as another row of the same owner.")
     });
     let says = each.or(most).filter(|_| others);
     let owner_word = worded(owner.unwrap_or("none"));
@@ -190,7 +189,7 @@ fn one_time(tally: &Tally, owner: &str) -> Option<String> {
     let word = worded(owner);
     (first == last && tally.rows > 2 && !sure).then(|| {
         format!(
-            "All rows have one time, so nothing shows whether `{owner}` names their owner. Use `--owner {word}` if it does, `--owner none` if all rows belong to one owner, or name another column with `--time` if that is the time."
+            "All rows have the same time, so nothing shows whether `{owner}` names their owner. Use `--owner {word}` if it does, `--owner none` if all rows belong to one owner, or name another column with `--time` if that is the time."
         )
     })
 }

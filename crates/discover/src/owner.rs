@@ -8,7 +8,7 @@ use crate::kinds::{self, MAX_KINDS, SAMPLE};
 use crate::owner_guess;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
-use crate::persons::{self, offers};
+use crate::persons::{self, is_flag, offers};
 use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
@@ -206,7 +206,7 @@ fn in_some_rows(
         gaps && score(*at) > known
             && !time.columns.contains(at)
             && may_name(column)
-            && !(column.is_truth() || column.is_bit())
+            && !is_flag(column)
     };
     let all = (0..profile.columns.len()).filter(some);
     let at = all.max_by_key(|at| (score(*at), profile.columns[*at].filled))?;
@@ -308,7 +308,6 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
     let fits = |(at, column): &(usize, &Column)| {
         let nearly_full = !column.has_gaps(profile.rows);
         let number = column.is_number();
-        let truth = column.is_truth() || column.is_bit();
         let name = &table.names[*at];
         // A person may have one row, and a place hardly so.
         let repeats = match owner_score(name) {
@@ -320,7 +319,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let whole = may_name(column) && !column.counts_up;
         !time.columns.contains(at)
             && !is(name, TIMES)
-            && !truth
+            && !is_flag(column)
             && nearly_full
             && repeats
             && (!number || (named && whole))

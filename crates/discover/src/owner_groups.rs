@@ -54,6 +54,6 @@ impl Understanding {
 
 fn describes(name: &str) -> String {
     format!(
-        "`{name}` has few different values and is the same in all rows of each owner, so it may describe the owners, such as the group of a trial or a tariff. It is measured all the same; README.md says how to group by it."
+        "`{name}` has few different values and is the same in all rows of each owner. It may describe the owners, as the group of a trial or a tariff does. It is measured all the same; README.md says how to group by it."
     )
 }

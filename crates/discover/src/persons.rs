@@ -1,7 +1,7 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
 use crate::id_words::is_id;
-use crate::owner_words::{VERSIONS, owner_score};
+use crate::owner_words::{NUMBERS, VERSIONS, owner_score};
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
@@ -77,8 +77,14 @@ pub(crate) fn may_say_whose(
     let classifies = classifies || has(name, VERSIONS);
     let measures = has(name, MONEY) || has(name, READINGS) || has(name, QUANTITIES);
     let moment = time.columns.contains(&at) || is(name, TIMES) || column.times() > 0;
-    let flag = column.is_truth() || column.is_bit();
+    let flag = is_flag(column);
     full && repeats && whole && !classifies && !measures && !moment && !flag
+}
+
+/// Whether a column says yes or no, such as `member` with 0 and 1. Devices and ids may be 0 and 1.
+pub(crate) fn is_flag(column: &Column) -> bool {
+    let device = matches!(owner_score(&column.name), 60..100) || has(&column.name, NUMBERS);
+    column.is_truth() || (column.is_bit() && !device)
 }
 
 /// Columns that may say whose a row is, those with the most different values first: whole numbers

@@ -51,8 +51,8 @@ pub(crate) fn run<'a>(names: &[&'a str]) -> Option<(&'a str, &'a str)> {
 enum Scale {
     /// Its numbers begin again after so many.
     Round(i64),
-    /// Each is one more than the one before.
-    Parts(&'static str),
+    /// Each is one more than the one before, and so many at least.
+    Parts(&'static str, usize),
     /// Numbers alone, which begin at 0 or 1.
     Bare,
     /// Each is greater than the one before.
@@ -67,7 +67,12 @@ impl Moment {
     /// How many names follow one another from this, itself included.
     fn run(&self, names: &[Vec<Moment>]) -> usize {
         let Moment(scale, mut last) = *self;
-        if scale == Scale::Bare && last > 1 {
+        let least = match scale {
+            Scale::Parts(_, least) => least,
+            Scale::Bare | Scale::Round(_) | Scale::Rising(_) => MIN,
+        };
+        // What is counted begins at 0 or 1.
+        if last > 1 && (scale == Scale::Bare || matches!(scale, Scale::Parts("quarter", _))) {
             return 1;
         }
         let mut length = 1;
@@ -77,13 +82,13 @@ impl Moment {
                     && match scale {
                         Scale::Round(all) => own.1 == last % all + 1,
                         Scale::Rising(_) => own.1 > last,
-                        Scale::Parts(_) | Scale::Bare => own.1 == last + 1,
+                        Scale::Parts(..) | Scale::Bare => own.1 == last + 1,
                     }
             };
             let Some(own) = name.iter().find(next) else { break };
             (last, length) = (own.1, length + 1);
         }
-        length
+        if length < least { 1 } else { length }
     }
 }
 
@@ -91,7 +96,8 @@ impl Moment {
 fn moments(name: &str) -> Vec<Moment> {
     let mut found = Vec::new();
     found.extend(clock(name).map(|minutes| Moment(Scale::Rising("clock"), minutes)));
-    found.extend(date(name).map(|days| Moment(Scale::Rising("date"), days)));
+    found.extend(date(name, false).map(|days| Moment(Scale::Rising("date"), days)));
+    found.extend(date(name, true).map(|days| Moment(Scale::Rising("day first"), days)));
     found.extend(weekday(name).map(|day| Moment(Scale::Round(7), day)));
     match &words(name)[..] {
         [only] => found.extend(month(only).map(|own| Moment(Scale::Round(12), own.into()))),
@@ -106,7 +112,7 @@ fn moments(name: &str) -> Vec<Moment> {
         }
         Some(("", number @ 0..=1440)) => found.push(Moment(Scale::Bare, number.into())),
         Some((stem, number @ 0..=366)) => {
-            found.extend(part(stem).map(|own| Moment(Scale::Parts(own), number.into())));
+            found.extend(part(stem).map(|own| Moment(own, number.into())));
         }
         _ => {}
     }
@@ -119,8 +125,9 @@ fn month_of_year(name: &str, year: &str) -> Option<Moment> {
     Some(Moment(Scale::Rising("month"), i64::from(year) * 12 + own))
 }
 
-/// What stands before the number of a part of a time.
-fn part(stem: &str) -> Option<&'static str> {
+/// What stands before the number of a part of a time. Short words stand for other things too, such as `h1` for
+/// a humidity and `hr_1` for a heart rate, so more of them have to follow.
+fn part(stem: &str) -> Option<Scale> {
     const PARTS: &[(&str, &[&str])] = &[
         ("hour", &["h", "hr", "hour", "hours", "std", "stunde", "heure", "hora", "uur", "ora"]),
         ("quarter", &["q", "qtr", "quarter", "quartal", "trimestre", "trim"]),
@@ -131,7 +138,13 @@ fn part(stem: &str) -> Option<&'static str> {
     ];
     let stem = stem.trim_end_matches([' ', '_', '-', '.']).to_lowercase();
     let (own, _) = PARTS.iter().find(|(_, stems)| stems.contains(&stem.as_str()))?;
-    Some(own)
+    let least = match (*own, stem.len()) {
+        ("quarter", _) => 4,
+        ("hour", ..4) => 8,
+        (_, ..4) => 5,
+        _ => MIN,
+    };
+    Some(Scale::Parts(own, least))
 }
 
 /// The day of the week, from 1, that a word names.
@@ -158,12 +171,12 @@ fn clock(name: &str) -> Option<i64> {
         part.parse::<i64>().ok().filter(|number| part.len() <= 2 && (0..60).contains(number))
     };
     let numbers: Option<Vec<i64>> = parts.iter().map(digits).collect();
-    let seconds = numbers.filter(|own| own.len() > 1)?;
-    Some(seconds.iter().fold(0, |all, own| all * 60 + own))
+    let numbers = numbers.filter(|own| matches!(own[..], [..24, _] | [..24, _, _]))?;
+    Some(numbers.iter().fold(0, |all, own| all * 60 + own))
 }
 
 /// A number that grows with the date that a name is, as in `1/22/20`, `2020-01-22` and `2020-01`.
-fn date(name: &str) -> Option<i64> {
+fn date(name: &str, day_first: bool) -> Option<i64> {
     let numbers: Option<Vec<i64>> =
         name.split(['-', '/', '.']).map(|part| part.parse::<u16>().ok().map(i64::from)).collect();
     let is_year = |number: i64| (1900..=2100).contains(&number);
@@ -175,8 +188,8 @@ fn date(name: &str) -> Option<i64> {
             Some(year * 372 + month * 31 + day)
         }
         [one, other, year] if is_year(year) || (name.contains('/') && year < 100) => {
-            let (month, day) = if other > 12 { (one, other) } else { (one.min(12), other) };
-            (one <= 31 && other <= 31).then_some(year * 372 + month * 31 + day)
+            let (month, day) = if day_first { (other, one) } else { (one, other) };
+            (month <= 12 && day <= 31).then_some(year * 372 + month * 31 + day)
         }
         _ => None,
     }
@@ -201,19 +214,29 @@ mod tests {
             "Montag,Dienstag,Mittwoch",
             "00:00,01:00,02:00",
             "Q1,Q2,Q3,Q4",
-            "1,2,3,4",
-            "H01,H02,H03",
+            "1,2,3,4,5,6,7",
+            "H01,H02,H03,H04,H05,H06,H07,H08",
+            "hour 1,hour 2,hour 3",
             "Jan 2020,Feb 2020,Mar 2020",
             "1960,1970,1980",
             "1/22/20,1/23/20,2/1/20",
+            "22/01/2020,23/01/2020,01/02/2020",
+            "30.11.2020,01.12.2020,02.12.2020",
             "2020-01,2020-02,2020-03",
         ] {
             let names: Vec<&str> = names.split(',').collect();
             assert_eq!(run(&names).map(|(first, _)| first), Some(names[0]), "{names:?}");
         }
-        for names in
-            ["Jan,Mara,Otto", "3,4,5", "s1,s2,s3", "may,wind,sun", "2133-004,2133-015,2133-018"]
-        {
+        for names in [
+            "Jan,Mara,Otto",
+            "3,4,5,6,7,8,9",
+            "s1,s2,s3",
+            "h1,h2,h3",
+            "q1,q2,q3",
+            "may,wind,sun",
+            "2133-004,2133-015,2133-018",
+            "1:2:3:4:5:6:7:8:9:10:11:12,1:2,1:3",
+        ] {
             let names: Vec<&str> = names.split(',').collect();
             assert_eq!(run(&names), None, "{names:?}");
         }

@@ -96,13 +96,19 @@ fn of_no_kind<'a>(attributes: &'a [Attribute], bare: &[Column]) -> Option<(Vec<&
     let (columns, others): (Vec<usize>, Vec<usize>) =
         (0..attributes.len()).partition(|at| found.contains(at));
     let own = columns.iter().filter_map(|at| attributes.get(*at));
-    let mut look = each(own.clone(), "have numbers of one size and names that say no quantity");
+    let mut look = each(
+        own.clone(),
+        "have numbers of similar size, and their names do not say what they measure",
+    );
     if let Look::Open(question) = &mut look
-        && let Some(other) = others.first().and_then(|at| attributes.get(*at))
+        && !others.is_empty()
     {
-        let (name, word) = (&other.column, worded(&other.column));
+        let others = others.iter().filter_map(|at| attributes.get(*at));
+        let out: Vec<String> =
+            others.map(|own| format!("--leave-out {}", worded(&own.column))).collect();
         *question = format!(
-            "{question} `--wide` takes all columns of numbers, and `--leave-out {word}` leaves out `{name}`, if that is nobody's."
+            "{question} `--wide` takes all columns of numbers; add `{}` to leave out what belongs to no owner.",
+            out.join(" ")
         );
     }
     Some((own.map(|own| &*own.column).collect(), look))

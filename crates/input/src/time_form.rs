@@ -24,9 +24,9 @@ impl fmt::Display for TimeForm {
                 "neither a number of seconds since 1970 nor a text such as 2024-07-01T10:00:00Z; say how it is written with `time.unit` or `time.format`"
             }
             TimeForm::Prefix => "not a text that begins with `time.prefix`",
-            TimeForm::Unit => "not a number, as `time.unit` says",
-            TimeForm::Steps => "not a whole number, as `time.steps` says",
-            TimeForm::Format => "not in `time.format`",
+            TimeForm::Unit => "not a number, which `time.unit` requires",
+            TimeForm::Steps => "not a whole number, which `time.steps` requires",
+            TimeForm::Format => "not in the format `time.format`",
         })
     }
 }
@@ -40,13 +40,17 @@ mod tests {
         for (time, text, expected) in [
             ("{ column: t }", "noon", "neither a number of seconds since 1970 nor a text such as"),
             ("{ column: t, zone: UTC }", "noon", "say how it is written with `time.unit` or"),
-            ("{ column: t, unit: ms }", "noon", "not a number, as `time.unit` says"),
-            ("{ column: t, format: '%H:%M', date: 2024-03-01 }", "noon", "not in `time.format`"),
+            ("{ column: t, unit: ms }", "noon", "not a number, which `time.unit` requires"),
+            (
+                "{ column: t, format: '%H:%M', date: 2024-03-01 }",
+                "noon",
+                "not in the format `time.format`",
+            ),
             ("{ column: t, prefix: w }", "44", "not a text that begins with `time.prefix`"),
             (
                 "{ column: t, steps: { first: 1, origin: 2, length: 3 } }",
                 "1.5",
-                "not a whole number, as `time.steps` says",
+                "not a whole number, which `time.steps` requires",
             ),
         ] {
             let read: Time = serde_saphyr::from_str(time).unwrap();

@@ -19,7 +19,7 @@ fn most_rows_at_a_time_of_another_are_asked_about() {
         let land = ["Berlin", "Bayern", "Hessen", "Saar"][(n * n % 7 % 4) as usize];
         format!("{land},{},{}.5", 1990 + n * n * n % 11, 900 + n * 37 % 800)
     });
-    asks(&persons, "rows have the time of another row of their owner");
+    asks(&persons, "rows have the same time as another row of the same owner");
     assert_eq!(understand(persons.as_bytes(), &owner("state")).unwrap().questions, [""; 0]);
     // A customer buys several things on a day.
     let bought = rows("customer_id,day,paid", 300, |n| {

@@ -43,7 +43,7 @@ fn columns_that_say_no_quantity_are_asked_about() {
     ] {
         for count in [5, 60] {
             let text = hours(names, count);
-            asks(&text, "names that say no quantity");
+            asks(&text, "their names do not say what they measure");
             asks(&text, "`--wide NAME`");
             let first = names.split(',').next().unwrap().to_owned();
             let said = Hints { measure: vec![first], ..Hints::default() };
@@ -82,7 +82,10 @@ fn sensors_of_one_device_are_not_asked_about() {
         "east,west",
     ] {
         let questions = look(hours(names, 60)).questions;
-        assert!(!questions.concat().contains("say no quantity"), "{names}: {questions:?}");
+        assert!(
+            !questions.concat().contains("do not say what they measure"),
+            "{names}: {questions:?}"
+        );
     }
 }
 
@@ -98,7 +101,7 @@ fn times_in_the_names_of_columns_are_no_owners() {
         dates("Year,Q1,Q2,Q3,Q4", year),
         dates("date,00:00,01:00,02:00,03:00", day),
         dates("date,Mon,Tue,Wed,Thu,Fri,Sat,Sun", day),
-        dates("date,H01,H02,H03,H04", day),
+        dates("date,H01,H02,H03,H04,H05,H06,H07,H08", day),
         dates("date,1,2,3", day),
         dates(&format!("date,{days}"), day),
         dates("date,1960,1970,1980,1990", day),

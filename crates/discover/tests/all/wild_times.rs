@@ -451,7 +451,7 @@ fn years_of_two_digits_that_lie_far_ahead_are_asked_about() {
     let found = of(65);
     let asked = |part: &str| found.questions.iter().any(|question| question.contains(part));
     assert!(
-        asked("the last time is 2066-") && asked("--time-format '%d.%m.%y'"),
+        asked("the last time is 2066-") && asked("confirm them with `--time-format`"),
         "{:?}",
         found.questions
     );
