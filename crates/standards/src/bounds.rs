@@ -4,7 +4,7 @@
 use crate::contract::Limits;
 use crate::cursor::Clause;
 use crate::kinds::{self, Kind};
-use alpheus_policy::decimal::{format_scaled, parse_exact};
+use alpheus_policy::decimal::format_scaled;
 
 /// Decimal places of a number whose places nobody states.
 const DEFAULT_SCALE: u8 = 6;
@@ -75,53 +75,40 @@ pub fn of(kind: Kind, limits: &Limits) -> Result<(Bounds, Vec<Use>), &'static st
 /// Bounds that no value is within.
 const NOTHING: (i64, i64) = (i64::MAX, -i64::MAX);
 
-/// Whether a number that 64 bits cannot hold is above all that they can, or below; none if the text
-/// is no number.
-fn beyond(text: &str) -> Option<bool> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
-    Some(number > 0.0)
-}
-
-fn lower(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
-    let at = limit.at.clone();
+fn lower(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), true, step);
-    let problem = match value {
-        None => match beyond(&limit.value) {
-            Some(true) => {
-                (bounds.min, bounds.max) = NOTHING;
-                None
-            }
-            Some(false) => Some(WIDER),
-            None => Some(NO_NUMBER),
-        },
-        Some(value) if value < bounds.min => Some(WIDER),
-        Some(value) => {
+    let problem = match value.map(i64::try_from) {
+        None => Some(NO_NUMBER),
+        Some(Ok(value)) if value >= bounds.min => {
             (bounds.min, bounds.min_is_stated) = (value, true);
             None
         }
+        // Above all numbers of 64 bits.
+        Some(Err(_)) if value > Some(0) => {
+            (bounds.min, bounds.max) = NOTHING;
+            None
+        }
+        Some(_) => Some(WIDER),
     };
-    Use { at, problem }
+    Use { at: limit.at.clone(), problem }
 }
 
-fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i64) -> Use {
-    let at = limit.at.clone();
+fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
     let value = inward(&limit.value, bounds.scale.unwrap_or(0), false, step);
-    let problem = match value {
-        None => match beyond(&limit.value) {
-            Some(true) => Some(WIDER),
-            Some(false) => {
-                (bounds.min, bounds.max) = NOTHING;
-                None
-            }
-            None => Some(NO_NUMBER),
-        },
-        Some(value) if value > bounds.max => Some(WIDER),
-        Some(value) => {
+    let problem = match value.map(i64::try_from) {
+        None => Some(NO_NUMBER),
+        Some(Ok(value)) if value <= bounds.max => {
             (bounds.max, bounds.max_is_stated) = (value, true);
             None
         }
+        // Below all numbers of 64 bits.
+        Some(Err(_)) if value < Some(0) => {
+            (bounds.min, bounds.max) = NOTHING;
+            None
+        }
+        Some(_) => Some(WIDER),
     };
-    Use { at, problem }
+    Use { at: limit.at.clone(), problem }
 }
 
 /// The bounds that the type alone sets.
@@ -142,7 +129,9 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
         (Kind::Float, _) => (Some(places(limits)), None),
         _ => return None,
     };
-    let of_kind = if let Kind::Integer { bounds } = kind { bounds } else { None };
+    let unit = 10i64.saturating_pow(u32::from(scale.unwrap_or(0)));
+    let in_units = |(min, max): (i64, i64)| (min.saturating_mul(unit), max.saturating_mul(unit));
+    let of_kind = if let Kind::Integer { bounds } = kind { bounds.map(in_units) } else { None };
     let range = match (range, of_kind) {
         (Some(one), Some(other)) => Some((one.0.max(other.0), one.1.min(other.1))),
         (one, other) => one.or(other),
@@ -173,29 +162,59 @@ fn width(limits: &Limits, uses: &mut Vec<Use>) -> Option<(i64, i64)> {
 
 /// Decimal places that hold every stated limit, and at least the usual ones.
 fn places(limits: &Limits) -> u8 {
-    let places =
-        |noted: &Clause<String>| (0..=MAX_SCALE).find(|n| parse_exact(&noted.value, *n).is_ok());
+    let places = |noted: &Clause<String>| {
+        let (_, digits, exponent) = parts(&noted.value)?;
+        let places = u8::try_from(exponent.min(0).unsigned_abs()).ok()?;
+        (places <= MAX_SCALE && digits.len() <= usize::from(MAX_SCALE)).then_some(places)
+    };
     let needed = limits.stated().filter_map(places).max().unwrap_or(0);
     needed.max(DEFAULT_SCALE)
 }
 
 /// A limit in units of `10^-scale`. A finer limit is rounded inward, and an exclusive limit is a step
-/// further in.
-fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
-    let exact = |text: &str| {
-        (scale..=MAX_SCALE).find_map(|places| Some((places, parse_exact(text, places).ok()?)))
+/// further in. A number far beyond 64 bits is `HUGE`.
+fn inward(text: &str, scale: u8, up: bool, step: i128) -> Option<i128> {
+    let (is_negative, digits, exponent) = parts(text)?;
+    let shift = exponent.checked_add(i64::from(scale))?;
+    // All digits before the last place, and whether there are others behind it.
+    let length = i64::try_from(digits.len()).ok()?.checked_add(shift)?;
+    let kept = usize::try_from(length).unwrap_or(0);
+    let (size, is_finer) = match (digits.get(..kept), kept) {
+        _ if digits.is_empty() => (0, false),
+        (_, MAX_DIGITS..) => (HUGE, false),
+        (Some(whole), _) => (whole.parse().unwrap_or(0), whole.len() < digits.len()),
+        (None, _) => (format!("{digits:0<kept$}").parse().ok()?, false),
     };
-    // `1e3` is written out.
-    let written = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
-    let (places, value) = exact(text).or_else(|| exact(&written()?))?;
-    let unit = 10i64.checked_pow(u32::from(places - scale))?;
-    let (floor, rest) = (value.div_euclid(unit), value.rem_euclid(unit));
-    match (rest == 0, up) {
-        (true, true) => floor.checked_add(step),
-        (true, false) => floor.checked_sub(step),
-        (false, true) => floor.checked_add(1),
-        (false, false) => Some(floor),
+    let (value, is_above) = if is_negative { (-size, false) } else { (size, true) };
+    Some(match (is_finer, up) {
+        (false, true) => value + step,
+        (false, false) => value - step,
+        // Cut toward zero, which is inward on one side alone.
+        (true, true) => value + i128::from(is_above),
+        (true, false) => value - i128::from(!is_above),
+    })
+}
+
+/// More digits than any number of 64 bits has.
+const MAX_DIGITS: usize = 21;
+/// Beyond all numbers of 64 bits.
+const HUGE: i128 = 10i128.pow(30);
+
+/// A number's sign, its digits without zeros around them, and the power of ten behind the last one.
+fn parts(text: &str) -> Option<(bool, String, i64)> {
+    let text = text.trim();
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (number, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, behind) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{behind}");
+    if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
+        return None;
     }
+    let power = i64::from(power.parse::<i32>().ok()?);
+    let kept = digits.trim_end_matches('0');
+    let zeros = digits.len() - kept.len();
+    let exponent = power - i64::try_from(behind.len()).ok()? + i64::try_from(zeros).ok()?;
+    Some((text.starts_with('-'), kept.trim_start_matches('0').to_owned(), exponent))
 }
 
 #[cfg(test)]
@@ -234,6 +253,14 @@ mod tests {
             (cents, ["0", "", "1000000", ""], ("0.00", "1000000.00", 0)),
             (Kind::Float, ["0", "", "0.1234567", ""], ("0.0000000", "0.1234567", 0)),
             (any, ["0 5", "", "9 7 8", ""], ("5", "7", 1)),
+            (Kind::Float, ["1e-20", "", "0.0010000000000000002", ""], ("0.000001", "0.001000", 0)),
+            (
+                Kind::Float,
+                ["-0.0010000000000000002", "", "-1e-20", ""],
+                ("-0.001000", "-0.000001", 0),
+            ),
+            (cents, ["", "1e-400", "123456789.12345678901", ""], ("0.01", "123456789.12", 0)),
+            (any, ["", "-0.5", "", "0.5"], ("0", "0", 0)),
             (any, ["2020-01-01", "", "7", ""], ("-9223372036854775807", "7", 1)),
         ] {
             let (low, high, problems) = bounds(kind, stated);
@@ -264,5 +291,9 @@ mod tests {
         let short = Kind::Integer { bounds: Some((-128, 127)) };
         let (bounds, _) = of(short, &Limits { precision, ..Limits::default() }).unwrap();
         assert_eq!((bounds.min, bounds.max), (-128, 127));
+        // The bounds of the type are whole numbers, and those of the digits are not.
+        let (precision, scale) = (noted("9").pop(), noted("2").pop());
+        let (bounds, _) = of(short, &Limits { precision, scale, ..Limits::default() }).unwrap();
+        assert_eq!((bounds.scale, bounds.min, bounds.max), (Some(2), -12_800, 12_700));
     }
 }

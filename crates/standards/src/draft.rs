@@ -312,6 +312,8 @@ fn carry(column: &Column, attribute: &Attribute, table: &Table, inventory: &mut 
     }
 }
 
+const PART: &str = "part of a statement that keeps its property back";
+
 /// A label of the attribute called `name`; without a name, of all of a table.
 fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut Inventory) {
     let strictest = attribute.audience.level;
@@ -323,13 +325,18 @@ fn carry_label(label: &Label, attribute: &Attribute, name: &str, inventory: &mut
             let why = "something stricter is said about the same property";
             return inventory.leave_unless_carried(&label.at, why);
         }
-        Level::Internal => "released for crowds, to the house alone",
+        Level::Internal => {
+            "released for crowds, to the readers if the contract names any, else to the house"
+        }
         Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
         Level::Restricted if label.unknown => {
             "not released; it is not understood here and counts as the strictest"
         }
         Level::Restricted => "not released",
     };
+    if label.unknown {
+        inventory.leave_rest(&label.at, PART);
+    }
     let more =
         if Some(label.level) < strictest { ", and something stricter is said too" } else { "" };
     if name.is_empty() {

@@ -201,9 +201,10 @@ fn whole(bits: u32, unsigned: bool) -> Kind {
 /// before it.
 fn decimal(numbers: &[Option<i64>]) -> Kind {
     let small = |n: i64| u32::try_from(n).ok();
-    let precision = match numbers.first() {
-        None => return Kind::Float,
-        Some(digits) => digits.and_then(small).unwrap_or(MAX_DIGITS),
+    let precision = match numbers {
+        // `NUMBER(*)` has any digits and any places.
+        [] | [None] | [None, None] => return Kind::Float,
+        [digits, ..] => digits.and_then(small).unwrap_or(MAX_DIGITS),
     };
     match numbers.get(1).copied().flatten() {
         Some(zeros) if zeros < 0 => {
@@ -217,7 +218,8 @@ fn decimal(numbers: &[Option<i64>]) -> Kind {
 /// The most digits of a number in most systems.
 const MAX_DIGITS: u32 = 38;
 
-/// Digits of types that name their bits, with the places as their argument: `Decimal32(3)`.
+/// Digits of types that name their bits, with the places as their argument: `Decimal32(3)`. Two
+/// arguments are those of other types.
 fn decimal_of_bits(word: &str, numbers: &[Option<i64>]) -> Option<Kind> {
     let precision = match word {
         "decimal32" => 9,
@@ -226,7 +228,10 @@ fn decimal_of_bits(word: &str, numbers: &[Option<i64>]) -> Option<Kind> {
         "decimal256" => 76,
         _ => return None,
     };
-    Some(decimal(&[Some(precision), numbers.first().copied().flatten()]))
+    Some(match numbers {
+        [_, _, ..] => decimal(numbers),
+        _ => decimal(&[Some(precision), numbers.first().copied().flatten()]),
+    })
 }
 
 /// The bounds of a whole number of this many digits, if they are narrower than 64 bits.
@@ -277,6 +282,8 @@ mod tests {
             (&["numeric[12,2]"], cents),
             (&["DecimalType(12,2)"], cents),
             (&["Decimal32(3)"], Kind::Decimal { precision: 9, scale: 3 }),
+            (&["decimal128(12, 2)"], cents),
+            (&["NUMBER(*)"], Kind::Float),
             (&["NUMBER(*,2)"], Kind::Decimal { precision: 38, scale: 2 }),
             (&["NUMERIC(5,-2)"], Kind::Decimal { precision: 7, scale: 0 }),
             (&["integer", "DECIMAL(5,2)"], Kind::Integer { bounds: Some((-999, 999)) }),

@@ -5,7 +5,9 @@ use crate::access::ReaderList;
 use crate::contract::{Contract, Table};
 use crate::draft::{Audience, Draft};
 use crate::inventory::Inventory;
+use crate::reasons::ACCESS;
 use crate::sensitivity::Level;
+use std::collections::HashSet;
 
 /// An option of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +100,8 @@ fn offer(
 const NO_READER: &str =
     "names nobody who reads and can be named here, so results go to the house alone";
 
+const NO_COMMON: &str = "no reader is in all lists, so results go to the house alone";
+
 /// Those whom all lists let read. If there is nobody, or for what is internal without a list, it is
 /// the house.
 fn receivers(
@@ -106,22 +110,31 @@ fn receivers(
     contract: &Contract,
     inventory: &mut Inventory,
 ) -> Vec<String> {
-    let mut to: Vec<String> = Vec::new();
-    let is_in = |list: &&&ReaderList, name: &str| list.names.iter().any(|own| own.value == name);
-    for reader in lists.iter().take(1).flat_map(|list| &list.names) {
-        let everywhere = lists.iter().all(|list| is_in(&list, &reader.value));
-        if everywhere && is_name(&reader.value) && !to.contains(&reader.value) {
-            to.push(reader.value.clone());
-        }
-    }
-    for reader in lists.iter().flat_map(|list| &list.names).filter(|own| to.contains(&own.value)) {
+    let mut all = lists.iter().map(|list| {
+        let names = list.names.iter().map(|name| name.value.as_str());
+        names.filter(|name| is_name(name)).collect::<HashSet<_>>()
+    });
+    let mut common = all.next().unwrap_or_default();
+    all.for_each(|names| common.retain(|name| names.contains(name)));
+    let mut to: Vec<String> = common.iter().map(|name| (*name).to_owned()).collect();
+    to.sort();
+    let names = || lists.iter().flat_map(|list| &list.names);
+    for reader in names().filter(|own| common.contains(own.value.as_str())) {
         inventory.carry(&reader.at, "may receive results: a consumer with this name");
+    }
+    // The value of a property of the contract's own, which is known here.
+    for list in lists.iter().filter(|list| list.at.ends_with(".value")) {
+        inventory.leave_rest(&list.at, ACCESS);
     }
     // Readers whose names cannot be used are no reason to let everybody read.
     if !to.is_empty() || !is_internal && lists.is_empty() {
         return to;
     }
-    lists.iter().for_each(|list| inventory.leave_rest(&list.at, NO_READER));
+    for list in lists {
+        let is_usable = list.names.iter().any(|name| is_name(&name.value));
+        let why = if is_usable { NO_COMMON } else { NO_READER };
+        inventory.leave_rest(&list.at, why);
+    }
     match contract.house.as_ref().filter(|house| is_name(&house.value)) {
         Some(house) => {
             inventory.carry(&house.at, "receives what is internal: a consumer with this name");

@@ -1,6 +1,8 @@
 //! Why a part of a contract is not carried, if no reader had a use for it: by its nearest key
 //! that is known.
 
+use crate::access;
+
 /// If no key on the way to a part is known.
 const UNKNOWN: &str = "this key is not known here: review it";
 
@@ -23,7 +25,7 @@ const RULE: &str =
     "belongs to a rule that sums do not answer, or says how to judge what they answer";
 const TAG: &str = "the word says nothing known about who may learn what";
 const PRICE: &str = "a price; nothing is charged here";
-const ACCESS: &str =
+pub(crate) const ACCESS: &str =
     "says who may read or write rows; nobody does here, and policies limit who receives statistics";
 const TYPE: &str = "details of a type that is not carried";
 
@@ -219,8 +221,10 @@ const COMMON: &[&str] = &[
 /// Why the part at the end of these keys is not carried.
 #[must_use]
 pub(crate) fn of(keys: &[&str]) -> &'static str {
-    let reason =
-        |key: &&str| KEYS.iter().find(|(known, _)| known.contains(key)).map(|(_, reason)| *reason);
+    let reason = |key: &&str| {
+        let known = KEYS.iter().find(|(known, _)| known.contains(key)).map(|(_, reason)| *reason);
+        known.or_else(|| access::is_about_readers(key).then_some(ACCESS))
+    };
     let telling = keys.iter().rev().filter(|key| !COMMON.contains(key)).find_map(reason);
     telling.or_else(|| keys.iter().rev().find_map(reason)).unwrap_or(UNKNOWN)
 }
@@ -236,6 +240,9 @@ mod tests {
         assert_eq!(of(&["servers", "type"]), PLACE);
         assert_eq!(of(&["name"]), VERSION);
         assert_eq!(of(&["anything", "else"]), UNKNOWN);
+        for key in ["readers", "allowedGroups", "accessControl", "accessRoles", "denyList"] {
+            assert_eq!(of(&["meta", key, "anything"]), ACCESS);
+        }
         assert_eq!(of(&["properties", "readOnly"]), NO_PLACE);
         assert_eq!(of(&["properties", "customProperties", "value"]), CUSTOM);
     }

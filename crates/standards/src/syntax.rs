@@ -11,40 +11,37 @@ pub(crate) fn message(error: &Error) -> String {
         let message = error.to_string();
         return message.strip_prefix("error: ").unwrap_or(&message).to_owned();
     };
-    match error.location() {
-        Some(at) => format!("{advice} at line {}, column {}", at.line(), at.column()),
-        None => advice,
-    }
+    let Some(at) = error.location() else { return advice.to_owned() };
+    let what = match error.without_snippet() {
+        Error::MultipleDocuments { .. } => ": the next one starts",
+        Error::DuplicateMappingKey { .. } => ": the second is",
+        _ => "",
+    };
+    format!("{advice}{what} at line {}, column {}", at.line(), at.column())
 }
 
-/// Where the library's own message is about its settings, and not about the file.
-fn advice(error: &Error) -> Option<String> {
+/// Where the library's own message is about its settings, or shows a part of the file.
+fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::MultipleDocuments { .. } => {
-            "there are several YAML documents; put each into a file of its own: the next one starts"
-                .to_owned()
+            "there are several YAML documents; put each into a file of its own"
         }
-        Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` appears twice; remove one of them: the second is")
-        }
-        Error::DuplicateMappingKey { .. } => {
-            "a key appears twice; remove one of them: the second is".to_owned()
-        }
-        Error::RecursiveReferencesRequireWeakTypes { .. } => ENDLESS.to_owned(),
+        Error::DuplicateMappingKey { .. } => "a key appears twice; remove one of them",
+        Error::RecursiveReferencesRequireWeakTypes { .. } => ENDLESS,
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => LARGE.to_owned(),
+        | Error::AliasReplayStackDepthExceeded { .. } => LARGE,
         Error::UnknownAnchor { .. } => {
-            "an alias repeats a part that has no anchor; write `&NAME` at that part".to_owned()
+            "an alias repeats a part that has no anchor; write `&NAME` at that part"
         }
         // Inside an alias, the library keeps only the text of its error.
         other => {
             let text = other.to_string();
             let is = |part: &str| text.contains(part);
             let found = [("budget breached", LARGE), ("weak recursion", ENDLESS)];
-            return found.iter().find(|(part, _)| is(part)).map(|(_, says)| (*says).to_owned());
+            return found.iter().find(|(part, _)| is(part)).map(|(_, says)| *says);
         }
     })
 }

@@ -164,7 +164,7 @@ impl<'de> Visitor<'de> for Reader {
         let (mut entries, mut seen) = (Vec::new(), HashSet::new());
         while let Some(key) = map.next_key::<String>()? {
             if !seen.insert(key.clone()) {
-                return Err(A::Error::custom(format_args!("the key `{key}` appears twice")));
+                return Err(A::Error::custom("a key appears twice; remove one of them"));
             }
             entries.push((key, map.next_value()?));
         }
@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn a_key_that_appears_twice_is_an_error_and_not_dropped() {
         for text in ["a: 1\na: 2\n", r#"{"a": 1, "a": 2}"#] {
-            assert!(matches!(Tree::parse(text), Err(ImportError::Syntax(_))), "{text}");
+            let error = Tree::parse(text).unwrap_err().to_string();
+            assert!(error.contains("a key appears twice") && error.contains("line"), "{error}");
         }
     }
 
@@ -202,7 +203,10 @@ mod tests {
         let many: String = ('b'..='i').zip('a'..).map(|(name, of)| repeated(name, of)).collect();
         for (text, says) in [
             ("a: 1\n---\na: 2\n".to_owned(), "several YAML documents"),
-            ("a: 1\nb: 2\na: 3\n".to_owned(), "the key `a` appears twice; remove one"),
+            (
+                "a: 1\nb: 2\na: 3\n".to_owned(),
+                "a key appears twice; remove one of them: the second is",
+            ),
             ("a: &x [1, *x]\n".to_owned(), "an alias stands inside the part"),
             (format!("a: &a [x, x]\n{many}"), "too many parts"),
             ("a: *x\n".to_owned(), "write `&NAME` at that part"),

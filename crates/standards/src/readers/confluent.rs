@@ -31,12 +31,27 @@ pub(super) fn opened(tree: Tree) -> Tree {
     let Tree::Map(entries) = tree else { return tree };
     let open = |(key, value): (String, Tree)| match value {
         Tree::Text(text) if key == "schema" => {
-            let inner = Tree::parse(&text).ok().filter(|inner| !inner.is_leaf());
+            let inner = Tree::parse(&text).ok();
+            let inner = inner.filter(|inner| !inner.is_leaf() && !is_like_protobuf(&text));
             (key, inner.unwrap_or(Tree::Text(text)))
         }
         value => (key, value),
     };
     Tree::Map(entries.into_iter().map(open).collect())
+}
+
+/// What begins as a Protobuf schema does, of which some are YAML too.
+fn is_like_protobuf(text: &str) -> bool {
+    const STARTS: &[&str] =
+        &["//", "/*", "syntax", "edition", "message ", "package ", "import ", "option ", "enum "];
+    STARTS
+        .iter()
+        .any(|word| text.trim_start_matches(['\u{feff}', ';']).trim_start().starts_with(word))
+}
+
+/// Whether a text may name a type.
+fn is_type(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
 /// A schema that cannot be read would hide what is said about its fields.
@@ -49,10 +64,7 @@ fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
             Ok(())
         };
     };
-    let starts = |word: &str| text.trim_start().starts_with(word);
-    if root.text("schemaType").is_some_and(is_protobuf)
-        || ["syntax", "message ", "package "].into_iter().any(starts)
-    {
+    if root.text("schemaType").is_some_and(is_protobuf) || is_like_protobuf(text) {
         return Err(ImportError::Protobuf);
     }
     let inner = |problem: String| ImportError::Inner { problem };
@@ -60,8 +72,10 @@ fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
         Err(ImportError::Empty) => Err(inner("it is empty".to_owned())),
         Err(ImportError::Syntax(problem)) => Err(inner(problem)),
         Err(error) => Err(error),
+        Ok(Tree::Map(_) | Tree::List(_)) => Ok(()),
         // The name of a type, which has no fields.
-        Ok(_) => Ok(()),
+        Ok(Tree::Text(name)) if is_type(&name) => Ok(()),
+        Ok(_) => Err(inner("it is neither a schema nor the name of a type".to_owned())),
     }
 }
 

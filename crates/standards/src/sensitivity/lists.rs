@@ -77,7 +77,33 @@ pub(super) const HOUSE: &[&str] = &[
     "do not redistribute",
     "not to be shared",
     "not for distribution",
-    "restricted to",
+];
+/// Words beside "restricted to" if it is people to whom something is.
+pub(super) const PEOPLE: &[&str] = &[
+    "access",
+    "accessible",
+    "use",
+    "usage",
+    "user",
+    "users",
+    "team",
+    "teams",
+    "staff",
+    "employee",
+    "employees",
+    "personnel",
+    "people",
+    "persons",
+    "group",
+    "groups",
+    "department",
+    "departments",
+    "members",
+    "analysts",
+    "managers",
+    "authorized",
+    "authorised",
+    "internal",
 ];
 /// Keys whose value `internal` says who it is for. Of most keys it says nothing of the kind.
 pub(super) const AUDIENCES: &[&str] = &["audience", "intendedaudience", "exposure", "scope"];

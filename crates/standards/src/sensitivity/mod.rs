@@ -134,7 +134,7 @@ fn is_level(key: &str) -> bool {
 /// Tags as a map: `{pii: "true", team: sales}`.
 fn collect_pair(key: &str, value: &Cursor<'_>, found: &mut Vec<Label>) {
     let text = value.tree().text().unwrap_or_default();
-    let said = stated(key, text).or_else(|| tagged(&format!("{key}:{text}")));
+    let said = stated(key, text).into_iter().chain(tagged(&format!("{key}:{text}"))).max();
     match said {
         Some((level, unknown)) if value.tree().is_leaf() => {
             found.push(Label { at: value.path().to_owned(), level, unknown });
@@ -159,8 +159,13 @@ fn stated(key: &str, value: &str) -> Option<(Level, bool)> {
     if NOTES.contains(&folded.as_str()) {
         return noted(value).map(|level| (level, false));
     }
+    // `medical: true`, `data_category: health`
+    let is_category = folded.contains("category") || folded.contains("categories");
+    let kind = special(key).filter(|_| is_true(value));
+    let kind = kind.or_else(|| special(value).filter(|_| is_category && value.len() <= SHORT));
     // `privacy_category: SENSITIVE`
-    flagged(key, value).into_iter().chain(implied(&folded, value)).max().map(|level| (level, false))
+    let said = flagged(key, value).into_iter().chain(implied(&folded, value)).max();
+    said.map(|level| (level, false)).into_iter().chain(kind).max()
 }
 
 /// What the text of a key says that is not known.
@@ -247,19 +252,32 @@ fn classified(value: &str) -> Option<(Level, bool)> {
 /// What a tag says; most say nothing about who may learn what.
 fn tagged(tag: &str) -> Option<(Level, bool)> {
     if let Some((key, value)) = tag.split_once([':', '=']) {
-        return if is_tags(key) { tagged(value) } else { stated(key, value) };
+        if is_tags(key) {
+            return tagged(value);
+        }
+        // `category:medical`, `medical:true`
+        let is_known = stated(key, value).is_some() || NAMES.contains(&folded(key).as_str());
+        let own = special(value).filter(|_| !is_known);
+        let own = own.or_else(|| special(key).filter(|_| is_true(value)));
+        return stated(key, value).into_iter().chain(own).max();
     }
-    if found(&words(tag), &["public"]).1 || ["nonpublic", "notpublic"].contains(&&*folded(tag)) {
-        return Some((Level::Restricted, true));
-    }
-    if TAGGED.iter().any(|own| has_phrase(tag, own)) || folded(tag) == "health" {
-        return Some((Level::Restricted, false));
+    if let Some(level) = special(tag) {
+        return Some(level);
     }
     let words = words(tag);
     let split = within(&words).and_then(|(key, value)| stated(&key, &value));
     let split = split.filter(|(level, _)| *level != Level::Public);
     let said = said(&words).max(for_house(&words, tag));
     split.into_iter().chain(said.map(|level| (level, false))).max()
+}
+
+/// What a tag says of special kinds of data, or that it is not public.
+fn special(tag: &str) -> Option<(Level, bool)> {
+    if found(&words(tag), &["public"]).1 || ["nonpublic", "notpublic"].contains(&&*folded(tag)) {
+        return Some((Level::Restricted, true));
+    }
+    let is_special = TAGGED.iter().any(|own| has_phrase(tag, own)) || folded(tag) == "health";
+    is_special.then_some((Level::Restricted, false))
 }
 
 /// Whether a tag keeps something in the house: `internal-use`, `team-only`, `proprietary`.

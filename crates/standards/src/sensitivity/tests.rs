@@ -146,6 +146,7 @@ fn what_is_for_the_house_is_recognised_in_tags_audiences_and_texts() {
         "description: {usage: Reports. Do not share}",
         "usage: Do not redistribute",
         "description: Access is restricted to analysts",
+        "description: Restricted to the finance team",
     ] {
         assert_eq!(level(yaml), Some(Internal), "{yaml}");
     }
@@ -158,6 +159,8 @@ fn what_is_for_the_house_is_recognised_in_tags_audiences_and_texts() {
         "audience: everyone",
         "description: Moved by internal transport",
         "description: Not restricted to members",
+        "description: Values restricted to 0-100",
+        "description: The team decides. Values are restricted to 0-100",
         "tags: [publications]",
     ] {
         assert_eq!(level(yaml), None, "{yaml}");
@@ -170,6 +173,21 @@ fn tags_for_special_kinds_of_data_restrict() {
         ["health", "medical", "biometric", "ssn", "credit_card", "special_category", "tokenized"]
     {
         assert_eq!(level(&format!("tags: [{tag}]")), Some(Restricted), "{tag}");
+    }
+    for yaml in [
+        "tags: ['category:medical']",
+        "tags: [{medical: true}]",
+        "tags: {data_category: health}",
+        "labels: {biometric: 'true'}",
+        "tags: ['access:non-public']",
+        "meta: {medical: true}",
+        "meta: {data_category: health}",
+        "customProperties: [{property: dataCategory, value: credit card}]",
+    ] {
+        assert_eq!(level(yaml), Some(Restricted), "{yaml}");
+    }
+    for yaml in ["tags: {medical: false}", "tags: ['owner:health']", "meta: {unit: health}"] {
+        assert_eq!(level(yaml), None, "{yaml}");
     }
     for tag in ["health-check", "card", "non-medical"] {
         assert_eq!(level(&format!("tags: [{tag}]")), None, "{tag}");

@@ -1,7 +1,7 @@
 //! What a text says in words: which are there, which are denied.
 
 use super::Level;
-use super::lists::{BEFORE, HOUSE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
+use super::lists::{BEFORE, HOUSE, INTERNAL, JOINED, NEGATIONS, PEOPLE, PERSONAL, RESTRICTED};
 
 /// The words of a text, also of those that were joined. A point ends what a negation is about, and
 /// `:` is a word of its own.
@@ -92,8 +92,18 @@ pub(super) fn noted(text: &str) -> Option<Level> {
     let phrase = ["personally identif", "personal data", "personal information"];
     let is_personal =
         found(&words, &["pii", "spii", "phi"]).0 || phrase.iter().any(|own| lower.contains(own));
-    let is_internal = || HOUSE.iter().any(|phrase| has_phrase(text, phrase));
+    let is_internal =
+        || HOUSE.iter().any(|phrase| has_phrase(text, phrase)) || is_restricted_to_people(text);
     is_personal.then_some(Level::Personal).or_else(|| is_internal().then_some(Level::Internal))
+}
+
+/// Whether a sentence says to whom something is restricted, and not to what.
+fn is_restricted_to_people(text: &str) -> bool {
+    text.split(['.', ';', '!', '?', '\n']).any(|sentence| {
+        let words = crate::words::words(sentence);
+        let is_about_people = words.iter().any(|word| PEOPLE.contains(&word.as_str()));
+        is_about_people && has_phrase(sentence, "restricted to")
+    })
 }
 
 /// Whether a text has these words in a row, and they are not denied.

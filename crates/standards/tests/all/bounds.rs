@@ -62,7 +62,9 @@ fn types_without_a_sign_and_widths_are_bounds() {
          { name: d, logicalType: integer, physicalType: smallint, logicalTypeOptions: { precision: 3 } }
          { name: e, logicalType: number, physicalType: 'NUMBER(*,2)' }
          { name: f, logicalType: number, physicalType: 'NUMERIC(5,-2)' }
-         { name: g, logicalType: integer, logicalTypeOptions: { minimum: 99999999999999999999 } }",
+         { name: g, logicalType: integer, logicalTypeOptions: { minimum: 99999999999999999999 } }
+         { name: h, logicalType: number, logicalTypeOptions: { minimum: 1e-20, maximum: 0.0010000000000000002 } }
+         { name: i, logicalType: integer, physicalType: smallint, logicalTypeOptions: { precision: 9, scale: 2 } }",
     );
     assert_eq!(number(&import, "a"), (0, 0, i64::MAX));
     assert_eq!(number(&import, "b"), (0, 0, i64::MAX));
@@ -70,6 +72,8 @@ fn types_without_a_sign_and_widths_are_bounds() {
     assert_eq!(number(&import, "d"), (0, -999, 999));
     assert_eq!(number(&import, "e").0, 2);
     assert_eq!(number(&import, "f"), (0, -9_999_999, 9_999_999));
+    assert_eq!(number(&import, "h"), (6, 1, 1000));
+    assert_eq!(number(&import, "i"), (2, -3_276_800, 3_276_700));
     assert!(verdict(&import, "schema[0].properties[0].physicalType").0);
     assert!(!verdict(&import, "schema[0].properties[1].logicalTypeOptions.minimum").0);
     let (is_carried, why) = verdict(&import, "schema[0].properties[6]");

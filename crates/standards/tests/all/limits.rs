@@ -54,6 +54,8 @@ fn each_level_is_released_as_narrowly_as_the_contract_says() {
         ("visibility: public", Some((100, vec![]))),
         ("hasPIIData: true", Some((1000, vec![]))),
         ("tags: [sensitivity/high]", None),
+        ("tags: ['category:medical']", None),
+        ("description: Values restricted to 0-100", Some((100, vec![]))),
         ("access_level: restricted", None),
         ("$ref: '#/other'", None),
         ("description: 'Limitations: none. PII included'", Some((1000, vec![]))),

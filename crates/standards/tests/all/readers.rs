@@ -45,6 +45,20 @@ fn a_contract_with_roles_never_releases_to_anyone() {
         assert!(all.iter().all(|own| own == &[to]), "{roles}: {all:?}");
     }
     assert_eq!(receivers(&contract("roles: []"), 0)[0], [""; 0]);
+    for (more, to) in [
+        ("accessControl: { allowedGroups: [a], deniedGroups: [c], writeRoles: [etl] }", "a"),
+        ("x-security: { readers: [a, c], denyList: [c] }", "a"),
+        ("x-security: { denyList: [c] }", "internal"),
+        ("roles: [{ group: ops, read: false, write: true }, { user: a, role: viewer }]", "a"),
+        ("permissions: { a: { read: true }, b: { read: false } }", "a"),
+        ("customProperties: [{ property: allowedGroups, value: [hr] }]", "hr"),
+        ("x-allowed-groups: [a]", "a"),
+        ("allowedGroups: []", "internal"),
+        ("readers: []", "internal"),
+    ] {
+        let all = receivers(&contract(more), 0);
+        assert!(all.iter().all(|own| own == &[to]), "{more}: {all:?}");
+    }
 }
 
 #[test]
@@ -56,6 +70,13 @@ fn only_those_in_every_list_receive() {
     assert!(!verdict(&import, "roles[0].role").0);
     let import = contract("roles: [{ role: a }]\nx-security: { allowedGroups: [b] }");
     assert!(receivers(&import, 0).iter().all(|own| own == &["internal"]));
+    for path in ["roles[0].role", "x-security.allowedGroups[0]"] {
+        assert!(verdict(&import, path).1.starts_with("no reader is in all lists"), "{path}");
+    }
+    let (_, why) = verdict(&import, "schema[0].properties[2].classification");
+    assert!(!why.contains("house alone"), "{why}");
+    let import = contract("customProperties: [{ property: readers, value: [a] }]\nroles: [a, b]");
+    assert!(!verdict(&import, "roles[1]").1.contains("not known here"));
 }
 
 #[test]
@@ -63,7 +84,7 @@ fn grants_of_a_dbt_model_name_its_receivers() {
     let import = imported(
         "models:
   - name: a
-    config: { grants: { select: [hr, finance], insert: [loader] } }
+    config: { grants: { select: [hr, finance], insert: [loader], update: [b], delete: [c] } }
     columns: [{ name: x, data_type: int }]
   - { name: b, config: { +grants: { insert: [loader] } }, columns: [{ name: x, data_type: int }] }
   - { name: c, columns: [{ name: x, data_type: int }] }
@@ -86,9 +107,13 @@ schema:
     properties:
       - { name: a, logicalType: integer, accessRoles: [hr] }
       - { name: b, logicalType: integer }
+      - { name: c, logicalType: integer, customProperties: [{ property: readers, value: [hr] }] }
 ",
     );
     let (schema, _) = parsed(&import.tables[0]);
     assert!(offers(&schema, "a").is_empty());
     assert_eq!(offers(&schema, "b")[0].to, ["hr"]);
+    assert!(offers(&schema, "c").is_empty());
+    let own = "schema[0].properties[2].customProperties[0].value[0]";
+    assert!(!verdict(&import, own).1.contains("not known here"));
 }

@@ -10,6 +10,9 @@ fn a_registry_schema_that_cannot_be_read_is_refused() {
         r#"{"schemaType": "PROTOBUF", "schema": "syntax = \"proto3\"; message M { string a = 1; }"}"#,
         r#"{"schema": "message M { string a = 1; }", "metadata": {"tags": {"M.a": ["PII"]}}}"#,
         r#"{"schemaType": "PROTOBUF", "schema": ""}"#,
+        r#"{"schema": "// Note: a comment\nmessage M { string a = 1; }"}"#,
+        r#"{"schema": "import \"a.proto\"; message M { string a = 1; }"}"#,
+        r#"{"schema": "option x = true; message M { string a = 1; }"}"#,
     ] {
         assert_eq!(refused(text), ImportError::Protobuf, "{text}");
     }
@@ -18,6 +21,7 @@ fn a_registry_schema_that_cannot_be_read_is_refused() {
         (r#"{"schemaType": "AVRO", "schema": "{ not json"}"#, "line 1"),
         (r#"{"schema": "{\"type\": \"record\",\n\"name\": ]"}"#, "line 2"),
         (r#"{"schema": ""}"#, "it is empty"),
+        (r#"{"schema": "service S { }"}"#, "neither a schema nor the name of a type"),
     ] {
         let said = refused(text).to_string();
         assert!(said.contains("under `schema`") && said.contains(says), "{said}");
