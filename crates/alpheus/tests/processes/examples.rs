@@ -103,7 +103,7 @@ fn car_maintenance_runs_as_its_readme_says() {
 fn homes_with_noise_run_as_their_readme_says() {
     let said = follow("household");
     assert!(said.contains("(asked: 5 %) in 95 of 100 windows of"), "{said}");
-    assert!(said.contains("policies allow laplace noise of ε = 5"), "{said}");
+    assert!(said.contains("policies allow: laplace noise of ε = 5"), "{said}");
     assert!(
         said.contains("the schema bounds `energy` by 0 and 450 instead of 0 and 2000"),
         "{said}"
