@@ -166,8 +166,7 @@ impl Live {
     /// Every window from this one to the last: there once, whole, and what the meters read.
     pub(crate) fn all_are_whole_from(&self, first: u64) {
         let rows = self.rows();
-        let all: BTreeSet<u64> = rows.iter().map(start_of).collect();
-        assert_eq!(all.len(), rows.len(), "a window twice");
+        are_there_once(&rows);
         let rows: Vec<&Value> = rows.iter().filter(|row| start_of(row) >= first).collect();
         let mut starts: Vec<u64> = rows.iter().map(|row| start_of(row)).collect();
         // After an outage several windows open at once.
@@ -177,6 +176,13 @@ impl Live {
             assert_eq!((&row["status"], &row["population"]), (&"ok".into(), &3.into()), "{row}");
             self.is_true(row);
         }
+    }
+
+    /// Every window is there once, and what all meters read if all are in it. The others are not whole.
+    pub(crate) fn whole_ones_are_true(&self) {
+        let rows = self.rows();
+        are_there_once(&rows);
+        rows.iter().filter(|row| row["population"] == 3).for_each(|row| self.is_true(row));
     }
 
     /// The sum and the count of a whole window are those of all meters.
@@ -207,6 +213,11 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+fn are_there_once(rows: &[Value]) {
+    let all: BTreeSet<u64> = rows.iter().map(start_of).collect();
+    assert_eq!(all.len(), rows.len(), "a window twice");
 }
 
 pub(crate) fn start_of(row: &Value) -> u64 {
