@@ -195,11 +195,15 @@ fn date(name: &str, day_first: bool) -> Option<i64> {
     }
 }
 
-/// What a name has before the number at its end, and that.
+/// The number at a name's end, and what stands before it.
 fn numbered(name: &str) -> Option<(&str, u32)> {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (stem, number) = name.split_at(stem);
+    let (stem, number) = number_at_end(name);
     Some((stem, number.parse().ok()?))
+}
+
+/// What stands before the digits at a name's end, and those.
+pub(crate) fn number_at_end(name: &str) -> (&str, &str) {
+    name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len())
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ pub(crate) fn look(
         )));
     }
     let first = attributes.first()?;
-    let is_open = owner.is_none() && hints.owner.is_none() && !said(&first.column);
+    let is_nobodys = owner.is_none() && hints.owner.is_none();
+    let is_open = is_nobodys && !said(&first.column);
     let own_columns: Vec<&Column> =
         wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
     if hints.wide.is_some() {
@@ -63,18 +64,16 @@ pub(crate) fn look(
         return Some(look);
     }
     if is_open && have_ids(&own_columns) {
-        return Some(each(
-            attributes,
-            "have long numbers in their names, such as those of stations",
-        ));
+        let are = "have long numbers in their names, such as those of stations";
+        return Some(Look::Open(each(attributes, are)));
     }
     if is_open && let Some(look) = numbered(attributes, &common_unit(&own_columns)) {
         return Some(look);
     }
-    let is_nobodys = owner.is_none() && hints.owner.is_none();
-    of_no_kind(attributes, &bare(&own_columns))
-        .filter(|(columns, _)| is_nobodys && !columns.iter().any(|own| said(own)))
-        .map(|(_, look)| look)
+    if !is_nobodys {
+        return None;
+    }
+    of_no_kind(attributes, &bare(&own_columns), hints)
 }
 
 /// Asks about most columns if they have one name with different numbers.
@@ -86,42 +85,40 @@ fn numbered(attributes: &[Attribute], unit: &str) -> Option<Look> {
         attributes.iter().filter(|other| stem(other).as_ref() == Some(&own)).collect();
     let several = if names_owners(&own) { 2 } else { MIN_OWNERS };
     let most = alike.len() >= several && alike.len() * 5 >= attributes.len() * 4;
-    most.then(|| each(alike, "have the same name with different numbers"))
+    most.then(|| Look::Open(each(alike, "have the same name with different numbers")))
 }
 
-/// The columns whose names do not say what they measure, and what to ask of them, whatever is beside
-/// them.
-fn of_no_kind<'a>(attributes: &'a [Attribute], bare: &[Column]) -> Option<(Vec<&'a str>, Look)> {
+/// Asks about columns whose names do not say what they measure, whatever is beside them.
+fn of_no_kind(attributes: &[Attribute], bare: &[Column], hints: &Hints) -> Option<Look> {
     let found = unnamed_kinds::find(bare)?;
-    let (columns, others): (Vec<usize>, Vec<usize>) =
-        (0..attributes.len()).partition(|at| found.contains(at));
-    let own = columns.iter().filter_map(|at| attributes.get(*at));
-    let mut look = each(
-        own.clone(),
+    let (columns, others): (Vec<_>, Vec<_>) =
+        attributes.iter().enumerate().partition(|(at, _)| found.contains(at));
+    if columns.iter().any(|(_, own)| hints.measure.contains(&own.column)) {
+        return None;
+    }
+    let asked = each(
+        columns.into_iter().map(|(_, own)| own),
         "have numbers of similar size, and their names do not say what they measure",
     );
-    if let Look::Open(question) = &mut look
-        && !others.is_empty()
-    {
-        let others = others.iter().filter_map(|at| attributes.get(*at));
-        let out: Vec<String> =
-            others.map(|own| format!("--leave-out {}", worded(&own.column))).collect();
-        *question = format!(
-            "{question} `--wide` takes all columns of numbers; add `{}` to leave out what belongs to no owner.",
+    let out = others.iter().map(|(_, own)| format!("--leave-out {}", worded(&own.column)));
+    let out: Vec<String> = out.collect();
+    Some(Look::Open(match &out[..] {
+        [] => asked,
+        _ => format!(
+            "{asked} `--wide` takes all columns of numbers; add `{}` to leave out what belongs to no owner.",
             out.join(" ")
-        );
-    }
-    Some((own.map(|own| &*own.column).collect(), look))
+        ),
+    }))
 }
 
-/// Asks whether each of some columns is another owner's.
-fn each<'a>(columns: impl IntoIterator<Item = &'a Attribute>, are: &str) -> Look {
+/// The question whether each of some columns is another owner's.
+fn each<'a>(columns: impl IntoIterator<Item = &'a Attribute>, are: &str) -> String {
     let mut columns = columns.into_iter().map(|own| &own.column);
     let name = columns.next().map_or("", |own| own);
     let (word, others) = (worded(name), counted(columns.count() as u64, "other column"));
-    Look::Open(format!(
+    format!(
         "`{name}` and {others} {are}. Each may belong to a different person or device, and results would show each of them alone. Use `--wide NAME`, with a name for what they measure, if each belongs to one owner; use `--measure {word}` if they are measurements of one."
-    ))
+    )
 }
 
 /// Whether all names have long numbers behind letters, and not the same, and are equal but for numbers
@@ -315,14 +312,8 @@ fn middle(numbers: impl Iterator<Item = Decimal>) -> Decimal {
     numbers.get(numbers.len() / 2).copied().unwrap_or(Decimal::ZERO)
 }
 
-/// A name's number at its end, and what stands before it.
-fn parts(name: &str) -> (&str, &str) {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    name.split_at(stem)
-}
-
 /// What a name has before its number, if that is a word.
 fn stem(name: &str) -> Option<&str> {
-    let (stem, number) = parts(name);
+    let (stem, number) = time_across::number_at_end(name);
     (stem.starts_with(char::is_alphabetic) && !number.is_empty()).then_some(stem)
 }

@@ -2,6 +2,9 @@
 
 use crate::tree::Tree;
 
+/// Keys that name what the key `value` beside them says.
+pub(crate) const NAMING: &[&str] = &["property", "key", "name"];
+
 /// A part of a contract, with its path.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
@@ -54,6 +57,13 @@ impl<'a> Cursor<'a> {
     #[must_use]
     pub fn first(&self, keys: &[&str]) -> Option<Cursor<'a>> {
         keys.iter().find_map(|key| self.get(key))
+    }
+
+    /// The name and the value that a part such as `{property: pii, value: true}` states, which says what
+    /// `pii: true` says.
+    #[must_use]
+    pub fn named_value(&self) -> Option<(Clause<String>, Cursor<'a>)> {
+        Some((self.first(NAMING)?.noted()?, self.get("value")?))
     }
 
     /// The items of a list; none of anything else.

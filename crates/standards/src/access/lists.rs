@@ -60,10 +60,8 @@ pub(super) const KINDS: &[&str] = &[
 ];
 /// Words before a list's own name that say what it is about.
 pub(super) const PREFIXES: &[&str] = &["x", "data", "dataset", "table", "column", "field"];
-/// Keys that name what the key `value` beside them says.
-pub(super) const NAMING: &[&str] = &["property", "key", "name"];
 /// Parts that are read on their own, or are no statements.
-pub(super) const APART: &[&str] = &[
+pub(crate) const APART: &[&str] = &[
     "properties",
     "fields",
     "items",

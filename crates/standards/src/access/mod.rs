@@ -5,9 +5,10 @@ mod lists;
 use crate::cursor::{Clause, Cursor};
 use crate::tree::Tree;
 use crate::words::words;
+pub(crate) use lists::APART;
 use lists::{
-    ACCESS, APART, Access, DENYING, GRANTING, KINDS, LISTS, NAMES, NAMING, NOTES, NOUNS, OPTIONAL,
-    PREFIXES, READING, WRITING, access, answer, denies, has, is_for_readers, is_own, is_verbal,
+    ACCESS, Access, DENYING, GRANTING, KINDS, LISTS, NAMES, NOTES, NOUNS, OPTIONAL, PREFIXES,
+    READING, WRITING, access, answer, denies, has, is_for_readers, is_own, is_verbal,
 };
 use std::collections::HashSet;
 
@@ -55,9 +56,8 @@ fn walk(at: &Cursor<'_>, found: &mut Vec<ReaderList>, denied: &mut Vec<ReaderLis
     for item in at.items() {
         walk(&item, found, denied);
     }
-    // `{property: readers, value: [a]}` says what `readers: [a]` says.
-    let named = at.first(NAMING).and_then(|named| Some((named.noted()?.value, at.get("value")?)));
-    let is_read = named.is_some_and(|(key, value)| list(&key, &value, found, denied));
+    let is_read =
+        at.named_value().is_some_and(|(key, value)| list(&key.value, &value, found, denied));
     for (key, value) in at.entries().into_iter().filter(|(key, _)| !APART.contains(key)) {
         let is_known = is_read && key == "value" || list(key, &value, found, denied);
         if !is_known {

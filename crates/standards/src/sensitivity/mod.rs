@@ -4,11 +4,11 @@ mod lists;
 mod text_words;
 
 use crate::access;
-use crate::cursor::{Clause, Cursor};
+use crate::cursor::{Clause, Cursor, NAMING};
 use crate::tree::Tree;
 use lists::{
-    ALONE, APART, AUDIENCES, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES,
-    PERSONAL, PROTECTIONS, PUBLIC, RESTRICTED, SHORT, TAGGED, TAGS, VAGUE,
+    ALONE, AUDIENCES, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
+    PROTECTIONS, PUBLIC, RESTRICTED, SHORT, SILENT, TAGGED, TAGS, VAGUE,
 };
 use text_words::{folded, found, has_phrase, is_negation, noted, said, words};
 
@@ -47,7 +47,7 @@ pub fn labels(at: &Cursor<'_>) -> Vec<Label> {
 pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
     let mut found = Vec::new();
     for (key, value) in at.entries() {
-        if !APART.contains(&key) && !keys.contains(&key) {
+        if ![access::APART, SILENT, keys].iter().any(|list| list.contains(&key)) {
             collect(key, &value, &mut found);
         }
     }
@@ -74,12 +74,8 @@ pub fn of_tags(tags: &[Clause<String>]) -> Vec<Label> {
     tags.iter().filter_map(label).collect()
 }
 
-/// Keys that name what the key `value` beside them says.
-const NAMING: &[&str] = &["property", "key", "name"];
-
 fn collect(key: &str, at: &Cursor<'_>, found: &mut Vec<Label>) {
-    // `{property: pii, value: true}` says what `pii: true` says.
-    let named = at.first(NAMING).and_then(|named| Some((named.noted()?, at.get("value")?)));
+    let named = at.named_value();
     if let Some((named, value)) = &named {
         collect(&named.value, value, found);
     }
