@@ -69,6 +69,9 @@ struct State {
     /// Who came in each epoch, with which writes.
     came: BTreeMap<Epoch, BTreeSet<(Tag, WriteName)>>,
     tags: BTreeMap<WriteName, Tag>,
+    /// The epochs that it has seen open and that have not ended for all. It listens on after its own
+    /// end, as servers do.
+    followed: BTreeSet<Epoch>,
     /// Whether the deceived member has seen the wrong digest.
     deceived: bool,
 }
@@ -140,6 +143,7 @@ impl Liar {
             reveals: BTreeMap::new(),
             came: BTreeMap::new(),
             tags: BTreeMap::new(),
+            followed: BTreeSet::new(),
             deceived: false,
         };
         *self.shared.lock().unwrap() = Some(state);
@@ -185,13 +189,16 @@ fn locked(shared: &SharedState) -> MutexGuard<'_, Option<State>> {
 async fn round(shared: &SharedState, client: &Client, now: Timestamp) {
     let epochs: Vec<Epoch> =
         locked(shared).as_ref().unwrap().database.unfinished_epochs().collect();
-    for epoch in epochs {
+    let followed = locked(shared).as_mut().unwrap().follow(&epochs);
+    for epoch in followed {
         for by in [HONEST, Party::Auditor] {
             let from = locked(shared).as_ref().unwrap().count(epoch, by);
             for said in client.statements(by, by, epoch, from).await.unwrap_or_default() {
                 locked(shared).as_mut().unwrap().hear(&said, by, epoch);
             }
         }
+    }
+    for epoch in epochs {
         let missing = locked(shared).as_ref().unwrap().database.missing_writes(epoch);
         for (name, _) in missing {
             if let Ok(write) = client.submission(HONEST, epoch, &name).await {
@@ -211,6 +218,14 @@ async fn round(shared: &SharedState, client: &Client, now: Timestamp) {
 impl State {
     fn count(&self, epoch: Epoch, by: Party) -> usize {
         self.database.transcript(epoch).map_or(0, |heard| heard.statement_count(by))
+    }
+
+    /// The epochs of which it wants statements: these, and those that ended for it but not for all.
+    fn follow(&mut self, unfinished: &[Epoch]) -> Vec<Epoch> {
+        self.followed.extend(unfinished);
+        let Self { followed, database, .. } = self;
+        followed.retain(|epoch| !database.transcript(*epoch).is_some_and(Transcript::has_ended));
+        followed.iter().copied().collect()
     }
 
     fn hear(&mut self, said: &Signed<Statement>, by: Party, epoch: Epoch) {
