@@ -5,6 +5,7 @@ use crate::cells::Delimiter;
 use crate::clock::Clock;
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
+use crate::number::Decimal;
 use crate::owner_words::owner_score;
 use crate::plural::{counted, verb};
 use crate::profile::{Column, Profile};
@@ -37,6 +38,8 @@ pub(crate) fn questions(
         !hints.measure.contains(&column.name) && !hints.leave_out.contains(&column.name)
     };
     found.extend(profile.columns.iter().filter(open).filter_map(mixed_units));
+    let others = profile.columns.iter().enumerate().filter(|(at, _)| !time.columns.contains(at));
+    found.extend(others.map(|(_, own)| own).filter(open).filter_map(numbers_as_dates));
     found
 }
 
@@ -286,6 +289,23 @@ fn headings(tally: &Tally) -> Option<String> {
     Some(format!(
         "Line {line} seems to have column names that differ from those at the start, so another table may begin there. Put each table in its own file."
     ))
+}
+
+/// Asks about numbers that are dates by their column's name, such as 120703 for 7 December 2003: no
+/// sum of them means anything.
+fn numbers_as_dates(column: &Column) -> Option<String> {
+    const DATES: &[&str] = &["date", "datum", "fecha", "dato"];
+    /// Less is a day of a month or of a year.
+    const LEAST: Decimal = Decimal { digits: 1000, places: 0 };
+    let (least, most) = column.whole_range().filter(|(least, _)| *least >= LEAST)?;
+    let (least, most) = (least.digits, most.digits);
+    let open = column.numbers == column.filled && column.is_integer() && !column.may_be_times();
+    (open && has(&column.name, DATES)).then(|| {
+        let (name, word) = (&column.name, worded(&column.name));
+        format!(
+            "`{name}` is a date by its name, but its numbers, from {least} to {most}, are in no format that is read without help. If it is the time, use `--time {word}` and say with `--time-format` how it is written, such as %m%d%y for 120703; else use `--leave-out {word}`, or `--measure {word}` if its numbers are measurements."
+        )
+    })
 }
 
 /// Asks if the numbers of a column have different units.

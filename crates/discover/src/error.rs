@@ -122,7 +122,7 @@ pub enum DiscoverError {
     },
     /// A time column that cannot be read.
     #[error(
-        "the column {name:?} holds no times that can be read; give their format with `--time-format`, as in strftime"
+        "the column {name:?} holds no times that can be read; give their format with `--time-format`, as in strftime, such as `%y` for years of two digits, or `days` for the numbers of days, visits or years"
     )]
     UnreadableTime {
         /// The column.

@@ -154,7 +154,7 @@ impl Understanding {
         }
         if tally.out_of_range > 0 {
             self.questions.push(format!(
-                "{} of {} {} before 1970 or after 2112, which encrypted streams cannot express; {} would be refused. Leave such rows out, or shift the years. If the times are only years, `--time-format days` counts each year as a day.",
+                "{} of {} {} before 1970 or after 2112, which encrypted streams cannot express; {} would be refused. Leave such rows out, or shift the years. If the times are only years, `--time-format days` counts each year as a day. If they are days that begin below 0, `--date 2000-01-01` makes that date day 0.",
                 tally.out_of_range,
                 counted(tally.rows, "row"),
                 verb(tally.out_of_range, "is", "are"),

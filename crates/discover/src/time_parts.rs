@@ -76,6 +76,12 @@ pub(crate) fn alone(column: &Column) -> Option<&'static str> {
     part.into_iter().find(|(is, _)| *is && column.is_integer()).map(|(_, says)| says)
 }
 
+/// Whether its whole numbers are years without their century, by its name and their range.
+pub(crate) fn is_short_year(column: &Column) -> bool {
+    let named = has(&column.name, YEARS) || has(&column.name, SHORT_YEARS);
+    named && column.is_integer() && within(column, 32, 99)
+}
+
 /// Whether all cells with a value are numbers between these.
 fn within(column: &Column, least: i128, most: i128) -> bool {
     let own = |digits| Decimal { digits, places: 0 };

@@ -58,7 +58,8 @@ pub struct Time {
     /// In place of one column: several, whose texts are joined with spaces.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// The date of all rows, such as 2024-03-01, if the format reads only times of day.
+    /// The date of all rows, such as 2024-03-01, if the format reads only times of day; of day 0, if
+    /// the unit is days.
     pub date: Option<String>,
     /// The format of the joined text, as in strftime; of several, the first that fits.
     #[serde(default, deserialize_with = "one_or_more")]
@@ -213,7 +214,7 @@ pub enum SourceError {
     TimeColumns,
     /// Several columns of a time need a format, and so do times of day.
     #[error(
-        "`time.columns` and `time.date` need `format`: `%Y-%m-%d %H:%M` reads the texts of two columns with a space between them, and `%H:%M` times of day"
+        "`time.columns` and `time.date` need `format`: `%Y-%m-%d %H:%M` reads the texts of two columns with a space between them, and `%H:%M` times of day; `date` can also stand beside `unit: days`, as day 0"
     )]
     NoFormat,
     /// A time is a text or a number.
@@ -397,7 +398,11 @@ impl TimeReader {
         let formats: Vec<Format> = time.format.iter().map(format).collect::<Result<_, _>>()?;
         let counted = time.unit.is_some() || time.steps.is_some();
         let count = |zone| Clock::Count(time.unit.unwrap_or_default(), zone);
+        let days = time.unit == Some(Unit::Days) && time.steps.is_none() && time.columns.len() < 2;
         let (form, clocks) = match (formats.is_empty(), counted) {
+            (true, true) if let Some(date) = time.date.as_ref().filter(|_| days) => {
+                (TimeForm::Unit, vec![Clock::days_since(date)?])
+            }
             (true, _) if time.columns.len() > 1 || time.date.is_some() => {
                 return Err(SourceError::NoFormat);
             }

@@ -61,4 +61,17 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn days_are_counted_from_a_date_beside_their_unit() {
+        let time = |text: &str| TimeReader::new(&serde_saphyr::from_str(text).unwrap());
+        let days = time("{ column: t, unit: days, date: 2020-01-02 }").unwrap();
+        // 2019-12-19, and noon of 2020-01-02.
+        for (text, seconds) in [("-14", 1_576_713_600), ("0.5", 1_577_966_400)] {
+            assert_eq!(days.read(text).unwrap().0, seconds * 1_000_000, "{text}");
+        }
+        for wrong in ["unit: s, date: 2020-01-02", "unit: days, date: 2020-02-30"] {
+            assert!(time(&format!("{{ column: t, {wrong} }}")).is_err(), "{wrong}");
+        }
+    }
 }

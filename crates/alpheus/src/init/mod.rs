@@ -80,7 +80,8 @@ pub struct FileFacts {
     /// A column with the time, or a part of it; several are joined with spaces
     #[arg(long, value_name = "COLUMN")]
     pub time: Vec<String>,
-    /// The date of all rows, if they have only times of day, such as 2024-03-01
+    /// The date of all rows, if they have only times of day, such as 2024-03-01. With
+    /// `--time-format days`, the date of day 0
     #[arg(long, value_name = "DATE")]
     pub date: Option<String>,
     /// The format of the time, as in strftime; or s, ms, us, ns or days for numbers since 1970, or

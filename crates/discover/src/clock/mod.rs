@@ -20,6 +20,11 @@ pub use moment::Moment;
 pub use region::{Local, Region};
 pub use unit::Unit;
 
+use alpheus_time::calendar::day_text;
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
 /// How the texts of a time become microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clock {
@@ -28,9 +33,32 @@ pub enum Clock {
     /// A number that counts from a start. A spreadsheet's days are local, in this region; all
     /// others are UTC.
     Count(Unit, Region),
+    /// Days since a date, which is so many microseconds after 1970 in UTC.
+    DaysSince(i64),
 }
 
 impl Clock {
+    /// Counts days from a date such as 2024-03-01, which is day 0. Numbers below 0 are earlier days.
+    ///
+    /// # Errors
+    /// [`FormatError::BadDate`] if the date cannot be read.
+    pub fn days_since(date: &str) -> Result<Clock, FormatError> {
+        let start = Format::new("%Y-%m-%d")?.micros(date, 0);
+        start.map(Clock::DaysSince).ok_or_else(|| FormatError::BadDate(date.to_owned()))
+    }
+
+    /// Its formats for people: strftime's, or what its numbers count.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            Clock::Formats(formats, _) => {
+                formats.iter().map(|format| format.text().to_owned()).collect()
+            }
+            Clock::Count(unit, _) => vec![unit.says().to_owned()],
+            Clock::DaysSince(start) => vec![format!("days since {}", day_text(start / DAY))],
+        }
+    }
+
     /// The microseconds since 1970 of a text; none if it is no time in this form.
     #[must_use]
     pub fn micros(&self, text: &str) -> Option<i64> {
@@ -48,6 +76,9 @@ impl Clock {
                 let micros = unit.micros(text)?;
                 let local = *unit == Unit::SpreadsheetDays;
                 Some(if local { region.micros(micros) } else { (micros, Local::Once) })
+            }
+            Clock::DaysSince(start) => {
+                Some((Unit::Days.micros(text)?.checked_add(*start)?, Local::Once))
             }
         }
     }

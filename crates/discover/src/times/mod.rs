@@ -22,7 +22,9 @@ use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
+use crate::windows::{DAY, SECOND};
 use crate::words::{CLOCK_NAMES, HOUR, ZONES, has, is};
+use alpheus_time::calendar::day_text;
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +62,7 @@ impl TimePlan {
     /// The format for people: strftime's, several with ` or ` between them, or a unit's name.
     #[must_use]
     pub fn format(&self) -> String {
-        match &self.clock {
-            Clock::Count(unit, _) => unit.says().to_owned(),
-            Clock::Formats(formats, _) => {
-                formats.iter().map(Format::text).collect::<Vec<_>>().join(" or ")
-            }
-        }
+        self.clock.texts().join(" or ")
     }
 }
 
@@ -140,7 +137,11 @@ pub(crate) fn find(
     if let Some(unit) = unit {
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
-        let clock = Clock::Count(unit, region);
+        let clock = match date.as_deref().map(Clock::days_since) {
+            Some(Ok(days)) => days,
+            _ => Clock::Count(unit, region),
+        };
+        notes.extend(counted_days(unit, &clock, columns.first().map(|at| &profile.columns[*at])));
         return Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions });
     }
     let says = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
@@ -229,6 +230,17 @@ fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
 
 /// Says that a zone is not needed.
 const OWN_ZONE: &str = "Each time states its own zone, so `--zone` changes nothing.";
+/// Says of which day a number of days is in results.
+fn counted_days(unit: Unit, clock: &Clock, column: Option<&Column>) -> Option<String> {
+    let Column { name, .. } = column?;
+    let (first, _) = column?.whole_range().filter(|_| unit == Unit::Days)?;
+    let number = (first.places == 0).then_some(first.digits)?;
+    let day = day_text(clock.micros(&number.to_string())?.div_euclid(DAY * SECOND));
+    Some(format!(
+        "Each number of `{name}` is a day: {number} is {day} in results, and a window of 7 DAYS has seven of the numbers. `--date` with `--time-format days` says which date is 0."
+    ))
+}
+
 /// Why dates have the zone UTC.
 const OF_UTC: &str = "dates are days in UTC: nothing shifts them";
 /// Says that a zone shifts no dates.

@@ -2,7 +2,14 @@
 
 use super::{pairing, parts};
 use crate::profile::{Column, Profile};
+use crate::time_parts;
 use crate::words::{DAY, MONTH, TIMES, has, worded};
+
+/// What is counted from a start where the days do not matter.
+const ROUNDS: &[&str] = &[
+    "wave", "visit", "visite", "visita", "besuch", "week", "woche", "semaine", "semana", "month",
+    "monat", "mois", "mes", "session", "round", "occasion", "year", "jahr",
+];
 
 /// What may be the time, and what is missing.
 pub(super) fn why(profile: &Profile) -> String {
@@ -10,6 +17,7 @@ pub(super) fn why(profile: &Profile) -> String {
         .or_else(|| quarters(profile))
         .or_else(|| year(profile))
         .or_else(|| date(profile))
+        .or_else(|| short_years(profile))
         .or_else(|| start(profile))
         .unwrap_or_default()
 }
@@ -61,10 +69,28 @@ fn date(profile: &Profile) -> Option<String> {
     ))
 }
 
+/// Years without their century, with nothing that says so but the column's name.
+fn short_years(profile: &Profile) -> Option<String> {
+    let column = profile.columns.iter().find(|column| time_parts::is_short_year(column))?;
+    let (name, word) = (&column.name, worded(&column.name));
+    Some(format!(
+        ": `{name}` may hold years without their century; if it does, use `--time {word} --time-format %y`"
+    ))
+}
+
+/// Numbers that are days or rounds since a start.
 fn start(profile: &Profile) -> Option<String> {
-    let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
+    let named = |column: &Column| has(&column.name, TIMES) || has(&column.name, ROUNDS);
+    let counts = |column: &&Column| column.is_number() && named(column);
     let column = profile.columns.iter().find(counts)?;
-    Some(format!(": `{}` may count from a start that the file does not say", column.name))
+    let (name, word) = (&column.name, worded(&column.name));
+    let counted = format!(": `{name}` may count from a start that the file does not say");
+    if !column.is_integer() {
+        return Some(counted);
+    }
+    Some(format!(
+        "{counted}; if it counts days, weeks, visits or the like, use `--time {word} --time-format days`, and each of them is then one day"
+    ))
 }
 
 #[cfg(test)]

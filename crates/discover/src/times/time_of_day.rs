@@ -1,7 +1,7 @@
 //! Rows that have only the time of day: a line above the table has the date, or a person says it.
 
 use super::{Candidate, parts};
-use crate::clock::{Format, shape};
+use crate::clock::{Format, Unit, shape};
 use crate::hints::Hints;
 use crate::profile::Profile;
 use crate::table::Table;
@@ -19,9 +19,13 @@ pub(super) fn clock(profile: &Profile, table: &Table, hints: &Hints) -> Option<C
     Some(Candidate::text(vec![at], vec![formats]))
 }
 
-/// Gives a date to times without one. A date above the table may be of something else, such as of
+/// Gives a date to times without one, and day 0 to numbers of days. A date above the table may be of something else, such as of
 /// the export, so it is asked about.
 pub(super) fn add(found: &mut Candidate, profile: &Profile, table: &Table, hints: &Hints) {
+    if hints.time_format.as_deref().and_then(Unit::parse) == Some(Unit::Days) {
+        found.date.clone_from(&hints.date);
+        return;
+    }
     let has_date = |format: &String| ["%Y", "%y", "%G"].iter().any(|year| format.contains(year));
     let formats = hints.time_format.iter().chain(found.formats.iter().flatten());
     if found.unit.is_some() || found.columns.is_empty() || formats.clone().any(has_date) {

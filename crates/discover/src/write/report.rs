@@ -1,7 +1,6 @@
 //! `understood.json`, and the page that explains the files.
 
 use super::{Draft, policies, quoted};
-use crate::clock::{Clock, Format};
 use crate::owner_groups::Groups;
 use crate::plural::counted;
 use crate::tally::Values;
@@ -106,12 +105,7 @@ impl FileReport {
     #[must_use]
     pub fn of(found: &Understanding) -> FileReport {
         let tally = &found.tally;
-        let formats = match &found.time.clock {
-            Clock::Formats(formats, _) => {
-                formats.iter().map(|f| Format::text(f).to_owned()).collect()
-            }
-            Clock::Count(unit, _) => vec![unit.says().to_owned()],
-        };
+        let formats = found.time.clock.texts();
         let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
         let left = found.left_out.iter().map(|(name, why)| (name.clone(), why.clone()));
         FileReport {

@@ -134,11 +134,16 @@ fn time(draft: &Draft<'_>) -> String {
         }
     }
     if let Some(date) = &plan.date {
-        let _ = writeln!(text, "  date: {} # of all rows", quoted(date));
+        let counted = matches!(plan.clock, Clock::DaysSince(_));
+        let says = if counted { "day 0" } else { "of all rows" };
+        let _ = writeln!(text, "  date: {} # {says}", quoted(date));
     }
     match &plan.clock {
         Clock::Count(unit, _) => {
             let _ = writeln!(text, "  unit: {}", unit.name());
+        }
+        Clock::DaysSince(_) => {
+            let _ = writeln!(text, "  unit: {}", Unit::Days.name());
         }
         Clock::Formats(formats, _) => {
             let formats: Vec<String> = formats.iter().map(|f| quoted(Format::text(f))).collect();

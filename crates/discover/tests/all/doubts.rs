@@ -105,8 +105,28 @@ fn what_is_no_table_is_refused_with_the_reason() {
     assert!(matches!(refused(nothing), DiscoverError::NothingToMeasure { .. }));
     let elapsed = refused("subject,test_time,v\n1,5.5,2\n1,6.5,3\n2,1.5,4\n2,2.5,5\n").to_string();
     assert!(elapsed.contains("`test_time` may count from a start"), "{elapsed}");
+    for (name, values, option) in [
+        ("day", [0, 7], "`--time day --time-format days`"),
+        ("wave", [1, 2], "`--time wave --time-format days`"),
+        ("yr", [80, 81], "`--time yr --time-format %y`"),
+    ] {
+        let [first, second] = values;
+        let rows = format!("id,{name},kg\n1,{first},80.5\n1,{second},80.1\n2,{first},70.5\n");
+        let said = refused(&rows).to_string();
+        assert!(said.contains(option), "{said}");
+    }
     let records = "100,NEM12,2023\n200,N1,kWh,5\n300,20230301,1,2,3,4,5,6\n300,20230302,1,2,3,4,5,6\n300,20230303,1,2,3,4,5,6\n200,N2,kWh,5\n300,20230301,1,2,3,4,5,6\n300,20230302,1,2,3,4,5,6\n900\n";
     assert!(matches!(refused(records), DiscoverError::Records { .. }));
+}
+
+#[test]
+fn dates_in_a_form_that_is_not_known_are_not_added_up() {
+    let rows = |name: &str| {
+        let row = |n: u32| format!("u{},2003-12-{:02},1203{:02},{n}.5\n", n % 3, n + 1, n + 1);
+        (0..20).fold(format!("user,time,{name},v\n"), |text, n| text + &row(n))
+    };
+    asks(&rows("visit date"), "`--time 'visit date'` and say with `--time-format`");
+    assert_eq!(crate::look(rows("distance")).questions, [""; 0]);
 }
 
 #[test]

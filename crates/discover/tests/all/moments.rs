@@ -162,3 +162,25 @@ fn minutes_beside_hours_are_a_part_of_the_time() {
     // Of a match, or a length.
     assert!(measured("time,goals,minute,ghi"));
 }
+
+/// The days of a study, counted from its start, with a run-in below zero.
+#[test]
+fn days_are_counted_from_a_date_that_a_person_names() {
+    let text = rows("person,study_day,kg", 60, |n| {
+        format!("p{},{},{}.5", n % 12, i64::from(n / 12) * 7 - 14, n + 60)
+    });
+    let said = Hints {
+        time: vec!["study_day".to_owned()],
+        time_format: Some("days".to_owned()),
+        ..Hints::default()
+    };
+    let lost = understand(text.as_bytes(), &said).unwrap();
+    assert!(lost.questions.iter().any(|open| open.contains("`--date 2000-01-01`")), "{lost:?}");
+    let said = Hints { date: Some("2020-01-02".to_owned()), ..said };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert_eq!(found.time.format(), "days since 2020-01-02");
+    assert_eq!(found.questions, [""; 0]);
+    assert_eq!(found.tally.rows, 60);
+    let day = |text: &str| format!("{text} in results");
+    assert!(found.notes.iter().any(|note| note.contains(&day("-14 is 2019-12-19"))));
+}
