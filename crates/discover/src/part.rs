@@ -29,6 +29,8 @@ pub struct Part {
     days: (i64, i64),
     /// So many owners at most.
     owners: u64,
+    /// All rows take so many times as long.
+    times: u64,
 }
 
 /// The rows of a part.
@@ -105,13 +107,19 @@ impl Part {
         let each = (cost / owners.max(1)).max(1);
         let owners = if cost > MAX_COST { (MAX_COST / each).max(least) } else { owners };
         let days = (from.saturating_mul(costs.days), (until + 1).saturating_mul(costs.days));
-        Some(Part { days, owners })
+        Some(Part { days, owners, times: all / (each * owners).max(1) })
     }
 
     /// The first and the last day, as `2024-03-01`.
     #[must_use]
     pub fn days(&self) -> (String, String) {
         (day_text(self.days.0), day_text(self.days.1 - 1))
+    }
+
+    /// About how many times as long a replay of all rows takes.
+    #[must_use]
+    pub fn times(&self) -> u64 {
+        self.times.max(1)
     }
 
     /// The rows of this part of a file that was understood so: of owners drawn by their names'

@@ -16,17 +16,21 @@ use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
 use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::results::has_opened;
-use alpheus_streams::replay;
+use alpheus_streams::replay::{self, counted};
 use csv::StringRecord;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Rows of the answer that are shown.
 const SHOWN_ROWS: usize = 8;
 /// Digits of a number that are shown, unless it is whole.
 const DIGITS: usize = 6;
+
+/// Why windows of days do not begin at midnight.
+const UTC_DAYS: &str = "Windows of days begin at midnight in UTC, at another hour of the file's zone. For days as the file's clocks show them, leave the zone out (no `--zone`, no `zone` in source.yaml): times are then read as if they were in UTC.";
 
 /// A part of the file that the answer covers, in a folder that is removed.
 struct InPart {
@@ -35,6 +39,8 @@ struct InPart {
     input: PathBuf,
     caption: String,
     says: String,
+    /// All rows take about so many times as long.
+    times: u64,
 }
 
 impl InPart {
@@ -65,11 +71,30 @@ impl InPart {
             false => (format!("{first} to {last} only"), ""),
         };
         let says = format!(
-            "To be quick, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. Results for the whole file differ; the command in README.md computes them. The counts and sums of columns above cover all rows.",
+            "To be quick, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. The counts and sums of columns above cover all rows.",
             cut.rows, tally.rows
         );
         let caption = format!(", of a part of the file: {of}");
-        Ok(InPart { folder, source, input, caption, says })
+        Ok(InPart { folder, source, input, caption, says, times: part.times() })
+    }
+
+    /// What the answer covers, and how long one for the whole file would take.
+    fn says(&self, took: Duration) -> String {
+        let all = took.saturating_mul(u32::try_from(self.times).unwrap_or(u32::MAX));
+        format!(
+            "{} Results for the whole file differ. The command in README.md computes them, which would take about {} on this machine.",
+            self.says,
+            about(all)
+        )
+    }
+}
+
+/// A length of time, roughly.
+fn about(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => counted(seconds.max(1), "second"),
+        seconds @ 60..7200 => counted(seconds.div_ceil(60), "minute"),
+        seconds => counted(seconds.div_ceil(3600), "hour"),
     }
 }
 
@@ -117,7 +142,9 @@ pub(super) fn show(
         None => (folder.join("source.yaml"), args.file.clone()),
     };
     let replayed = replayed(folder, (source, input), output.clone());
+    let start = Instant::now();
     replay::run(&replayed, globals).map_err(|failure| explained(failure, written))?;
+    let took = start.elapsed();
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let columns = Columns::of(reader.headers().blame_io(&output)?, Clocks::of(found));
     let mut records: Vec<StringRecord> = reader.records().filter_map(Result::ok).collect();
@@ -141,11 +168,16 @@ pub(super) fn show(
                 writeln!(
                     out,
                     "{} with all columns, and times in milliseconds since 1970, in {}",
-                    replay::counted(all as u64, "row"),
+                    counted(all as u64, "row"),
                     output.display()
                 )
             })
-            .and_then(|()| part.iter().try_for_each(|part| writeln!(out, "{}", part.says))),
+            .and_then(|()| written.not_asked.iter().try_for_each(|rest| writeln!(out, "{rest}")))
+            .and_then(|()| match columns.clocks.shifts_days(window) {
+                true => writeln!(out, "{UTC_DAYS}"),
+                false => Ok(()),
+            })
+            .and_then(|()| part.iter().try_for_each(|part| writeln!(out, "{}", part.says(took)))),
     )?;
     part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
 }
@@ -175,6 +207,12 @@ impl Clocks {
             Zone::Unstated => of(Some(Region::default()), "times as in the file"),
             Zone::InValue => of(None, "times in the zone of this machine"),
         }
+    }
+
+    /// Whether windows of this length begin at another hour than midnight of these clocks.
+    fn shifts_days(&self, window: &str) -> bool {
+        let of_days = window.ends_with("DAY") || window.ends_with("DAYS");
+        of_days && self.zone.as_ref().is_some_and(|zone| *zone != Region::default())
     }
 
     fn show(&self, unix_ms: u64) -> String {

@@ -42,6 +42,8 @@ pub struct Files {
     /// If windows of no length have data of enough owners: how many that would be, and the most that
     /// any has.
     pub lonely: Option<String>,
+    /// That the query does not ask for all columns, if so.
+    pub not_asked: Option<String>,
 }
 
 /// Results with noise.
@@ -94,6 +96,7 @@ pub fn files(found: &Understanding, file: &str, noise: Option<Noise<'_>>) -> Fil
         crowd: found.tally.usual_crowd(noise::length(&draft)),
         part: Part::of(&found.tally.attendance, draft.asked_window().seconds, draft.part()),
         lonely: lonely(&draft),
+        not_asked: draft.not_asked(),
     }
 }
 
@@ -258,17 +261,33 @@ impl<'u> Draft<'u> {
         if self.noise.is_some() { self.noisy } else { self.window }
     }
 
-    /// What the first query asks for: numbers first, and what does not add up last.
+    /// What the first query asks for.
     fn asked(&self) -> impl Iterator<Item = &crate::Attribute> {
+        self.askable().take(ASKED)
+    }
+
+    /// What a query can ask for: what a person named, then other numbers, and what does not add up
+    /// last.
+    fn askable(&self) -> impl Iterator<Item = &crate::Attribute> {
         let of = |wanted: fn(&crate::Attribute) -> bool| {
             // If nothing is released, the query asks for it all the same, and is refused.
             let released = |own: &&crate::Attribute| !self.is_withheld(own) || !self.spare();
             self.found.attributes.iter().filter(released).filter(move |own| wanted(own))
         };
-        of(|own| own.values == Values::Number && own.course.adds_up())
+        let usual = of(|own| own.values == Values::Number && own.course.adds_up())
             .chain(of(|own| own.values != Values::Number))
-            .chain(of(|own| !own.course.adds_up()))
-            .take(ASKED)
+            .chain(of(|own| !own.course.adds_up()));
+        of(|own| own.said).chain(usual.filter(|own| !own.said))
+    }
+
+    /// Says that there are more columns than the query asks for.
+    fn not_asked(&self) -> Option<String> {
+        let all = self.askable().count();
+        (all > ASKED && self.noise.is_none()).then(|| {
+            format!(
+                "The query asks for {ASKED} of {all} columns. `--measure COLUMN` puts a column first, and query.sql can ask for any of them."
+            )
+        })
     }
 }
 /// How many streams a window has at most, and events of one stream in it: generously, but so few

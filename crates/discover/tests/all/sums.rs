@@ -3,6 +3,7 @@
 
 use crate::doubts::asks;
 use crate::{look, unit};
+use alpheus_discover::write::{Noise, files};
 use alpheus_discover::{Hints, understand};
 
 fn days(header: &str, row: impl Fn(u32, u32) -> String) -> String {
@@ -229,4 +230,31 @@ fn a_unit_beside_the_numbers_is_theirs() {
         text + &format!("phone,{},{},count,{}\n", time(0), time(5), n * 37 % 499)
     });
     assert_eq!(unit(&look(text), "value"), Some("count"));
+}
+
+/// A query asks for six columns. One that a person named is among them.
+#[test]
+fn a_column_that_is_named_is_asked_for_first() {
+    let names: Vec<String> = (0..9).map(|at| format!("m{at}")).collect();
+    let row = |n: u32| {
+        let cells = (0..9).map(|at| format!("{}.5", (n * 7 + at * 13) % 90));
+        let cells: Vec<String> = cells.collect();
+        format!("p{},2024-03-{:02},{}\n", n % 12, n / 12 + 1, cells.join(","))
+    };
+    let text: String = (0..240).map(row).collect();
+    let text = format!("person,date,{}\n{text}", names.join(","));
+    let said = Hints { measure: vec!["m8".to_owned()], ..Hints::default() };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    for noise in [None, Some(Noise { error: "20 %", least: 0, terms: None })] {
+        let written = files(&found, "readings.csv", noise);
+        let asked = written.query.split_once("SELECT ").unwrap().1;
+        let first = if noise.is_some() { "AVG(m8)" } else { "COUNT(m8), SUM(m8), AVG(m8)" };
+        assert!(asked.starts_with(first), "{asked}");
+        let rest = written.not_asked.unwrap_or_default();
+        assert_eq!(
+            rest.starts_with("The query asks for 6 of 9 columns"),
+            noise.is_none(),
+            "{rest}"
+        );
+    }
 }
