@@ -5,6 +5,7 @@ use crate::attribute::Attribute;
 use crate::form::Form;
 use crate::hash::{Hashes, Map, Set};
 use crate::hints::Hints;
+use crate::kind_names;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
@@ -102,8 +103,24 @@ fn pairs<'a>(
         pair(value, unit(), mixed),
         pair(value, signs, unsigned),
         beside_units(attributes, profile, &named().collect::<Vec<_>>()),
+        of_kinds(attributes, profile, rows, named().chain(owner)),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// Numbers whose name says nothing, and a column that says what each measures.
+fn of_kinds<'a>(
+    attributes: &'a [Attribute],
+    profile: &Profile,
+    rows: (&str, &Form),
+    mut columns: impl Iterator<Item = &'a Column>,
+) -> Option<Pair<'a>> {
+    let value = kind_names::values(attributes)?;
+    let differ = |kind: &&Column| {
+        let named = kind.name != value && kind_names::names_kinds(&kind.name);
+        named && !kind_names::are_alike(rows, profile, (value, &kind.name))
+    };
+    Some(Pair { value, kind: columns.find(differ)?, asks: mixed })
 }
 
 /// Whether rows of one owner at one time have the same texts of a column again and again, as

@@ -33,6 +33,7 @@ mod hash;
 mod headings;
 mod hints;
 mod id_words;
+mod kind_names;
 mod kinds;
 mod legend;
 mod lengths;

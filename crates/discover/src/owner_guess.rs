@@ -5,6 +5,7 @@
 use crate::form::Form;
 use crate::hints::Hints;
 use crate::id_words::{is_id, is_measured};
+use crate::kind_names::names_kinds;
 use crate::kinds::SAMPLE;
 use crate::owner_words::{NUMBERS, VERSIONS, may_count_people, owner_score};
 use crate::persons::is_persons_name;
@@ -374,7 +375,8 @@ fn fits(profile: &Profile, time: &TimePlan, at: usize, column: &Column) -> bool 
     let measures =
         known(MEASURED) || known(QUANTITIES) || known(READINGS) || known(MONEY) || known(LENGTHS);
     let numbered = has(name, NUMBERS) || has(name, TAGS);
-    let classifies = known(FLAGS) || is(name, KINDS) || known(THINGS) || known(CODES);
+    let kinds = is(name, KINDS) || names_kinds(name);
+    let classifies = known(FLAGS) || kinds || known(THINGS) || known(CODES);
     let version = has(name, VERSIONS);
     full && (MIN..=most).contains(&column.distinct())
         && !moment

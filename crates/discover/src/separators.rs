@@ -1,6 +1,7 @@
 //! Which column tells rows of one time apart, and whether its values own them.
 
 use crate::id_words::is_id;
+use crate::kind_names::names_kinds;
 use crate::kinds::{MAX_KINDS, names_quantities};
 use crate::owner_guess::THINGS;
 use crate::owner_words::VERSIONS;
@@ -68,7 +69,8 @@ fn note(name: &str, repeats: u64) -> String {
 /// Whether a column says of which kind a row is.
 fn classifies(column: &Column) -> bool {
     let name = &column.name;
-    has(name, FLAGS) || is(name, KINDS) || qualifies(name) || names_quantities(column)
+    let kinds = is(name, KINDS) || names_kinds(name) || names_quantities(column);
+    has(name, FLAGS) || qualifies(name) || kinds
 }
 
 /// Whether a column's name says that it tells what a row is about.

@@ -18,6 +18,7 @@ mod joined_times;
 mod legends;
 mod lost_times;
 mod mistaken;
+mod mixed_kinds;
 mod moments;
 mod owner_guess;
 mod owners;
