@@ -2,11 +2,15 @@
 
 use crate::words::worded;
 
-/// Of numbers that name something.
-pub(crate) fn look_like_codes(name: &str) -> String {
+/// Of numbers that name something, perhaps owners.
+pub(crate) fn look_like_codes(name: &str, may_own: bool) -> String {
     let word = worded(name);
+    let (owner, other) = match may_own {
+        true => (format!(", `--owner {word}` if they name the owner of a row"), "neither"),
+        false => (String::new(), "not"),
+    };
     format!(
-        "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements, or `--leave-out {word}` if not."
+        "The numbers of `{name}` look like codes, so they are not added up. Use `--measure {word}` if they are measurements{owner}, or `--leave-out {word}` if {other}."
     )
 }
 

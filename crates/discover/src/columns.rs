@@ -220,7 +220,7 @@ impl SortedColumns {
             let (name, word) = (&column.name, worded(&column.name));
             if column.distinct() == column.filled {
                 let open = column.is_long() && !is_id(name);
-                self.questions.extend(open.then(|| look_like_codes(name)));
+                self.questions.extend(open.then(|| look_like_codes(name, false)));
                 self.left_out.push((name.clone(), "it differs in each row".to_owned()));
                 continue;
             }
@@ -249,7 +249,11 @@ impl SortedColumns {
                 let unsure = !constant && !many_counts && may_be_count(name);
                 let stated = units::are_codes(&table.above, name);
                 let open = !stated && !describes && (unsure || (may_measure && !is_id(name)));
-                let says = if describes { one_for_each(name) } else { look_like_codes(name) };
+                let may_own = unsure && hints.owner.is_none();
+                let says = match describes {
+                    true => one_for_each(name),
+                    false => look_like_codes(name, may_own),
+                };
                 if open { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }

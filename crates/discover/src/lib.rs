@@ -59,6 +59,7 @@ mod row_numbers;
 mod scan;
 mod sentinels;
 mod separators;
+mod series;
 mod shapes;
 mod slow;
 mod snapshot;

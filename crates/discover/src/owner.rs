@@ -1,10 +1,8 @@
 //! Which column says whose a reading is, if any does.
 
 use crate::error::DiscoverError;
-use crate::form::Form;
-use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
-use crate::kinds::{self, MAX_KINDS, SAMPLE};
+use crate::kinds::{self, MAX_KINDS};
 use crate::owner_guess;
 use crate::owner_words::{may_count_people, names_a_number, owner_score};
 use crate::pairs;
@@ -12,11 +10,11 @@ use crate::persons::{self, is_flag, offers};
 use crate::plural::verb;
 use crate::profile::{Column, Profile};
 use crate::rivals;
-use crate::scan::{ScannedRow, scan};
 use crate::separators::{self, Separator};
+use crate::series::{Series, offered};
 use crate::snapshot;
 use crate::table::Table;
-use crate::times::{TimePlan, join};
+use crate::times::TimePlan;
 use crate::visits;
 use crate::words::{FLAGS, KINDS, TIMES, has, is, worded};
 use std::collections::BTreeSet;
@@ -104,6 +102,9 @@ fn unnamed(
     time: &TimePlan,
     (candidates, hints): (&[usize], &Hints),
 ) -> (Option<usize>, Vec<String>, Vec<String>) {
+    if let Some((at, asked)) = persons::in_each_row(profile, time, hints) {
+        return (Some(at), Vec::new(), vec![asked]);
+    }
     let (mut column, mut notes, mut questions) = by_rows((text, table), profile, time, candidates);
     if let Some(best) = column.filter(|_| questions.is_empty()) {
         let ends = || pairs::ends((text, &table.form), profile, best, &time.columns);
@@ -154,10 +155,11 @@ fn by_rows(
     }
     if series.repeats * 2 > series.rows {
         let asked = format!(
-            "{} of {} rows {} the time of an earlier row, and no column says which owner each belongs to. Use `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
+            "{} of {} rows {} the time of an earlier row, and no column says which owner each belongs to.{} Use `--owner COLUMN`, or `--owner none` if all rows belong to one owner.",
             series.repeats,
             series.rows,
-            verb(series.repeats, "has", "have")
+            verb(series.repeats, "has", "have"),
+            offered(&offers(profile, time), name)
         );
         return (None, Vec::new(), vec![asked]);
     }
@@ -402,96 +404,4 @@ fn looks_like_address(column: &Column) -> bool {
         four || six || text.contains('@')
     };
     !column.texts.is_empty() && column.texts.keys().all(address)
-}
-
-/// How often times repeat, in the file and within each value of a column.
-struct Series {
-    rows: u64,
-    repeats: u64,
-    within: Vec<(usize, u64)>,
-    /// Rows whose time is before that of the row above.
-    backs: u64,
-    /// For each column: rows with another value than the row above, and those of the backward rows
-    /// with the same.
-    changes: Vec<(u64, u64)>,
-}
-
-impl Series {
-    fn read(
-        text: &str,
-        form: &Form,
-        time: &TimePlan,
-        owner: Option<usize>,
-        columns: &[usize],
-    ) -> Series {
-        let mut series = Series {
-            rows: 0,
-            repeats: 0,
-            within: columns.iter().map(|at| (*at, 0)).collect(),
-            backs: 0,
-            changes: vec![(0, 0); columns.len()],
-        };
-        let mut last = i64::MIN;
-        let mut above = vec![None; columns.len()];
-        let hashes = Hashes::default();
-        let mut known: Set<(u64, i64)> = Set::default();
-        let mut own: Vec<Set<(u64, i64)>> = vec![Set::default(); columns.len()];
-        let mut joined = String::new();
-        scan(text, form, |_, scanned| {
-            let ScannedRow::Row(row) = scanned else { return true };
-            if !join(row, &time.columns, form, &mut joined) {
-                return true;
-            }
-            let Some(at) = time.clock.micros(&joined) else { return true };
-            let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
-            let whose = owner.map_or("", cell);
-            series.rows += 1;
-            series.repeats += u64::from(!known.insert((hashes.of(whose), at)));
-            let back = at < std::mem::replace(&mut last, at);
-            series.backs += u64::from(back);
-            let changes = series.changes.iter_mut().zip(&mut above);
-            let within = series.within.iter_mut().zip(&mut own);
-            for (((column, repeats), own), ((changes, same), above)) in within.zip(changes) {
-                let hash = hashes.of((whose, cell(*column)));
-                *repeats += u64::from(!own.insert((hash, at)));
-                let changed = above.replace(hash).is_some_and(|above| above != hash);
-                *changes += u64::from(changed);
-                *same += u64::from(back && !changed);
-            }
-            series.rows < SAMPLE
-        });
-        series
-    }
-
-    fn question(&self, tried: &[usize], name: impl Fn(usize) -> String) -> String {
-        let names: Vec<String> = tried.iter().map(|at| name(*at)).collect();
-        let offered = match &names[..] {
-            [] => String::new(),
-            [only] => format!(" It may be {only}."),
-            several => format!(" It may be one of {}.", several.join(", ")),
-        };
-        format!(
-            "{} of {} rows {} the time of another row, so the file seems to hold several series, but no column clearly names the owner of a row.{offered} Name it with `--owner COLUMN`, or use `--owner none` if all rows belong to one owner.",
-            self.repeats,
-            self.rows,
-            verb(self.repeats, "has", "have")
-        )
-    }
-
-    /// The first column that changes wherever times go back, and hardly elsewhere; with what to
-    /// ask. In files with the latest row first, times go back at each row.
-    fn in_blocks(&self, profile: &Profile) -> Option<(usize, String)> {
-        if self.backs < 2 || self.backs * 3 > self.rows {
-            return None;
-        }
-        let mut found = self.within.iter().zip(&self.changes);
-        let fits = |(changes, same): &(u64, u64)| *same == 0 && *changes <= 2 * self.backs;
-        let at = found.find(|(_, changes)| fits(changes)).map(|((at, _), _)| *at)?;
-        let (name, backs) = (&profile.columns[at].name, self.backs);
-        let word = worded(name);
-        let asked = format!(
-            "Times go back {backs} times, and only where `{name}` changes, so the rows of each of its values seem to be a separate series. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
-        );
-        Some((at, asked))
-    }
 }

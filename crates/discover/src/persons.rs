@@ -1,7 +1,8 @@
 //! Whether rows may be persons, and which columns may say whose a row is.
 
+use crate::hints::Hints;
 use crate::id_words::is_id;
-use crate::owner_words::{NUMBERS, VERSIONS, owner_score};
+use crate::owner_words::{NUMBERS, VERSIONS, may_count_people, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
 use crate::times::TimePlan;
@@ -111,6 +112,33 @@ pub(crate) fn offers(profile: &Profile, time: &TimePlan) -> Vec<usize> {
     found.into_iter().map(|(at, _)| at).take(OFFERED).collect()
 }
 
+/// The column with another number in each row whose name says that it names people, and what to ask. It
+/// may as well only number the rows.
+pub(crate) fn in_each_row(
+    profile: &Profile,
+    time: &TimePlan,
+    hints: &Hints,
+) -> Option<(usize, String)> {
+    /// The score of words for people.
+    const PEOPLE: u32 = 100;
+    let fits = |(at, own): &(usize, &Column)| {
+        let each = own.is_integer() && own.filled == profile.rows && own.distinct() == own.filled;
+        let people = owner_score(&own.name) == PEOPLE && names_a_number(&own.name);
+        let said = hints.measure.contains(&own.name) || hints.leave_out.contains(&own.name);
+        let open = !time.columns.contains(at) && !said;
+        each && people && open && own.filled > 2 && !may_count_people(&own.name)
+    };
+    let (at, own) = profile.columns.iter().enumerate().find(fits)?;
+    Some((at, differs(&own.name)))
+}
+
+fn differs(name: &str) -> String {
+    let word = worded(name);
+    format!(
+        "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
+    )
+}
+
 /// Asks about rows that may each be a person's, in a file in which no column says whose a row is.
 pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
     let columns = || {
@@ -118,10 +146,7 @@ pub(crate) fn in_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
         all.filter(|(at, _)| !time.columns.contains(at)).map(|(_, column)| column)
     };
     if let Some(column) = columns().find(|column| names_each_row(column)) {
-        let (name, word) = (&column.name, worded(&column.name));
-        return Some(format!(
-            "`{name}` differs from row to row and may name people. Each row may then be about a different person, and results would show individuals. Use `--owner {word}` if it names the owner of a row, or `--owner none` if all rows belong to one owner."
-        ));
+        return Some(differs(&column.name));
     }
     let names = |column: &&Column| {
         let texts = column.numbers * 2 < column.filled && column.distinct() > 1;

@@ -208,14 +208,17 @@ impl Column {
 
     /// Whether the column numbers the rows.
     pub(crate) fn numbers_rows(&self) -> bool {
-        if !self.is_integer() || self.numbers < 3 {
-            return false;
-        }
+        let several = self.is_integer() && self.numbers >= 3;
+        several && (self.counts_up || self.has_all_numbers())
+    }
+
+    /// Whether it has each number from 0 or 1 to that of its cells once, in any order.
+    pub(crate) fn has_all_numbers(&self) -> bool {
         let all = self.whole_range().is_some_and(|(lo, hi)| {
             let values = hi.minus(lo).digits + 1;
             self.numbers > 20 && (0..=1).contains(&lo.digits) && values == i128::from(self.numbers)
         });
-        self.counts_up || (all && self.distinct() == self.numbers)
+        self.is_integer() && all && self.distinct() == self.numbers
     }
 
     /// Whether long integers lie where times since 1970 in milliseconds or finer do.

@@ -8,6 +8,7 @@ use crate::id_words::is_id;
 use crate::owner_guess;
 use crate::owner_words::{is_vague, may_count_people, owner_score};
 use crate::pairs;
+use crate::persons;
 use crate::profile::{Column, Profile};
 use crate::scan::{ScannedRow, scan};
 use crate::table::Table;
@@ -82,6 +83,12 @@ const GROUPS: &[&str] = &[
     "hogar",
     "huishouden",
     "account",
+    "acct",
+    "konto",
+    "kundenkonto",
+    "vertragskonto",
+    "contract",
+    "policy",
     "lclid",
 ];
 
@@ -101,6 +108,14 @@ fn cases(profile: &Profile, best: usize) -> Option<String> {
     ))
 }
 
+/// Asks about people who each have one row, beside what says less well whose a row is.
+fn people(profile: &Profile, time: &TimePlan, hints: &Hints, best: usize) -> Option<String> {
+    if owner_score(&profile.columns[best].name) == 100 {
+        return None;
+    }
+    Some(persons::in_each_row(profile, time, hints)?.1)
+}
+
 /// Other columns that may be meant: what to say, and what to ask.
 pub(crate) fn of(
     (text, table): (&str, &Table),
@@ -113,6 +128,7 @@ pub(crate) fn of(
     let open = visits::asked(&profile.columns[best])
         .or_else(|| pairs::ends(rows, profile, best, &time.columns))
         .or_else(|| pairs::numbered_within(rows, profile, best))
+        .or_else(|| people(profile, time, hints, best))
         .or_else(|| cases(profile, best))
         .or_else(|| of_events(profile, best))
         .or_else(|| other_person(rows, profile, best, &time.columns))

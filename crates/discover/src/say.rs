@@ -11,6 +11,7 @@ use crate::times::Zone;
 use crate::understanding::Understanding;
 use crate::windows::{DAY, SECOND};
 use crate::words::worded;
+use crate::write::CROWD;
 use std::fmt::Write as _;
 
 /// Rows in a thousand that may be refused before a person should look.
@@ -79,6 +80,24 @@ impl Understanding {
             let names: Vec<String> = bare.iter().take(8).map(|name| format!("`{name}`")).collect();
             self.notes.push(format!("No unit is stated for {}{more}.", names.join(", ")));
         }
+    }
+
+    /// Says that policies ask for fewer owners than usual, since there are no more.
+    pub(crate) fn say_few_owners(&mut self) {
+        let owners = self.tally.owners;
+        let named = self.owner.is_some() || self.wide.is_some();
+        if !named || !(2..CROWD).contains(&owners) {
+            return;
+        }
+        let risk = match owners {
+            2 => "both, and each can work out the other's readings".to_owned(),
+            _ => format!("all {owners}, and a total over so few says much about each of them"),
+        };
+        let says = format!(
+            "Only {owners} owners: policies.yaml has `clients: {owners}` instead of {CROWD} or more. Results are of {risk}."
+        );
+        // What a wide file is stands first.
+        self.notes.insert(usize::from(self.wide.is_some()).min(self.notes.len()), says);
     }
 
     fn say_rows(&mut self) {

@@ -34,5 +34,6 @@ pub fn understand_watched(
     found.notes.splice(0..0, notes);
     found.questions.extend(question);
     found.say_groups();
+    found.say_few_owners();
     Ok(found)
 }

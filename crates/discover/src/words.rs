@@ -23,6 +23,10 @@ pub(crate) fn words(name: &str) -> Vec<String> {
         }
         before = c;
     }
+    // As in `Acct #`, and not in `# of visitors`.
+    if !found.is_empty() && name.trim_end().ends_with(['#', '\u{2116}']) {
+        found.push("no".to_owned());
+    }
     found
 }
 
@@ -284,6 +288,8 @@ mod tests {
     fn names_have_words() {
         assert_eq!(words("ActivityHour"), ["activity", "hour"]);
         assert_eq!(words("Survey ResponseID"), ["survey", "response", "id"]);
+        assert_eq!(words("Acct #"), ["acct", "no"]);
+        assert_eq!((words("#"), words("# of items")), (vec![], vec!["of".into(), "items".into()]));
     }
 
     #[test]

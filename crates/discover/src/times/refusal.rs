@@ -1,6 +1,7 @@
 //! Why a file has no time, as far as its columns show it.
 
 use super::{pairing, parts};
+use crate::clock::Format;
 use crate::profile::{Column, Profile};
 use crate::time_parts;
 use crate::words::{DAY, MONTH, TIMES, has, worded};
@@ -15,6 +16,7 @@ const ROUNDS: &[&str] = &[
 pub(super) fn why(profile: &Profile) -> String {
     since_1970(profile)
         .or_else(|| quarters(profile))
+        .or_else(|| months(profile))
         .or_else(|| year(profile))
         .or_else(|| date(profile))
         .or_else(|| short_years(profile))
@@ -50,6 +52,27 @@ fn is_quarter(text: &str) -> bool {
     let (first, rest) = behind.split_at_checked(1).unwrap_or_default();
     (is_year(before) && number(behind))
         || (before.is_empty() && number(first) && is_year(rest.trim_start_matches(marks)))
+}
+
+/// A column of texts such as `Jan 16`, which may be a month of 2016 or a day.
+fn months(profile: &Profile) -> Option<String> {
+    const FORMATS: [&str; 3] = ["%b %y", "%b-%y", "%b/%y"];
+    let known = |text: &str| Format::new(text).ok().map(|format| (text.to_owned(), format));
+    let formats: Vec<(String, Format)> = FORMATS.into_iter().filter_map(known).collect();
+    let format_of = |column: &Column| {
+        let all = |(_, format): &&(String, Format)| {
+            column.texts.keys().all(|text| format.read(text).is_some())
+        };
+        let texts = column.numbers == 0 && !column.texts.is_empty() && !column.many_texts;
+        formats.iter().filter(|_| texts).find(all)
+    };
+    let found = profile.columns.iter().find_map(|own| Some((own, format_of(own)?)));
+    let (column, (format, _)) = found?;
+    let (name, word) = (&column.name, worded(&column.name));
+    Some(format!(
+        ": `{name}` may have months and years of two digits; if it does, use `--time {word} --time-format {}`",
+        worded(format)
+    ))
 }
 
 /// Months and days without a year.

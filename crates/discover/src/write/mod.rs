@@ -16,7 +16,7 @@ use crate::words::{schema_name, worded};
 use crate::{Part, Understanding};
 
 /// Owners that a total is over at least, if there are so many.
-const CROWD: u64 = 10;
+pub(crate) const CROWD: u64 = 10;
 /// Attributes that the first query asks for.
 const ASKED: usize = 6;
 

@@ -20,6 +20,7 @@ mod lost_times;
 mod mistaken;
 mod mixed_kinds;
 mod moments;
+mod office_files;
 mod owner_guess;
 mod owners;
 mod people;
