@@ -72,6 +72,7 @@ mod time_across;
 mod time_parts;
 pub mod times;
 mod totals;
+mod totals_below;
 mod units;
 mod unnamed_kinds;
 mod visits;

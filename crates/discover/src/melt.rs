@@ -46,6 +46,8 @@ pub(crate) fn of(
     };
     let mut found = understanding::of(long.as_bytes(), &asked, watch)?;
     found.hints = hints.clone();
+    found.notes.splice(0..0, first.tally.totals_below.notes());
+    found.tally.leave_out(first.tally.totals_below.clone());
     if hints.wide.is_none() {
         found.notes.insert(0, taken_as_owners(streams.len(), &ends));
     }
@@ -113,8 +115,10 @@ fn melted(text: &str, first: &Understanding, streams: &[usize], value: &str) -> 
     long.push('\n');
     let missing = MissingTexts::of(&first.form.missing);
     let names: Vec<String> = first.names.iter().map(|name| quoted(name)).collect();
-    scan(text, &first.form, |_, scanned| {
-        if let ScannedRow::Row(row) = scanned {
+    scan(text, &first.form, |line, scanned| {
+        if let ScannedRow::Row(row) = scanned
+            && !first.tally.totals_below.lines.contains(&line)
+        {
             let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
             let mut times = String::new();
             for at in &first.time.columns {

@@ -107,7 +107,8 @@ impl Understanding {
                 self.notes.push(format!("{} {what}.", counted(count, "row")));
             }
         };
-        say(tally.untimed, "without a time left out");
+        let (totals, _) = tally.totals_below.widths();
+        say(tally.untimed - totals, "without a time left out");
         say(tally.blank, "with only empty cells skipped");
         say(
             tally.unnamed,
@@ -142,19 +143,22 @@ impl Understanding {
         if tally.midnights.are_ends() {
             self.notes.push(ENDS_OF_INTERVALS.to_owned());
         }
+        self.notes.extend(self.tally.totals_below.notes());
         self.say_refused();
     }
 
     /// Says which rows cannot be used, and asks if they are many.
     fn say_refused(&mut self) {
         let tally = &self.tally;
-        let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
+        let (_, totals) = tally.totals_below.widths();
+        let bad_width = tally.bad_width - totals;
+        let bad = tally.bad_time + bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
             let mut text = format!("{} cannot be used:", counted(bad, "row"));
             for (count, why) in [
                 (tally.bad_time - tally.headers, "no readable time"),
                 (tally.headers, "the names of the header again"),
-                (tally.bad_width, "another number of cells than the header"),
+                (bad_width, "another number of cells than the header"),
                 (tally.broken, "unbalanced quotes"),
                 (tally.no_owner, "no owner"),
             ] {

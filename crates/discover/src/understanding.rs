@@ -7,6 +7,7 @@ use crate::decimal_mark;
 use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
+use crate::facts::Fact;
 use crate::form::Form;
 use crate::hints::{Hints, OutlierTreatment};
 use crate::levels;
@@ -18,6 +19,7 @@ use crate::sparse_attributes::{self, Crowd};
 use crate::table::{self, Table};
 use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
+use crate::totals_below::{self, TotalsBelow};
 use crate::watch::Watch;
 use crate::wide_file::WideFile;
 use std::borrow::Cow;
@@ -65,34 +67,52 @@ pub(crate) fn of(
     hints: &Hints,
     watch: &mut dyn Watch,
 ) -> Result<Understanding, DiscoverError> {
-    let (encoding, text) = decoded(bytes)?;
-    let mut table = table::find(&text, hints.decimal)?;
+    // What looks like a total and has a time after all is a row as others are.
+    let found = of_text(bytes, hints, watch, true)?;
+    found.map_or_else(|| of_text(bytes, hints, watch, false)?.ok_or(DiscoverError::NoRows), Ok)
+}
+
+/// The same; none if lines that look like totals were cut and have a time.
+fn of_text(
+    bytes: &[u8],
+    hints: &Hints,
+    watch: &mut dyn Watch,
+    cut: bool,
+) -> Result<Option<Understanding>, DiscoverError> {
+    let (encoding, whole) = decoded(bytes)?;
+    let mut table = table::find(&whole, hints.decimal)?;
     table.form.encoding = encoding;
     hints.check(&table.names)?;
+    let (text, totals) = match cut {
+        true => totals_below::cut(&whole, &table),
+        false => (&whole[..], TotalsBelow::default()),
+    };
     watch.expects(PASSES * text.len() as u64);
-    let profile = profile(&text, &table.form, &table.names, watch);
+    let profile = profile(text, &table.form, &table.names, watch);
     if profile.rows == 0 {
         return Err(DiscoverError::NoRows);
     }
-    check_decimal(&text, &table, &profile)?;
-    let time = times::find(&text, &table, &profile, hints)?;
-    let owner = owner::find(&text, &table, &profile, &time, hints)?;
+    check_decimal(text, &table, &profile)?;
+    let time = times::find(text, &table, &profile, hints)?;
+    if totals.have_times(&time, &table.form) {
+        return Ok(None);
+    }
+    totals.without_times(&time.columns, &mut table.form);
+    let owner = owner::find(text, &table, &profile, &time, hints)?;
     let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
     questions.extend(encoding.doubt(bytes));
-    let mut sorted = SortedColumns::of((&text, &table, &profile), &time, &owner, hints);
+    let mut sorted = SortedColumns::of((text, &table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(nothing_to_measure(&sorted));
     }
-    let rows = (&text[..], &table.form);
+    let rows = (text, &table.form);
     let facts = possible_facts::worth_a_look(&profile, &sorted, owner.column);
-    let mut tally = tally(rows, (&time, owner.column), (&sorted.wanted, &facts), watch);
+    let counted = (&mut sorted, &facts[..]);
+    let mut tally = tallied(rows, (&time, owner.column), counted, hints, watch);
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
-    if hints.outliers == Some(OutlierTreatment::LeaveOut) && leave_outliers(&mut sorted, &tally) {
-        watch.expects(text.len() as u64);
-        tally = crate::tally::tally(rows, (&time, owner.column), (&sorted.wanted, &facts), watch);
-    }
+    tally.leave_out(totals);
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
     let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
@@ -106,7 +126,24 @@ pub(crate) fn of(
     let crowds = sparse_attributes::find(rows, (&time, owner.column), &sorted.wanted, &tally);
     describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
-    Ok(finish((table, &profile), (time, owner), (sorted, tally), hints))
+    Ok(Some(finish((table, &profile), (time, owner), (sorted, tally), hints)))
+}
+
+/// Counts all rows, and again once numbers far from all others are left out.
+fn tallied(
+    rows: (&str, &Form),
+    (time, owner): (&TimePlan, Option<usize>),
+    (sorted, facts): (&mut SortedColumns, &[Fact]),
+    hints: &Hints,
+    watch: &mut dyn Watch,
+) -> Tally {
+    let found = tally(rows, (time, owner), (&sorted.wanted, facts), watch);
+    let leaves_out = hints.outliers == Some(OutlierTreatment::LeaveOut) && found.rows > 0;
+    if !leaves_out || !leave_outliers(sorted, &found) {
+        return found;
+    }
+    watch.expects(rows.0.len() as u64);
+    tally(rows, (time, owner), (&sorted.wanted, facts), watch)
 }
 
 fn decoded(bytes: &[u8]) -> Result<(Encoding, Cow<'_, str>), DiscoverError> {

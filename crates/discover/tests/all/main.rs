@@ -31,6 +31,7 @@ mod remedies;
 mod side_by_side;
 mod silent;
 mod sums;
+mod totals_below;
 mod unnamed_columns;
 mod whose_in_doubt;
 mod wild;

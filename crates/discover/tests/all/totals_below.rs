@@ -1,0 +1,58 @@
+//! Totals below the readings of a table.
+
+use super::{look, wild::lines};
+use alpheus_discover::write::files;
+use alpheus_discover::{Hints, understand};
+
+/// A table of readings of fifteen meters, with these lines below it.
+fn with_end(end: &str) -> String {
+    let row = |n: u32| {
+        format!(
+            "{};{:02}.01.2024;T{};{},362",
+            10_000 + n / 28,
+            n % 28 + 1,
+            n % 2,
+            (n * n * 7 + n * 3) % 499
+        )
+    };
+    format!("Zählernummer;Datum;Tarif;kWh\n{}{end}\n", lines(420, row))
+}
+
+#[test]
+fn a_total_below_the_table_is_left_out() {
+    for end in [
+        "Summe;;;166.235,362",
+        "Summe:;;;166.235,362",
+        "Gesamtsumme;;;166.235,362",
+        "Total;;;166.235,362",
+        "Total général;;;166.235,362",
+        ";Grand Total;;166.235,362",
+        ";Gesamt;;166.235,362",
+        ";;Somme;166.235,362",
+        "\"Totale\";;;166.235,362",
+        ";;;166.235,362",
+        "\nSumme;;;166.235,362\n\n",
+        "Summe;166.235,362",
+    ] {
+        let found = look(with_end(end));
+        assert_eq!(found.questions, [""; 0], "{end}");
+        let note = "Line 422 looks like a total";
+        let line = if end.starts_with('\n') { "Line 423 looks like a total" } else { note };
+        assert!(found.notes.iter().any(|own| own.contains(line)), "{end}: {:?}", found.notes);
+        assert_eq!((found.tally.rows, found.tally.owners), (420, 15), "{end}");
+        let untimed = files(&found, "a.csv", None).source.contains("untimed: true");
+        assert_eq!(untimed, end.matches(';').count() == 3, "{end}");
+    }
+}
+
+#[test]
+fn a_sum_with_a_time_is_no_total_below_the_table() {
+    let found = look(with_end("Summe;28.01.2024;;166.235,362"));
+    assert_eq!((found.tally.rows, found.tally.owners), (421, 16));
+    // A time that only its numbers say.
+    let row = |n: u32| format!("{};{};{}.5", n % 20, 1_700_000_000 + n * 60, n * n * 7 % 499);
+    let text = format!("id;stamp;kwh\n{};1700090000;\n", lines(400, row));
+    let hints = Hints { time: vec!["stamp".to_owned()], ..Hints::default() };
+    let tally = understand(text.as_bytes(), &hints).unwrap().tally;
+    assert_eq!((tally.rows + tally.no_owner, tally.untimed), (401, 0));
+}
