@@ -1,7 +1,7 @@
 //! Totals below the readings of a table: these lines are no readings, and nothing is asked about them.
 
 use crate::cells::{Row, split};
-use crate::clock::shape;
+use crate::clock::{Format, shape};
 use crate::form::Form;
 use crate::table::Table;
 use crate::times::{TimePlan, join};
@@ -100,14 +100,12 @@ fn last_row<'t>(text: &'t str, form: &Form) -> Option<(&'t str, Row<'t>)> {
 /// Whether a row is the sum of those above: a cell says so, or it has numbers alone where the row above
 /// begins with a name or a time. A sum with a time is a reading as others are.
 fn is_total_row((row, fits): (&Row<'_>, bool), above: &Row<'_>, table: &Table) -> bool {
-    let marks = table.form.marks();
-    let is_number = |cell: &str| marks.plain(cell).is_some();
     let filled = |row: &Row<'_>| row.iter().filter(|cell| !cell.is_empty()).count();
-    let is_time = |(at, cell): (usize, &Cow<'_, str>)| match is_number(cell) {
-        true => table.names.get(at).is_some_and(|name| has(name, TIMES)),
-        false => shape::shape(cell).is_some(),
+    let is_time = |(at, (cell, above)): (usize, (&Cow<'_, str>, &Cow<'_, str>))| {
+        let named = table.names.get(at).is_some_and(|name| has(name, TIMES));
+        (named && is_number(cell)) || (reads_as_time(cell) && reads_as_time(above))
     };
-    if fits && row.iter().enumerate().any(is_time) {
+    if fits && row.iter().zip(above).enumerate().any(is_time) {
         return false;
     }
     let fewer = filled(row) < filled(above);
@@ -121,6 +119,18 @@ fn is_total_row((row, fits): (&Row<'_>, bool), above: &Row<'_>, table: &Table) -
         && filled(row) * 2 <= filled(above)
         && row.iter().all(|cell| cell.is_empty() || is_number(cell));
     says || bare
+}
+
+/// Whether a cell is a number, perhaps with marks that no number above it has.
+fn is_number(cell: &str) -> bool {
+    let part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '-' | '+' | ' ');
+    cell.contains(|c: char| c.is_ascii_digit())
+        && cell.chars().all(|c| part(c) || !(c.is_ascii() || c.is_alphabetic()))
+}
+
+fn reads_as_time(cell: &str) -> bool {
+    let reads = |text: &String| Format::part(text).is_ok_and(|own| own.read(cell).is_some());
+    shape::shape(cell).is_some() && shape::formats(cell).iter().any(reads)
 }
 
 /// Whether a cell says so: `Summe:`, `Gesamtsumme`, `Grand Total`, `Total kWh`.

@@ -45,10 +45,26 @@ fn a_total_below_the_table_is_left_out() {
     }
 }
 
+/// Only the totals are so great that they have marks between thousands.
+#[test]
+fn a_total_that_is_written_unlike_its_parts_is_left_out() {
+    let row =
+        |n: u32| format!("003{:05};{:02}.01.2024;{},362;0,0{}", n / 28, n % 28 + 1, n % 9, n % 7);
+    for end in ["Summe;;166.235,362;91.176,053", ";;166.235,362;91.176,053"] {
+        let text = format!("Kd.-Nr.;Ablesung;Bezug;Einspeisung\n{}{end}\n", lines(2800, row));
+        let found = look(text);
+        assert_eq!((found.tally.rows, found.questions), (2800, vec![]), "{end}");
+        let note = "Line 2802 looks like a total";
+        assert!(found.notes.iter().any(|own| own.contains(note)), "{end}: {:?}", found.notes);
+    }
+}
+
 #[test]
 fn a_sum_with_a_time_is_no_total_below_the_table() {
     let found = look(with_end("Summe;28.01.2024;;166.235,362"));
     assert_eq!((found.tally.rows, found.tally.owners), (421, 16));
+    let unnamed = with_end("Summe;28.01.2024;;166.235,362").replace("Datum", "Stand am");
+    assert_eq!(look(unnamed).tally.rows, 421);
     // A time that only its numbers say.
     let row = |n: u32| format!("{};{};{}.5", n % 20, 1_700_000_000 + n * 60, n * n * 7 % 499);
     let text = format!("id;stamp;kwh\n{};1700090000;\n", lines(400, row));
