@@ -82,4 +82,5 @@ mod tour;
 mod up;
 mod usage;
 mod verified;
+#[cfg(feature = "kafka")]
 mod worker;
