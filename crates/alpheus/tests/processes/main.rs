@@ -75,6 +75,7 @@ mod start_clock;
 mod stats;
 mod strangers;
 mod suggest;
+mod summaries;
 #[cfg(feature = "table")]
 mod table;
 mod ticks;
