@@ -78,12 +78,106 @@ fn replayed(folder: &Path, query: &str) -> (i32, String) {
     said(command.args(["--max-refused", "100%", "--query", query]).current_dir(folder))
 }
 
+fn suggested(folder: &Path, query: &str) -> (i32, String) {
+    std::fs::write(folder.join("query.sql"), query).unwrap();
+    said(alpheus(["suggest", "."]).current_dir(folder))
+}
+
 fn query(what: &str, rest: &str) -> String {
     format!("SELECT {what} WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters {rest}")
 }
 
 fn has(said: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(said.contains(part), "no {part:?} in:\n{said}"));
+}
+
+#[test]
+fn groups_without_a_result_are_named_with_their_owners() {
+    let few = [("north", 5), ("south", 2), ("east", 1)].map(|(name, own)| (name.to_owned(), own));
+    let folder = regions(&few);
+    let query = query("SUM(reading)", "GROUP BY region");
+    let (code, text) = replayed(folder.path(), &query);
+    assert_eq!(code, 0, "{text}");
+    has(
+        &text,
+        &[
+            "2 of 3 groups, with 3 of 8 owners, have no result",
+            "    `region=east`: 1 owner, policies ask for 3\n",
+        ],
+    );
+    has(&text, &["    `region=south`: 2 owners, policies ask for 3\n"]);
+    assert!(!text.contains("`region=north`") && !text.contains("more group"), "{text}");
+    let (code, text) = suggested(folder.path(), &query);
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("Nothing needs to change"), "{text}");
+    has(&text, &["2 of 3 groups, with 3 of 8 owners, have no result", "`region=south`"]);
+    let (_, text) = replayed(folder.path(), &query.replace("GROUP", "BETWEEN 4 AND 9 GROUP"));
+    has(&text, &["    `region=south`: 2 owners, policies ask for 3, the query for 4\n"]);
+    let (_, text) = replayed(folder.path(), &query.replace("GROUP", "BETWEEN 3 AND 9 GROUP"));
+    has(&text, &["    `region=south`: 2 owners, policies ask for 3\n"]);
+    // Conditions leave groups out on purpose.
+    let (_, text) =
+        replayed(folder.path(), &query.replace("GROUP", "WHERE region <> 'east' GROUP"));
+    has(&text, &["1 of 2 groups, with 2 of 7 owners, have no result"]);
+    // Without groups, all take part.
+    let (_, text) = replayed(folder.path(), &query.replace("GROUP BY region", ""));
+    assert!(!text.contains("groups"), "{text}");
+}
+
+#[test]
+fn of_many_groups_without_a_result_the_first_are_named() {
+    let many = (10..22).map(|at| (format!("r{at}"), 1)).chain([("large".to_owned(), 4)]);
+    let folder = regions(&many.collect::<Vec<_>>());
+    let (code, text) = replayed(folder.path(), &query("SUM(reading)", "GROUP BY region"));
+    assert_eq!(code, 0, "{text}");
+    has(
+        &text,
+        &[
+            "12 of 13 groups, with 12 of 16 owners, have no result",
+            "`region=r10`",
+            "`region=r19`",
+            "    … and 2 more\n",
+        ],
+    );
+    assert!(!text.contains("`region=r20`"), "{text}");
+}
+
+#[test]
+fn a_closed_window_says_of_which_group_it_is() {
+    // In the second window, only one owner of the south has data.
+    let rows = (0..3).flat_map(|window| {
+        let north = (0..4).map(move |own| (window, own, "north".to_owned(), 5));
+        let south = if window == 1 { 1 } else { 4 };
+        north.chain((0..south).map(move |own| (window, 10 + own, "south".to_owned(), 5)))
+    });
+    let folder = folder("crowd", rows);
+    let (code, text) = replayed(folder.path(), &query("SUM(reading)", "GROUP BY region"));
+    assert_eq!(code, 0, "{text}");
+    has(
+        &text,
+        &["1 of 6 windows have no result", ", `region=south`: population below the minimum"],
+    );
+}
+
+#[test]
+fn a_maximum_that_leaves_owners_out_is_named_where_windows_stay_closed() {
+    // Each owner has data in every other window. Of any four owners, three share half of the windows at most.
+    let rows = (0..4).flat_map(|window| {
+        let owners = (0..8).filter(move |own| own % 2 == window % 2);
+        owners.map(move |own| (window, own, "north".to_owned(), 5))
+    });
+    let folder = folder("crowd", rows);
+    let small = query("SUM(reading)", "BETWEEN 3 AND 4");
+    let raise = "raise the second number of BETWEEN";
+    let opens = "with `BETWEEN 3 AND 8`, 3 owners or more have data in 4 of 4 windows";
+    let (_, text) = replayed(folder.path(), &small);
+    has(&text, &[raise, "4 of 8 owners", opens]);
+    let (_, text) = suggested(folder.path(), &small);
+    has(&text, &[raise, opens]);
+    let large = query("SUM(reading)", "BETWEEN 3 AND 8");
+    for text in [replayed(folder.path(), &large).1, suggested(folder.path(), &large).1] {
+        assert!(!text.contains(raise), "{text}");
+    }
 }
 
 #[test]
@@ -104,4 +198,48 @@ fn values_from_bins_say_how_far_they_may_be_off() {
     let (code, text) = said(&mut explain);
     assert_eq!(code, 0, "{text}");
     has(&text, &lines);
+}
+
+#[test]
+fn results_that_are_mostly_noise_and_refused_rows_are_said_beside_the_margin() {
+    let owners = 0..5;
+    let good = owners.flat_map(|own| (0..20).map(move |at| (at, own, "north".to_owned(), 1 + own)));
+    // Beyond the schema's bounds.
+    let folder = folder("noisy", good.chain([(1, 2, "north".to_owned(), 101)]));
+    let (code, text) = replayed(folder.path(), &query("AVG(reading)", ""));
+    assert_eq!(code, 0, "{text}");
+    has(&text, &[" of 20 windows are mostly noise: the margin of up to ±"]);
+    has(&text, &["is larger than the value; ask with `WITH (error = …)` or over more owners"]);
+    has(&text, &["the margins of noise do not cover the 1 row that was refused"]);
+    // Exact results have no margins.
+    std::fs::write(
+        folder.path().join("policies.yaml"),
+        "schema: Meters\ndefault: { '*': crowd }\n",
+    )
+    .unwrap();
+    let (code, text) = replayed(folder.path(), &query("AVG(reading)", ""));
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("refused 1 row") && !text.contains("noise"), "{text}");
+}
+
+/// Narrower bounds would refuse readings, which is said with the bounds.
+#[test]
+fn bounds_for_an_error_say_which_share_of_the_file_is_beyond() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "home,time,kWh\n".to_owned();
+    for hour in 0..48 {
+        for home in 0..40 {
+            let often = (hour * 40 + home) % 50 != 0;
+            let used = if often { 1 + (hour + home) % 3 } else { 20 + (hour + home) % 20 };
+            let (day, hour) = (13 + hour / 24, hour % 24);
+            text.push_str(&format!("m{home},2024-02-{day} {hour:02}:00,{used}.5\n"));
+        }
+    }
+    std::fs::write(folder.path().join("homes.csv"), text).unwrap();
+    let mut init = alpheus(["init", "homes.csv", "--yes", "--error", "10 %"]);
+    let (code, text) = said(init.current_dir(folder.path()));
+    assert_eq!(code, 3, "{text}");
+    has(&text, &["possible with `kwh` between 0.0 and 5.0"]);
+    // 39 of 1920.
+    has(&text, &["2.1 % of the readings of `kwh` in the file are above 5.0, and would be refused"]);
 }
