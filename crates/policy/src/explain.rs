@@ -50,7 +50,7 @@ pub struct Explanation {
     pub excluded: Vec<ExclusionCount>,
     /// The groups.
     pub groups: Vec<GroupExplanation>,
-    /// If the query says how exact results have to be: the error of each column, in words.
+    /// How exact columns are, in words: the error that the query asks for, and the widths of bins.
     #[serde(default)]
     pub accuracy: Vec<String>,
     /// When it is fixed who takes part, if that is by epochs.
@@ -364,10 +364,7 @@ impl fmt::Display for Explanation {
         self.membership.iter().try_for_each(|how| writeln!(f, "  membership: {how}"))?;
         self.integrity.iter().try_for_each(|how| writeln!(f, "  integrity: {how}"))?;
         self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
-        if !self.accuracy.is_empty() {
-            writeln!(f, "  as exact as the query asks:")?;
-            self.accuracy.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
-        }
+        self.accuracy.iter().try_for_each(|what| writeln!(f, "  exactness: {what}"))?;
         if !self.privacy_only {
             match self.grace {
                 Span(0) => writeln!(f, "  windows do not wait for late events")?,

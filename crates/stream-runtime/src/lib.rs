@@ -8,6 +8,7 @@
 //! - [`storage`], [`keys`], [`receipts`], [`ended_plans`]: what is stored, and for how long,
 //! - [`counters`], [`refused_frames`], [`refusal_ids`]: what is counted and refused.
 
+mod bin_widths;
 pub mod controller_host;
 pub mod counters;
 pub mod devices;

@@ -1,5 +1,6 @@
 //! From a query to plans: the planner, with masks chosen for the roster.
 
+use super::bin_widths;
 use super::refusal_ids::of_refusal;
 use alpheus_encrypted_stream::mask::params::{MaskPreference, choose};
 use alpheus_encrypted_stream::mask::quorum::Roster;
@@ -55,7 +56,10 @@ pub fn plan_query(
 ) -> Result<PlannedQuery, PlanningError> {
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
-    plan(create, catalog, &options(context, &nonce))
+    let mut planned = plan(create, catalog, &options(context, &nonce))?;
+    let widths = planned.plans.first().map(bin_widths::in_words);
+    planned.accuracy.extend(widths.into_iter().flatten());
+    Ok(planned)
 }
 
 /// Everything about a plan that is not in its query, with fresh bytes for its nonce.

@@ -175,8 +175,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let (written, promised) = match asks && args.error.is_none() && found.tally.owners > 1 {
-        true => noise::asked(&found, &name)?,
-        false => noise::planned(&found, &name, args.error.as_ref())
+        true => noise::asked(&found, (&name, &bytes))?,
+        false => noise::planned(&found, (&name, &bytes), args.error.as_ref())
             .map_err(|failure| with_questions(failure, &found, (&args.file, accepted)))?,
     };
     write(&written, &found, &folder, args.force)?;

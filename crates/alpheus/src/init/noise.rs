@@ -3,6 +3,8 @@
 use super::{questions, say};
 use alpheus_discover::write::{Files, Noise, NoiseTerms, files, noise_terms};
 use alpheus_discover::{Attribute, Understanding};
+use alpheus_input::rows::read;
+use alpheus_input::source::Source;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
@@ -12,6 +14,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
+use alpheus_streams::replay::bounds;
 use alpheus_time::Timestamp;
 use std::path::Path;
 use std::str::FromStr;
@@ -45,13 +48,16 @@ struct OutOfReachError {
 }
 
 /// Asks whether results are exact, until the requested error is possible.
-pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<String>), Failure> {
+pub(super) fn asked(
+    found: &Understanding,
+    (name, bytes): (&str, &[u8]),
+) -> Result<(Files, Vec<String>), Failure> {
     loop {
         let line = questions::line(
             "Press Enter for exact totals over many owners. For results with noise that hides each owner, type the error that you accept, such as `10 %`: ",
         )?;
         if line.trim().is_empty() {
-            return planned(found, name, None);
+            return planned(found, (name, bytes), None);
         }
         let error = match line.parse() {
             Ok(error) => error,
@@ -60,7 +66,7 @@ pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<Str
                 continue;
             }
         };
-        match planned(found, name, Some(&error)) {
+        match planned(found, (name, bytes), Some(&error)) {
             Err(failure) if failure.category() == Category::Refused => {
                 say(&format!("{failure}\n"))?;
             }
@@ -156,13 +162,14 @@ impl Asker<'_> {
     }
 }
 
-/// The files, and with an error what the planner promises of each column.
+/// The files for a file of this name and content, and with an error what the planner promises of each
+/// column.
 ///
 /// # Errors
 /// [`Category::Refused`] with the nearest error that is possible.
 pub(super) fn planned(
     found: &Understanding,
-    name: &str,
+    (name, bytes): (&str, &[u8]),
     error: Option<&ErrorShare>,
 ) -> Result<(Files, Vec<String>), Failure> {
     let Some(ErrorShare(asked)) = error else {
@@ -202,7 +209,10 @@ pub(super) fn planned(
         Some(next) => format!("{help}. {next}"),
         None => help,
     };
-    let error = OutOfReachError { asked: asked.to_owned(), why: why(&refusal, terms, crowd) };
+    let noise = Noise { error: asked, least: 0, terms: Some(terms) };
+    let beyond = beyond(&files(found, name, Some(noise)), bytes, &refusal);
+    let why = why(&refusal, terms, crowd, &beyond);
+    let error = OutOfReachError { asked: asked.to_owned(), why };
     Err(Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help))
 }
 
@@ -244,14 +254,31 @@ pub(super) fn takes_long(written: &Files) -> bool {
     written.part.is_some() && least.saturating_mul(days.unwrap_or(1)) > MAX_SESSIONS
 }
 
+/// Which share of the file's readings the bounds that the planner offers would refuse. Without bounds,
+/// the file is not read again.
+fn beyond(written: &Files, bytes: &[u8], refusal: &PlanningError) -> Vec<String> {
+    if !bounds::are_offered(refusal) {
+        return Vec::new();
+    }
+    let said = || {
+        let schema = Schema::from_yaml(&written.schema).ok()?;
+        let source = Source::parse(&written.source, &schema).ok()?;
+        let recording = read(bytes, &source, &schema, schema.tick).ok()?;
+        Some(bounds::beyond(refusal, &schema, &recording))
+    };
+    said().unwrap_or_default()
+}
+
 /// Why an error is not possible with these terms.
-fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32) -> String {
+fn why(refusal: &PlanningError, terms: NoiseTerms, crowd: u32, beyond: &[String]) -> String {
     // The query is written here, so what it says of noise is nothing that a person could change. The help says
     // which error is possible in which windows.
     const OF_QUERY: [&str; 2] = ["set epsilon as well", "  possible with `error = "];
     let own = |line: &&str| !OF_QUERY.iter().any(|part| line.contains(part));
     let sentences: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
     let mut why: Vec<&str> = sentences.iter().flat_map(|what| what.lines()).filter(own).collect();
+    let beyond: Vec<String> = beyond.iter().map(|what| format!("  {what}")).collect();
+    why.extend(beyond.iter().map(String::as_str));
     let half =
         format!("  at least {crowd} owners have data in half of the windows of {}", terms.length());
     why.push(&half);

@@ -5,6 +5,7 @@ use alpheus_policy::decimal::parse_exact;
 use alpheus_policy::planner::suggest::Change;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::{AttributeKind, Schema};
+use alpheus_streams::replay::bounds::share;
 use std::collections::BTreeMap;
 
 /// Readings beyond narrower bounds, which devices refuse.
@@ -50,10 +51,4 @@ pub(super) fn beyond_events(create: &Create, recording: &Recording) -> Option<St
             share(beyond, all)
         )
     })
-}
-
-/// As a percentage with one decimal, never rounded to none.
-fn share(part: u64, all: u64) -> String {
-    let tenths = part.saturating_mul(1000).div_ceil(all.max(1));
-    format!("{}.{} %", tenths / 10, tenths % 10)
 }

@@ -10,6 +10,8 @@ use alpheus_policy::query::{Accuracy, Create, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_stream_runtime::query_planner::{QueryContext, options};
 use alpheus_streams::assumed_owners::consumer;
+use alpheus_streams::replay::groups::MissingGroups;
+use alpheus_streams::replay::larger::{Larger, larger};
 use alpheus_streams::replay::windows::{Audience, longer};
 use alpheus_time::Timestamp;
 use serde::Serialize;
@@ -32,6 +34,12 @@ pub(super) struct Windows {
     /// What to ask for instead, if most windows have too few.
     #[serde(skip_serializing_if = "Option::is_none")]
     longer: Option<String>,
+    /// A larger maximum of owners, if the query's own leaves some out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    larger: Option<String>,
+    /// Groups that have no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_groups: Option<MissingGroups>,
     /// What results lack that margins of noise do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
@@ -53,13 +61,16 @@ impl Windows {
         let (of, most) = (present.len(), present.into_iter().max().unwrap_or(0));
         let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
         let longer = if open * 2 < of { longer(create, catalog, &streams) } else { None };
+        let larger = if open < of { larger(create, catalog, &streams) } else { None };
+        let larger = larger.filter(Larger::opens_more).map(|own| own.to_string());
+        let missing_groups = MissingGroups::of((create, catalog), planned, &streams);
         // The planner states the limit on events that it chose.
         let events = match parse(&planned.sql) {
             Ok(Statement::Create(planned)) => left_out::beyond_events(&planned, recording),
             _ => None,
         };
         let (longer, left_out) = (longer.map(|own| own.to_string()), events.into_iter().collect());
-        Windows { open, of, least, most, longer, left_out }
+        Windows { open, of, least, most, longer, larger, missing_groups, left_out }
     }
 
     /// Fails if none would open.
@@ -67,9 +78,12 @@ impl Windows {
         let help = || {
             "bring data of more owners, or let owners accept a smaller number of them (`clients` in policies.yaml)".to_owned()
         };
+        let remedy = self.larger.as_ref().or(self.longer.as_ref()).cloned();
         match self.open {
-            0 => Err(Failure::new(Category::Check, NoWindowError)
-                .with_help(self.longer.clone().unwrap_or_else(help))),
+            0 => {
+                Err(Failure::new(Category::Check, NoWindowError)
+                    .with_help(remedy.unwrap_or_else(help)))
+            }
             _ => Ok(()),
         }
     }
@@ -103,13 +117,23 @@ impl Windows {
                 out,
                 "Policies allow the query as it is. {open} of {of} windows of this recording have data of enough owners; the others would not open."
             )?,
+            _ if self.missing_groups.is_some() => {
+                writeln!(out, "Policies allow the query as it is, but not for all groups.")?;
+            }
             _ => writeln!(out, "Nothing needs to change: the query is answered as it is.")?,
         }
         self.write_rest(out)
     }
 
     fn write_rest(&self, out: &mut impl Write) -> io::Result<()> {
-        let Windows { longer, left_out, .. } = self;
+        let Windows { longer, larger, missing_groups, left_out, .. } = self;
+        if let Some(missing) = missing_groups {
+            missing.write(out)?;
+            writeln!(out, "To have results of them, {}.", missing.help())?;
+        }
+        larger
+            .iter()
+            .try_for_each(|larger| writeln!(out, "To have more of the windows, {larger}."))?;
         longer.iter().try_for_each(|longer| writeln!(out, "To have more of them, {longer}."))?;
         left_out.iter().try_for_each(|what| writeln!(out, "{what}"))
     }

@@ -75,6 +75,7 @@ mod start_clock;
 mod stats;
 mod strangers;
 mod suggest;
+mod summaries;
 #[cfg(feature = "table")]
 mod table;
 mod ticks;
@@ -82,4 +83,5 @@ mod tour;
 mod up;
 mod usage;
 mod verified;
+#[cfg(feature = "kafka")]
 mod worker;

@@ -194,7 +194,7 @@ errors! {
         "Wait for more owners, spread them over more controllers, or use the nearest query that the message shows.";
     PolicyForbidsMaximum "policy-forbids-maximum"
         "The query's upper limit of owners is below the minimum that policies require."
-        "The second number of BETWEEN is the upper limit of owners in a window."
+        "The second number of BETWEEN is the most owners that take part in the whole query. Others are left out of all windows, even of those that have too few owners."
         "Raise the second number of BETWEEN.";
     PolicyForbidsEpsilon "policy-forbids-epsilon"
         "A query would cost more privacy budget than owners allow."

@@ -75,7 +75,8 @@ fn unknown_symbol(metadata: &MetadataAttribute, value: &Word) -> Option<Finding>
 }
 
 /// The condition as a plan states it.
-pub(super) fn selection(condition: &Condition) -> Selection {
+#[must_use]
+pub fn selection(condition: &Condition) -> Selection {
     let mut steps = Vec::new();
     add_steps(condition, &mut steps);
     Selection { steps }

@@ -35,6 +35,7 @@ pub use accuracy::{Bounds, Remedy};
 pub use error::{PlanningError, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
+pub use filter::selection;
 pub(crate) use offers::{in_words, offered};
 pub use plan_meaning::{OtherMeaningError, check_meaning};
 pub(crate) use population::controllers_for;
@@ -102,7 +103,7 @@ pub struct PlannedQuery {
     pub excluded: Vec<ExclusionCount>,
     /// For each plan, how long its members' budgets last. `None` if nothing is charged.
     pub budgets: Vec<Option<BudgetLife>>,
-    /// If the query says how exact results have to be: the error of each column, in words.
+    /// How exact columns are, in words: the error that the query asks for, and the widths of bins.
     #[serde(default)]
     pub accuracy: Vec<String>,
     /// When it is fixed who takes part. By epochs, the plans list those who may.

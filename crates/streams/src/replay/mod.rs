@@ -1,9 +1,13 @@
 //! `alpheus replay`: runs a recorded file through the whole system, in event time.
 
+pub mod bounds;
 pub mod feed;
 mod fingerprint;
+pub mod groups;
 pub mod inputs;
+pub mod larger;
 mod limits;
+mod margins;
 mod output;
 mod run;
 pub mod windows;

@@ -1,6 +1,7 @@
 //! One replay from start to end.
 
 use super::Args;
+use super::bounds;
 use super::feed::Feed;
 use super::fingerprint::Fingerprint;
 use super::inputs::{Inputs, QueryFile};
@@ -68,7 +69,8 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(interrupted(state.as_deref()));
     };
     let rows = embedded.results().map_err(store_failure)?;
-    let shown = windows::WindowReport::of(&inputs, &rows, args);
+    let all_refused = inputs.recording.refused.total() + refused.total();
+    let shown = windows::WindowReport::of(&inputs, &rows, all_refused, args);
     output::write(&outputs, &inputs, rows, globals.format)?;
     // If standard error is closed, nobody can be notified.
     let counters = &embedded.manager.service.counters;
@@ -117,8 +119,7 @@ fn begin(
         _ => {
             let mut queries = Vec::new();
             for query in &inputs.queries {
-                let begins = inputs.recording.begins();
-                queries.push(plan(embedded, query, begins, args, rng)?);
+                queries.push(plan(embedded, query, inputs, args, rng)?);
             }
             // A run that was killed between these two steps has no plan yet.
             put(embedded, RUN, run.bytes())?;
@@ -142,7 +143,7 @@ fn begin(
 fn plan(
     embedded: &mut EmbeddedDeployment,
     query: &QueryFile,
-    begins: Timestamp,
+    inputs: &Inputs,
     args: &Args,
     rng: &mut ChaCha20Rng,
 ) -> Result<(Vec<Plan>, Option<MaskChoice>), Failure> {
@@ -155,6 +156,7 @@ fn plan(
     }
     let refused = |error: String| Failure::new(Category::Refused, error).at(query.place.clone());
     // Running totals have bounded length, so they begin with the recording.
+    let begins = inputs.recording.begins();
     let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
     let planned = query_planner::plan_query(
         &create,
@@ -165,7 +167,10 @@ fn plan(
     .map_err(|refusal| {
         let known = embedded.manager.catalog.schema(&create.from.text);
         let (schema, file) = (known.map(|known| &known.schema), args.policies.as_deref());
-        crate::policy_refusal::failure(&refusal, (&query.text, &query.place), file, schema)
+        let failure =
+            crate::policy_refusal::failure(&refusal, (&query.text, &query.place), file, schema);
+        let beyond = bounds::beyond(&refusal, &inputs.schema, &inputs.recording);
+        beyond.iter().fold(failure, |failure, what| failure.with_more_help(what))
     })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);

@@ -1,7 +1,10 @@
 //! Which windows of a recording have no result, why, and windows of which length would have one.
 
 use super::Args;
+use super::groups::{self, MissingGroups};
 use super::inputs::{Inputs, QueryFile};
+use super::larger::{Larger, larger};
+use super::margins;
 use crate::assumed_owners::{AssumedOwners, consumer};
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::local_time::local_time;
@@ -195,7 +198,7 @@ pub fn longer(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -
     best
 }
 
-fn planned(create: &Create, catalog: &Catalog) -> Option<PlannedQuery> {
+pub(super) fn planned(create: &Create, catalog: &Catalog) -> Option<PlannedQuery> {
     // A plan that runs gets a fresh nonce. This one never runs.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
@@ -203,65 +206,97 @@ fn planned(create: &Create, catalog: &Catalog) -> Option<PlannedQuery> {
 }
 
 /// What is shown of the windows of each query.
-pub(super) struct WindowReport(Vec<OfQuery>);
+pub(super) struct WindowReport {
+    queries: Vec<OfQuery>,
+    /// Rows that were refused, if results have margins of noise.
+    refused: u64,
+}
 
 struct OfQuery {
     name: String,
+    missing: Option<MissingGroups>,
     windows: usize,
-    /// Windows without a result: start, end, and why.
-    closed: Vec<(u64, u64, String)>,
+    /// Windows without a result: start, end, their group, and why.
+    closed: Vec<(u64, u64, String, String)>,
+    larger: Option<Larger>,
     longer: Option<Longer>,
     /// Whether some have none because budgets are spent.
     is_spent: bool,
+    /// Columns that are mostly noise.
+    noisy: Vec<String>,
 }
 
 /// What makes budgets last longer.
 const LAST_LONGER: &str = "budgets last longer with a smaller epsilon, with longer (so fewer) windows, or with options that have a larger budget";
 
 impl WindowReport {
-    pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> WindowReport {
+    /// Of these rows, and of so many rows of the recording that were refused.
+    pub(super) fn of(inputs: &Inputs, rows: &[Row], refused: u64, args: &Args) -> WindowReport {
         let streams: Vec<&RecordedStream> = inputs.recording.streams.iter().collect();
         let owners = AssumedOwners::recorded(streams.iter().copied(), args.controllers.0);
         let catalog = owners.catalog(Path::new(""), inputs.schema.clone(), &inputs.policies);
         let catalog = catalog.unwrap_or_default();
         let of = |query: &QueryFile| of_query(query, rows, &catalog, &streams);
-        WindowReport(inputs.queries.iter().map(of).collect())
+        let queries = inputs.queries.iter().map(of).collect();
+        let is_noisy = rows.iter().any(|row| row.noise.is_some());
+        WindowReport { queries, refused: if is_noisy { refused } else { 0 } }
     }
 
-    /// Prints why windows have no result, and what to ask for instead.
+    /// Prints what has no result, why, and what to ask for instead.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        for OfQuery { name, windows, closed, longer, is_spent } in &self.0 {
-            if closed.is_empty() {
-                continue;
-            }
-            writeln!(
-                out,
-                "{name}: {} of {windows} windows have no result; times in this machine's zone:",
-                closed.len()
-            )?;
-            for (start, end, why) in closed.iter().take(LISTED) {
-                writeln!(out, "    {} to {}: {why}", local_time(*start), local_time(*end))?;
-            }
-            match closed.len().saturating_sub(LISTED) {
-                0 => {}
-                more => writeln!(
-                    out,
-                    "    … and {more} more; the column `status` of the results says why"
-                )?,
-            }
-            if let Some(longer) = longer {
-                writeln!(out, "help: {longer}")?;
-            }
-            if *is_spent {
-                writeln!(out, "help: {LAST_LONGER}")?;
-            }
-        }
-        Ok(())
+        self.queries.iter().try_for_each(|query| query.write(out))?;
+        margins::not_covered(self.refused).iter().try_for_each(|what| writeln!(out, "{what}"))
     }
 
     /// What to ask for instead, if that is known.
     pub(super) fn remedy(&self) -> Option<String> {
-        self.0.iter().find_map(|query| query.longer.as_ref()).map(ToString::to_string)
+        let larger = self.queries.iter().find_map(|query| query.larger.as_ref());
+        let longer = self.queries.iter().find_map(|query| query.longer.as_ref());
+        let longer = longer.map(ToString::to_string);
+        match larger {
+            Some(larger) if larger.opens_more() || longer.is_none() => Some(larger.to_string()),
+            _ => longer,
+        }
+    }
+}
+
+impl OfQuery {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let OfQuery { name, missing, larger, longer, is_spent, noisy, .. } = self;
+        if let Some(missing) = missing {
+            write!(out, "{name}: ")?;
+            missing.write(out)?;
+            writeln!(out, "help: {}", missing.help())?;
+        }
+        self.write_closed(out)?;
+        larger.iter().try_for_each(|larger| writeln!(out, "help: {larger}"))?;
+        longer.iter().try_for_each(|longer| writeln!(out, "help: {longer}"))?;
+        if *is_spent {
+            writeln!(out, "help: {LAST_LONGER}")?;
+        }
+        noisy.iter().try_for_each(|what| writeln!(out, "{name}: {what}"))
+    }
+
+    fn write_closed(&self, out: &mut impl Write) -> io::Result<()> {
+        let OfQuery { name, windows, closed, .. } = self;
+        if closed.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "{name}: {} of {windows} windows have no result; times in this machine's zone:",
+            closed.len()
+        )?;
+        for (start, end, group, why) in closed.iter().take(LISTED) {
+            let group = if group.is_empty() { String::new() } else { format!(", `{group}`") };
+            writeln!(out, "    {} to {}{group}: {why}", local_time(*start), local_time(*end))?;
+        }
+        match closed.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => {
+                writeln!(out, "    … and {more} more; the column `status` of the results says why")
+            }
+        }
     }
 }
 
@@ -272,23 +307,26 @@ fn of_query(
     streams: &[&RecordedStream],
 ) -> OfQuery {
     let create = &query.create;
-    let own = || rows.iter().filter(|row| row.query == create.name.text);
+    let own: Vec<&Row> = rows.iter().filter(|row| row.query == create.name.text).collect();
     let is_closed =
         |row: &&Row| !has_opened(&row.status) || (row.population == 0 && row.windows.is_none());
-    let (name, windows) = (create.name.text.clone(), own().count());
-    if own().find(is_closed).is_none() {
-        return OfQuery { name, windows, closed: Vec::new(), longer: None, is_spent: false };
-    }
+    let (name, windows) = (create.name.text.clone(), own.len());
+    let is_grouped = !create.group_by.is_empty();
+    let missing = is_grouped.then(|| planned(create, catalog)).flatten();
+    let missing = missing.and_then(|own| MissingGroups::of((create, catalog), &own, streams));
     // How few have data is not said, as it is not in the results: what is printed may be shown to others.
     let why = |row: &Row| match row.status.as_str() {
         status if has_opened(status) => "nobody who takes part has data".to_owned(),
         status => status.to_owned(),
     };
-    let mut closed: Vec<(u64, u64, String)> =
-        own().filter(is_closed).map(|row| (row.window_start, row.window_end, why(row))).collect();
+    let line = |row: &Row| (row.window_start, row.window_end, groups::name(&row.group), why(row));
+    let closed = own.iter().copied().filter(is_closed).map(line);
+    let mut closed: Vec<(u64, u64, String, String)> = closed.collect();
     closed.sort();
     let mostly = closed.len() * 2 > windows;
+    let larger = if closed.is_empty() { None } else { larger(create, catalog, streams) };
     let longer = if mostly { longer(create, catalog, streams) } else { None };
     let is_spent = closed.iter().any(|(.., why)| why.contains(BUDGETS_SPENT));
-    OfQuery { name, windows, closed, longer, is_spent }
+    let noisy = margins::mostly_noise(create, &own);
+    OfQuery { name, missing, windows, closed, larger, longer, is_spent, noisy }
 }

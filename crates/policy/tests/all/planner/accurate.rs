@@ -80,7 +80,7 @@ fn the_least_epsilon_is_found() {
     let less = format!("WITH (epsilon = {})", (epsilon / 10_000 - 1) as f64 / 100.0);
     assert!(margin(only(&world.plan(&ask("AVG(energy)", &less)).unwrap())) > accepted);
     let text = explain(&planned, world.catalog.schema("Homes").unwrap(), 0.01, true).to_string();
-    for part in ["as exact as the query asks:", "one person pays up to ε = ", " a day and ε = "] {
+    for part in ["  exactness: ", "one person pays up to ε = ", " a day and ε = "] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     // The cost alone says for how long, too.
