@@ -2,6 +2,14 @@
 
 use crate::words::worded;
 
+/// Of numbers that seem to name devices or owners.
+pub(crate) fn names_things_by_numbers(name: &str, values: u64) -> String {
+    let word = worded(name);
+    format!(
+        "`{name}` holds {values} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Use `--measure {word}` if they are measurements, `--owner {word}` if they name the owner of a reading, or `--leave-out {word}` if neither."
+    )
+}
+
 /// Of numbers that name something, perhaps owners.
 pub(crate) fn look_like_codes(name: &str, may_own: bool) -> String {
     let word = worded(name);

@@ -3,7 +3,8 @@
 use crate::attribute::Attribute;
 use crate::codes::MAX_SURE_CODES;
 use crate::column_words::{
-    is_of_position, look_like_codes, may_be_clock_times, may_be_times, not_numbers, one_for_each,
+    is_of_position, look_like_codes, may_be_clock_times, may_be_times, names_things_by_numbers,
+    not_numbers, one_for_each,
 };
 use crate::doubts::DEGREES;
 use crate::hints::{Hints, OutlierTreatment};
@@ -217,7 +218,7 @@ impl SortedColumns {
         let many_counts = codes.iter().filter(counts).count() > MAX_ASKED;
         for at in codes {
             let column = &profile.columns[*at];
-            let (name, word) = (&column.name, worded(&column.name));
+            let name = &column.name;
             if column.distinct() == column.filled {
                 let open = column.is_long() && !is_id(name);
                 self.questions.extend(open.then(|| look_like_codes(name, false)));
@@ -234,10 +235,7 @@ impl SortedColumns {
                 owner_score(name) > 0 || owner.parts.contains(at) || codes::is_nameless(column);
             let open = owner.column.is_none() && hints.owner.is_none();
             if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
-                self.questions.push(format!(
-                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Use `--measure {word}` if they are measurements, `--owner {word}` if they name the owner of a reading, or `--leave-out {word}` if neither.",
-                    column.distinct()
-                ));
+                self.questions.push(names_things_by_numbers(name, column.distinct()));
             } else {
                 // Codes are few, and a score such as one of quality is not. One number for each
                 // owner may be a salary or a population.

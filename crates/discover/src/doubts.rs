@@ -296,8 +296,8 @@ fn headings(tally: &Tally) -> Option<String> {
 fn numbers_as_dates(column: &Column) -> Option<String> {
     const DATES: &[&str] = &["date", "datum", "fecha", "dato"];
     /// Less is a day of a month or of a year.
-    const LEAST: Decimal = Decimal { digits: 1000, places: 0 };
-    let (least, most) = column.whole_range().filter(|(least, _)| *least >= LEAST)?;
+    const MIN_DATE: Decimal = Decimal { digits: 1000, places: 0 };
+    let (least, most) = column.whole_range().filter(|(least, _)| *least >= MIN_DATE)?;
     let (least, most) = (least.digits, most.digits);
     let open = column.numbers == column.filled && column.is_integer() && !column.may_be_times();
     (open && has(&column.name, DATES)).then(|| {

@@ -3,10 +3,9 @@
 use crate::attribute::Attribute;
 use crate::form::Form;
 use crate::hash::Map;
-use crate::kinds::SAMPLE;
 use crate::number::Decimal;
 use crate::profile::Profile;
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::tally::Values;
 use crate::units;
 use crate::words::{has, words};

@@ -9,16 +9,13 @@ use crate::kind_names;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
 use crate::quantities::QUANTITIES;
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::tally::Values;
 use crate::times::{TimePlan, join};
 use crate::totals::{is_total, seems_total};
 use crate::units;
 use crate::words::{CURRENCIES, KINDS, MONEY, READINGS, has, is, worded, words};
 use std::collections::BTreeSet;
-
-/// Rows that are read to see which column tells series or kinds apart.
-pub(crate) const SAMPLE: u64 = 200_000;
 
 /// Different texts of a column that names kinds, at most.
 pub(crate) const MAX_KINDS: u64 = 60;

@@ -5,11 +5,9 @@ use crate::hash::{Hashes, Set};
 use crate::id_words::is_id;
 use crate::owner_words::owner_score;
 use crate::profile::{Column, Profile};
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::words::{has, worded, words};
 
-/// Rows that are read.
-const SAMPLE: u64 = 200_000;
 /// Different values that prove that two columns name the same persons.
 const MIN_SHARED: usize = 5;
 /// Columns that are looked at.

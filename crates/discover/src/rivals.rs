@@ -10,14 +10,11 @@ use crate::owner_words::{is_vague, may_count_people, owner_score};
 use crate::pairs;
 use crate::persons;
 use crate::profile::{Column, Profile};
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::table::Table;
 use crate::times::TimePlan;
 use crate::visits;
 use crate::words::{IDS, has, worded, words};
-
-/// Rows that are read.
-const SAMPLE: u64 = 200_000;
 
 /// Those who deal with several others, such as a doctor with patients.
 const ROLES: &[&str] = &[

@@ -4,6 +4,8 @@ use crate::cells::Row;
 use crate::form::Form;
 use crate::watch::Watch;
 
+/// Rows that are enough to see what a file's columns have to do with each other.
+pub(crate) const SAMPLE: u64 = 200_000;
 /// Rows between two reports.
 const ROWS: u32 = 4096;
 

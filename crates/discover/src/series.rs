@@ -2,10 +2,9 @@
 
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
-use crate::kinds::SAMPLE;
 use crate::plural::verb;
 use crate::profile::Profile;
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::times::{TimePlan, join};
 use crate::words::worded;
 

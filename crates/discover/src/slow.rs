@@ -1,8 +1,7 @@
 //! Numbers that rise and fall slowly, as a pressure does.
 
 use crate::form::Form;
-use crate::kinds::SAMPLE;
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use std::collections::BTreeMap;
 
 /// Fewest different numbers: a round of visits has fewer.

@@ -4,10 +4,9 @@
 use crate::events::names_event;
 use crate::form::Form;
 use crate::id_words::is_id;
-use crate::kinds::SAMPLE;
 use crate::owner_words::{is_vague, may_count_people, names_a_number, owner_score};
 use crate::profile::{Column, Profile};
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::sentinels::counts_money;
 use crate::times::{TimePlan, join};
 use crate::windows::SECOND;

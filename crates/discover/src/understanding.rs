@@ -79,14 +79,9 @@ fn of_text(
     watch: &mut dyn Watch,
     cut: bool,
 ) -> Result<Option<Understanding>, DiscoverError> {
-    let (encoding, whole) = decoded(bytes)?;
-    let mut table = table::find(&whole, hints.decimal)?;
-    table.form.encoding = encoding;
-    hints.check(&table.names)?;
-    let (text, totals) = match cut {
-        true => totals_below::cut(&whole, &table),
-        false => (&whole[..], TotalsBelow::default()),
-    };
+    let (whole, mut table) = table_of(bytes, hints)?;
+    let totals = cut.then(|| totals_below::cut(&whole, &table));
+    let (text, totals) = totals.unwrap_or((&whole, TotalsBelow::default()));
     watch.expects(PASSES * text.len() as u64);
     let profile = profile(text, &table.form, &table.names, watch);
     if profile.rows == 0 {
@@ -100,23 +95,22 @@ fn of_text(
     totals.without_times(&time.columns, &mut table.form);
     let owner = owner::find(text, &table, &profile, &time, hints)?;
     let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
-    questions.extend(encoding.doubt(bytes));
+    questions.extend(table.form.encoding.doubt(bytes));
     let mut sorted = SortedColumns::of((text, &table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(nothing_to_measure(&sorted));
     }
     let rows = (text, &table.form);
     let facts = possible_facts::worth_a_look(&profile, &sorted, owner.column);
-    let counted = (&mut sorted, &facts[..]);
-    let mut tally = tallied(rows, (&time, owner.column), counted, hints, watch);
+    let mut tally = tallied(rows, (&time, owner.column), (&mut sorted, &facts), hints, watch);
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
     tally.leave_out(totals);
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
-    let asked = [&questions, &owner.questions, &sorted.questions].iter().any(|own| !own.is_empty());
-    if !asked && !sorted.answered {
+    let asked = [&questions, &owner.questions, &sorted.questions].map(|own| !own.is_empty());
+    if asked == [false; 3] && !sorted.answered {
         questions.extend(doubts::at_once(&tally, name, hints));
     }
     leave_parts_of_times(&mut sorted, &mut tally, hints);
@@ -127,6 +121,15 @@ fn of_text(
     describe(&mut sorted.attributes, crowds, &tally, hints);
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
     Ok(Some(finish((table, &profile), (time, owner), (sorted, tally), hints)))
+}
+
+/// The text, and the table that it holds.
+fn table_of<'b>(bytes: &'b [u8], hints: &Hints) -> Result<(Cow<'b, str>, Table), DiscoverError> {
+    let (encoding, text) = decoded(bytes)?;
+    let mut table = table::find(&text, hints.decimal)?;
+    table.form.encoding = encoding;
+    hints.check(&table.names)?;
+    Ok((text, table))
 }
 
 /// Counts all rows, and again once numbers far from all others are left out.

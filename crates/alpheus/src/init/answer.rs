@@ -161,23 +161,17 @@ pub(super) fn show(
     let table = Table { title, columns: columns.names(), rows };
     let mut text = Vec::new();
     print_tables(&[table], Format::Table, &mut text).blame_io(&output)?;
+    let all = counted(all as u64, "row");
+    let rows = format!(
+        "{all} with all columns, and times in milliseconds since 1970, in {}",
+        output.display()
+    );
+    let days = columns.clocks.shifts_days(window).then(|| UTC_DAYS.to_owned());
+    let part_says = part.as_ref().map(|part| part.says(took));
+    let mut below = [Some(rows), written.not_asked.clone(), days, part_says].into_iter().flatten();
     let mut out = std::io::stdout().lock();
     let _ = printed(
-        out.write_all(&text)
-            .and_then(|()| {
-                writeln!(
-                    out,
-                    "{} with all columns, and times in milliseconds since 1970, in {}",
-                    counted(all as u64, "row"),
-                    output.display()
-                )
-            })
-            .and_then(|()| written.not_asked.iter().try_for_each(|rest| writeln!(out, "{rest}")))
-            .and_then(|()| match columns.clocks.shifts_days(window) {
-                true => writeln!(out, "{UTC_DAYS}"),
-                false => Ok(()),
-            })
-            .and_then(|()| part.iter().try_for_each(|part| writeln!(out, "{}", part.says(took)))),
+        out.write_all(&text).and_then(|()| below.try_for_each(|line| writeln!(out, "{line}"))),
     )?;
     part.map_or(Ok(()), |part| part.folder.close().blame(Category::Io))
 }

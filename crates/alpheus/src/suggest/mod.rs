@@ -207,7 +207,7 @@ enum Reply {
     Nothing {
         /// With a recording: how many of its windows have data of enough owners.
         #[serde(skip_serializing_if = "Option::is_none")]
-        windows: Option<Windows>,
+        windows: Option<Box<Windows>>,
         /// That windows need more owners than the query asks for, in words.
         #[serde(skip_serializing_if = "Option::is_none")]
         raised: Option<String>,
@@ -248,6 +248,7 @@ impl Reply {
 
     fn nothing(planned: PlannedQuery, windows: Option<Windows>) -> Reply {
         let (cost, budget, raised) = (planned.cost(), planned.budget(), planned.raised());
+        let windows = windows.map(Box::new);
         Reply::Nothing { windows, raised, cost, budget, accuracy: planned.accuracy }
     }
 }
@@ -281,7 +282,7 @@ impl Files {
     fn of(
         change: Suggestion,
         (asked, schema): (&Create, &Schema),
-        windows: Option<Windows>,
+        windows: Option<Box<Windows>>,
     ) -> Files {
         let grants = change.changes.iter().any(|change| change.is_grant());
         Files {

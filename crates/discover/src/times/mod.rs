@@ -137,10 +137,8 @@ pub(crate) fn find(
     if let Some(unit) = unit {
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
-        let clock = match date.as_deref().map(Clock::days_since) {
-            Some(Ok(days)) => days,
-            _ => Clock::Count(unit, region),
-        };
+        let since = date.as_deref().and_then(|date| Clock::days_since(date).ok());
+        let clock = since.unwrap_or(Clock::Count(unit, region));
         notes.extend(counted_days(unit, &clock, columns.first().map(|at| &profile.columns[*at])));
         return Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions });
     }

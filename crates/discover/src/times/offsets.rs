@@ -5,15 +5,12 @@ use crate::clock::words as zones;
 use crate::form::Form;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
-use crate::scan::{ScannedRow, scan};
+use crate::scan::{SAMPLE, ScannedRow, scan};
 use crate::words::{self, LOCAL, ZONES, is_offset, worded};
 use std::collections::BTreeSet;
 
 /// Different offsets of a file, at most.
 const MAX: usize = 40;
-/// Rows that are read.
-const SAMPLE: u64 = 200_000;
-
 /// Takes a column of offsets as the last part of the time, or asks about it: where no name says that
 /// times are local, they may be in UTC already.
 pub(super) fn add(rows: (&str, &Form), profile: &Profile, hints: &Hints, found: &mut Candidate) {

@@ -5,7 +5,7 @@ use crate::clock::{Clock, Format, Unit};
 use crate::decimal_mark;
 use crate::encoding::Encoding;
 use crate::form::Form;
-use crate::times::Zone;
+use crate::times::{TimePlan, Zone};
 use std::fmt::Write as _;
 
 pub(super) fn source(draft: &Draft<'_>) -> String {
@@ -150,24 +150,25 @@ fn time(draft: &Draft<'_>) -> String {
             let _ = writeln!(text, "  format: [{}]", formats.join(", "));
         }
     }
+    text + &zone(plan)
+}
+
+/// The line of the zone, if times have one.
+fn zone(plan: &TimePlan) -> String {
     match (&plan.zone, &plan.clock) {
         (
             Zone::Fixed(region, says),
             Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _),
         ) => {
-            let _ = writeln!(text, "  zone: {} # {says}", quoted(&region.text()));
+            format!("  zone: {} # {says}\n", quoted(&region.text()))
         }
         (Zone::Unstated, _) if plan.days => {
-            text.push_str(
-                "  zone: \"+00:00\" # dates are days in UTC; another zone would shift them\n",
-            );
+            "  zone: \"+00:00\" # dates are days in UTC; another zone would shift them\n".to_owned()
         }
         (Zone::Unstated, Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _)) => {
-            text.push_str(
-                "  zone: \"+00:00\" # the file does not state it; set the offset of local times\n",
-            );
+            "  zone: \"+00:00\" # the file does not state it; set the offset of local times\n"
+                .to_owned()
         }
-        _ => {}
+        _ => String::new(),
     }
-    text
 }
