@@ -282,7 +282,7 @@ impl Files {
     fn of(
         change: Suggestion,
         (asked, schema): (&Create, &Schema),
-        windows: Option<Box<Windows>>,
+        windows: Option<Windows>,
     ) -> Files {
         let grants = change.changes.iter().any(|change| change.is_grant());
         Files {
