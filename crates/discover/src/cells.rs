@@ -75,6 +75,7 @@ pub struct Rows<'a> {
     delimiter: Delimiter,
     comment: Option<char>,
     multiline: bool,
+    without: Vec<u64>,
     line: u64,
     next_line: u64,
 }
@@ -83,7 +84,15 @@ impl<'a> Rows<'a> {
     /// The rows of a text whose first line has the number `line`.
     #[must_use]
     pub fn new(text: &'a str, delimiter: Delimiter, line: u64) -> Self {
-        Rows { rest: text, delimiter, comment: None, multiline: false, line, next_line: line }
+        let (comment, multiline, without, next_line) = (None, false, Vec::new(), line);
+        Rows { rest: text, delimiter, comment, multiline, without, line, next_line }
+    }
+
+    /// Passes over the lines with these numbers.
+    #[must_use]
+    pub fn without_lines(mut self, lines: &[u64]) -> Self {
+        self.without = lines.to_vec();
+        self
     }
 
     /// Passes over lines that begin with this.
@@ -123,7 +132,8 @@ impl<'a> Rows<'a> {
                 return Ok(false);
             }
             let (start, line) = (self.rest, self.take_line());
-            if line.trim().is_empty() || self.comment.is_some_and(|mark| line.starts_with(mark)) {
+            let is_comment = self.comment.is_some_and(|mark| line.starts_with(mark));
+            if line.trim().is_empty() || is_comment || self.without.contains(&self.line) {
                 continue;
             }
             return match split(line, self.delimiter, row) {

@@ -143,7 +143,8 @@ fn lengths((time, profile): (&TimePlan, &Profile), tally: &Tally, hints: &Hints)
 
 /// Asks if times of day pass midnight, so that one date does not fit all rows.
 fn nights(time: &TimePlan, tally: &Tally) -> Option<String> {
-    let (date, times) = (time.date.as_ref()?, tally.nights.passed());
+    let date = time.date.as_ref().filter(|_| !matches!(time.clock, Clock::DaysSince(_)))?;
+    let times = tally.nights.passed();
     (times > 0).then(|| {
         let jumps = counted(times, "time");
         format!(
@@ -299,7 +300,7 @@ fn numbers_as_dates(column: &Column) -> Option<String> {
     const MIN_DATE: Decimal = Decimal { digits: 1000, places: 0 };
     let (least, most) = column.whole_range().filter(|(least, _)| *least >= MIN_DATE)?;
     let (least, most) = (least.digits, most.digits);
-    let open = column.numbers == column.filled && column.is_integer() && !column.may_be_times();
+    let open = column.is_number() && !column.fractional && !column.may_be_times();
     (open && has(&column.name, DATES)).then(|| {
         let (name, word) = (&column.name, worded(&column.name));
         format!(

@@ -47,6 +47,8 @@ pub struct Form {
     pub missing: Vec<String>,
     /// Whether rows without a time are left out rather than refused.
     pub untimed: bool,
+    /// Lines of totals below the readings, which are passed over: their numbers, from 1.
+    pub totals: Vec<u64>,
 }
 
 impl Default for Form {
@@ -65,6 +67,7 @@ impl Default for Form {
             around: Vec::new(),
             missing: Vec::new(),
             untimed: false,
+            totals: Vec::new(),
         }
     }
 }
@@ -147,6 +150,7 @@ impl Form {
         }
         let rows = Rows::new(rest, self.delimiter, line)
             .without_comments(self.comment)
+            .without_lines(&self.totals)
             .over_lines(self.multiline);
         OpenFile { names, rows }
     }

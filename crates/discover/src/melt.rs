@@ -6,6 +6,7 @@ use crate::form::MissingTexts;
 use crate::hints::Hints;
 use crate::scan::{ScannedRow, scan};
 use crate::tally::Values;
+use crate::totals_below;
 use crate::understanding::{self, Understanding};
 use crate::watch::Watch;
 use crate::wide_file::WideFile;
@@ -46,8 +47,7 @@ pub(crate) fn of(
     };
     let mut found = understanding::of(long.as_bytes(), &asked, watch)?;
     found.hints = hints.clone();
-    found.notes.splice(0..0, first.tally.totals_below.notes());
-    found.tally.leave_out(first.tally.totals_below.clone());
+    found.notes.splice(0..0, totals_below::notes(&first.form.totals));
     if hints.wide.is_none() {
         found.notes.insert(0, taken_as_owners(streams.len(), &ends));
     }
@@ -115,10 +115,8 @@ fn melted(text: &str, first: &Understanding, streams: &[usize], value: &str) -> 
     long.push('\n');
     let missing = MissingTexts::of(&first.form.missing);
     let names: Vec<String> = first.names.iter().map(|name| quoted(name)).collect();
-    scan(text, &first.form, |line, scanned| {
-        if let ScannedRow::Row(row) = scanned
-            && !first.tally.totals_below.lines.contains(&line)
-        {
+    scan(text, &first.form, |_, scanned| {
+        if let ScannedRow::Row(row) = scanned {
             let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
             let mut times = String::new();
             for at in &first.time.columns {

@@ -1,13 +1,14 @@
 //! What is not certain, in sentences for people.
 
 use crate::attribute::Attribute;
-use crate::clock::{Region, words};
+use crate::clock::{Clock, Region, words};
 use crate::number::{Decimal, scaled_text};
 use crate::plural::{counted, verb};
 use crate::profile::{NOTHING, TRACE};
 use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
+use crate::totals_below;
 use crate::understanding::Understanding;
 use crate::windows::{DAY, SECOND};
 use crate::words::worded;
@@ -22,6 +23,9 @@ const MAX_UNTIMED: u64 = 5;
 
 /// What to say of hours from 1 to 24.
 const ENDS_OF_INTERVALS: &str = "Days end with 24:00 and none begins with 0:00, so a time may be the end of the interval that was measured: hour 1 is then the one before 1:00. Each reading counts in the window that begins at its time, which is one interval later. Write the beginning of each interval in the file if that matters, such as 0 for hour 1.";
+
+/// What to do with times that cannot be expressed.
+const OUT_OF_RANGE: &str = "Leave such rows out, or shift the years. If the times are only years, `--time-format days` counts each year as a day. If they are days that begin below 0, `--date 2000-01-01` makes that date day 0.";
 
 impl Understanding {
     /// Whether something cannot be known that matters.
@@ -107,8 +111,7 @@ impl Understanding {
                 self.notes.push(format!("{} {what}.", counted(count, "row")));
             }
         };
-        let (totals, _) = tally.totals_below.widths();
-        say(tally.untimed - totals, "without a time left out");
+        say(tally.untimed, "without a time left out");
         say(tally.blank, "with only empty cells skipped");
         say(
             tally.unnamed,
@@ -143,22 +146,20 @@ impl Understanding {
         if tally.midnights.are_ends() {
             self.notes.push(ENDS_OF_INTERVALS.to_owned());
         }
-        self.notes.extend(self.tally.totals_below.notes());
+        self.notes.extend(totals_below::notes(&self.form.totals));
         self.say_refused();
     }
 
     /// Says which rows cannot be used, and asks if they are many.
     fn say_refused(&mut self) {
         let tally = &self.tally;
-        let (_, totals) = tally.totals_below.widths();
-        let bad_width = tally.bad_width - totals;
-        let bad = tally.bad_time + bad_width + tally.broken + tally.no_owner;
+        let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
             let mut text = format!("{} cannot be used:", counted(bad, "row"));
             for (count, why) in [
                 (tally.bad_time - tally.headers, "no readable time"),
                 (tally.headers, "the names of the header again"),
-                (bad_width, "another number of cells than the header"),
+                (tally.bad_width, "another number of cells than the header"),
                 (tally.broken, "unbalanced quotes"),
                 (tally.no_owner, "no owner"),
             ] {
@@ -176,8 +177,12 @@ impl Understanding {
             if matters { &mut self.questions } else { &mut self.notes }.push(text);
         }
         if tally.out_of_range > 0 {
+            let remedy = match self.time.clock {
+                Clock::DaysSince(_) => "Leave such rows out, or use another `--date`.",
+                _ => OUT_OF_RANGE,
+            };
             self.questions.push(format!(
-                "{} of {} {} before 1970 or after 2112, which encrypted streams cannot express; {} would be refused. Leave such rows out, or shift the years. If the times are only years, `--time-format days` counts each year as a day. If they are days that begin below 0, `--date 2000-01-01` makes that date day 0.",
+                "{} of {} {} before 1970 or after 2112, which encrypted streams cannot express; {} would be refused. {remedy}",
                 tally.out_of_range,
                 counted(tally.rows, "row"),
                 verb(tally.out_of_range, "is", "are"),

@@ -16,7 +16,6 @@ use crate::rounds::Rounds;
 use crate::scan::{ScannedRow, scan_watched};
 use crate::steps::Steps;
 use crate::times::{TimePlan, Zone, join};
-use crate::totals_below::TotalsBelow;
 use crate::watch::Watch;
 use crate::windows::{DAY, SECOND, WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,8 +142,6 @@ pub struct Tally {
     pub(crate) heading: Option<u64>,
     /// The first lines that were refused.
     pub refused_lines: Vec<u64>,
-    /// What stands below the rows: totals. They are among the rows without a time or of another width.
-    pub(crate) totals_below: TotalsBelow,
 }
 
 impl Tally {
@@ -177,14 +174,6 @@ impl Tally {
     fn count_repeated(&mut self, repeats: bool, below: bool) {
         self.duplicates += u64::from(repeats);
         self.repeated_below += u64::from(below);
-    }
-
-    /// Leaves out totals that no pass has read.
-    pub(crate) fn leave_out(&mut self, totals: TotalsBelow) {
-        let (untimed, others) = totals.widths();
-        self.untimed += untimed;
-        self.bad_width += others;
-        self.totals_below = totals;
     }
 
     /// Rows that were refused.

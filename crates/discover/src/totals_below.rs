@@ -51,31 +51,12 @@ impl TotalsBelow {
             join(&row, &time.columns, form, &mut joined) && time.clock.micros(&joined).is_some()
         })
     }
+}
 
-    /// Makes what stands in place of their times a missing value, so that they are read as rows without
-    /// a time.
-    pub(crate) fn without_times(&self, columns: &[usize], form: &mut Form) {
-        for row in &self.rows {
-            for at in columns {
-                let cell = row.get(*at).map_or("", String::as_str);
-                if !form.is_missing(cell) {
-                    form.missing.push(cell.to_owned());
-                }
-            }
-        }
-    }
-
-    /// How many are as wide as the header, and how many are not.
-    pub(crate) fn widths(&self) -> (u64, u64) {
-        let wide = self.rows.len() as u64;
-        (wide, self.lines.len() as u64 - wide)
-    }
-
-    /// What to say of them.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        let says = |line: &u64| format!("Line {line} looks like a total, so it is left out.");
-        self.lines.iter().map(says)
-    }
+/// What to say of such lines.
+pub(crate) fn notes(lines: &[u64]) -> impl Iterator<Item = String> {
+    let says = |line: &u64| format!("Line {line} looks like a total, so it is left out.");
+    lines.iter().map(says)
 }
 
 /// The last row with a value, and the text above it.
@@ -105,7 +86,12 @@ fn is_total_row((row, fits): (&Row<'_>, bool), above: &Row<'_>, table: &Table) -
         let named = table.names.get(at).is_some_and(|name| has(name, TIMES));
         (named && is_number(cell)) || (reads_as_time(cell) && reads_as_time(above))
     };
-    if fits && row.iter().zip(above).enumerate().any(is_time) {
+    // In a row of another width, cells do not stand below those that they belong to.
+    let has_time = match fits {
+        true => row.iter().zip(above).enumerate().any(is_time),
+        false => row.iter().any(|cell| reads_as_time(cell)),
+    };
+    if has_time {
         return false;
     }
     let fewer = filled(row) < filled(above);

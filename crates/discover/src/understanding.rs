@@ -92,7 +92,7 @@ fn of_text(
     if totals.have_times(&time, &table.form) {
         return Ok(None);
     }
-    totals.without_times(&time.columns, &mut table.form);
+    table.form.totals = totals.lines;
     let owner = owner::find(text, &table, &profile, &time, hints)?;
     let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
     questions.extend(table.form.encoding.doubt(bytes));
@@ -106,7 +106,6 @@ fn of_text(
     if tally.rows == 0 {
         return Err(unread_times(&table, &time, &tally, hints));
     }
-    tally.leave_out(totals);
     let name = owner.column.and_then(|at| table.names.get(at)).map(String::as_str);
     questions.extend(doubts::of_rows((&time, &profile), &tally, name, hints));
     let asked = [&questions, &owner.questions, &sorted.questions].map(|own| !own.is_empty());

@@ -57,6 +57,7 @@ fn file() -> Value {
         ("around", texts()),
         ("missing", texts()),
         ("untimed", truth()),
+        ("totals", json!({"type": "array", "items": number()})),
     ];
     all(&[], &rules)
 }
@@ -99,7 +100,7 @@ mod tests {
     use std::path::PathBuf;
 
     /// All keys of a file with a row for each reading, and of a file with a column for each owner.
-    const LONG: &str = "schema: S\nfile: { delimiter: ';', encoding: utf-8, skip: 1, columns: [a], below: 1, comment: '#', multiline: true, ragged: false, decimal: ',', thousands: '.', around: ['$'], missing: [NA], untimed: true }\ntime: { columns: [day], date: '2024-03-01', format: ['%H:%M'], zone: UTC }\nstream: who\nowner: owner\nattributes: { v: value }\nmissing: { v: ['-'] }\nmetadata: { m: streamKey, n: { column: c }, o: { constant: x } }\nalign: common-start\nbase: 7\n";
+    const LONG: &str = "schema: S\nfile: { delimiter: ';', encoding: utf-8, skip: 1, columns: [a], below: 1, comment: '#', multiline: true, ragged: false, decimal: ',', thousands: '.', around: ['$'], missing: [NA], untimed: true, totals: [9] }\ntime: { columns: [day], date: '2024-03-01', format: ['%H:%M'], zone: UTC }\nstream: who\nowner: owner\nattributes: { v: value }\nmissing: { v: ['-'] }\nmetadata: { m: streamKey, n: { column: c }, o: { constant: x } }\nalign: common-start\nbase: 7\n";
     const WIDE: &str = "schema: S\ntime: { column: t, unit: ms, prefix: w, steps: { first: 1, origin: 2, length: 3 } }\nstream: who\nwide: { attribute: v, columns: { moments: { from: a, to: b, step: 3 } }, leaveOut: [n] }\n";
     const ONE: &str = "schema: S\ntime: { column: t, format: '%Y' }\nsingle: all\n";
 

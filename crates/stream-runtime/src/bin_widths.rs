@@ -6,10 +6,11 @@ use alpheus_policy::select::{Bins, HistogramOutput, SelectItem, Statistic};
 
 /// For each such column, which edge it is, and how far the exact value may be from it.
 pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
-    plan.select.items.iter().filter_map(of_item).collect()
+    let noisy = plan.privacy.is_some();
+    plan.select.items.iter().filter_map(|item| of_item(item, noisy)).collect()
 }
 
-fn of_item(SelectItem { alias, statistic, .. }: &SelectItem) -> Option<String> {
+fn of_item(SelectItem { alias, statistic, .. }: &SelectItem, noisy: bool) -> Option<String> {
     let Statistic::Histogram { output, bins } = statistic else { return None };
     let widths = Widths::of(bins);
     if widths.off == 0 && !widths.is_open_below && !widths.is_open_above {
@@ -18,6 +19,8 @@ fn of_item(SelectItem { alias, statistic, .. }: &SelectItem) -> Option<String> {
     let (bin, off) = (widths.bin(bins.scale), format_scaled(widths.off, bins.scale));
     let what = match output {
         HistogramOutput::Counts => return None,
+        // Noise in the counts may choose a bin far from the right one.
+        _ if noisy => format!("an edge of a {bin}, chosen by counts with noise"),
         HistogramOutput::Quantile { .. } => {
             format!("the lower edge of a {bin}; the exact one is up to {off} above")
         }

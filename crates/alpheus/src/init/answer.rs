@@ -56,6 +56,8 @@ impl InPart {
         let cut = part.cut(bytes, found, &mut Passes::start("MB searched for the first answer"));
         let mut plain = found.clone();
         (plain.form.encoding, plain.wide) = (Encoding::Utf8, None);
+        // The part has lines of its own, and no totals.
+        plain.form.totals.clear();
         for (path, text) in [(&source, &files(&plain, name, None).source), (&input, &cut.text)] {
             write_new(path, text.as_bytes(), Readers::Owner)?;
         }

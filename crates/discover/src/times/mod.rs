@@ -137,7 +137,8 @@ pub(crate) fn find(
     if let Some(unit) = unit {
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
-        let since = date.as_deref().and_then(|date| Clock::days_since(date).ok());
+        let since = date.as_deref().filter(|_| unit == Unit::Days);
+        let since = since.and_then(|date| Clock::days_since(date).ok());
         let clock = since.unwrap_or(Clock::Count(unit, region));
         notes.extend(counted_days(unit, &clock, columns.first().map(|at| &profile.columns[*at])));
         return Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions });

@@ -22,8 +22,11 @@ pub(super) fn clock(profile: &Profile, table: &Table, hints: &Hints) -> Option<C
 /// Gives a date to times without one, and day 0 to numbers of days. A date above the table may be of something else, such as of
 /// the export, so it is asked about.
 pub(super) fn add(found: &mut Candidate, profile: &Profile, table: &Table, hints: &Hints) {
-    if hints.time_format.as_deref().and_then(Unit::parse) == Some(Unit::Days) {
-        found.date.clone_from(&hints.date);
+    if let Some(unit) = hints.time_format.as_deref().and_then(Unit::parse) {
+        match unit {
+            Unit::Days => found.date.clone_from(&hints.date),
+            _ => found.notes.extend(hints.date.as_ref().map(|_| OWN_DATES.to_owned())),
+        }
         return;
     }
     let has_date = |format: &String| ["%Y", "%y", "%G"].iter().any(|year| format.contains(year));

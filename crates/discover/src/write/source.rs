@@ -98,6 +98,10 @@ fn form(form: &Form) -> String {
         line("around", &list(&form.around), "marks around numbers");
     }
     line("missing", &list(&form.missing), "");
+    if !form.totals.is_empty() {
+        let lines: Vec<String> = form.totals.iter().map(ToString::to_string).collect();
+        line("totals", &format!("[{}]", lines.join(", ")), "lines that are left out");
+    }
     text.push_str(&switches(form));
     text
 }

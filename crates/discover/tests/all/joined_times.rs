@@ -297,8 +297,8 @@ fn a_few_odd_dates_are_refused_and_not_the_file() {
         _ => format!("\"05/{}/2022\",\"Buy\",\"{}.25\"", 28 - n, n * 7 % 31),
     });
     let found = look(text);
-    let (odd, total) = (found.tally.bad_time, found.tally.untimed);
-    assert_eq!((time(&found), found.tally.rows, odd, total), (vec!["Date"], 11, 1, 1));
+    let (odd, totals) = (found.tally.bad_time, found.form.totals.len());
+    assert_eq!((time(&found), found.tally.rows, odd, totals), (vec!["Date"], 11, 1, 1));
     // A column in which many are others is no date.
     let text = rows("Date note,level", 20, |n| match n % 5 {
         0..3 => format!("2022-05-{:02},{n}.5", n + 1),

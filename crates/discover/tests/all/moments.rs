@@ -184,3 +184,25 @@ fn days_are_counted_from_a_date_that_a_person_names() {
     let day = |text: &str| format!("{text} in results");
     assert!(found.notes.iter().any(|note| note.contains(&day("-14 is 2019-12-19"))));
 }
+
+#[test]
+fn a_date_is_day_0_of_days_alone() {
+    let said = |format: &str, column: &str| Hints {
+        time: vec![column.to_owned()],
+        time_format: Some(format.to_owned()),
+        date: Some("2020-01-02".to_owned()),
+        ..Hints::default()
+    };
+    let seconds = rows("person,ts,kg", 60, |n| {
+        format!("p{},{},{}.5", n % 12, 1_700_000_000 + n / 12 * 86_400, n + 60)
+    });
+    let found = understand(seconds.as_bytes(), &said("s", "ts")).unwrap();
+    assert_eq!(found.time.format(), "epoch seconds");
+    assert!(found.notes.iter().any(|note| note.contains("`--date` changes nothing")));
+    // Days in any order do not pass midnight.
+    let days = rows("person,day,kg", 60, |n| {
+        format!("p{},{},{}.5", n % 12, [9, 2, 7, 0, 5][n as usize / 12], n + 60)
+    });
+    let found = understand(days.as_bytes(), &said("days", "day")).unwrap();
+    assert_eq!(found.questions, [""; 0]);
+}

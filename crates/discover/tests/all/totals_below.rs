@@ -40,8 +40,8 @@ fn a_total_below_the_table_is_left_out() {
         let line = if end.starts_with('\n') { "Line 423 looks like a total" } else { note };
         assert!(found.notes.iter().any(|own| own.contains(line)), "{end}: {:?}", found.notes);
         assert_eq!((found.tally.rows, found.tally.owners), (420, 15), "{end}");
-        let untimed = files(&found, "a.csv", None).source.contains("untimed: true");
-        assert_eq!(untimed, end.matches(';').count() == 3, "{end}");
+        let lines = if end.starts_with('\n') { "totals: [423]" } else { "totals: [422]" };
+        assert!(files(&found, "a.csv", None).source.contains(lines), "{end}");
     }
 }
 
@@ -71,4 +71,26 @@ fn a_sum_with_a_time_is_no_total_below_the_table() {
     let hints = Hints { time: vec!["stamp".to_owned()], ..Hints::default() };
     let tally = understand(text.as_bytes(), &hints).unwrap().tally;
     assert_eq!((tally.rows + tally.no_owner, tally.untimed), (401, 0));
+}
+
+/// What stands in place of the total's time or owner stands in other rows too.
+#[test]
+fn values_of_a_total_are_no_missing_values_elsewhere() {
+    let row = |n: u32| format!("p{},2024-03-{:02},{},{}", n % 20, n / 20 + 1, n % 3, n % 7);
+    for end in ["Total,0,420,", "Total,1,420,9", ",0,420,"] {
+        let text = format!("id,n,v,w\n{}{end}\n", lines(420, row));
+        let found = look(&text);
+        assert_eq!((found.tally.rows, &found.questions[..]), (420, &[][..]), "{end}");
+        let counts: Vec<u64> = found.attributes.iter().map(|own| own.total.count).collect();
+        assert_eq!(counts, [420, 420], "{end}");
+        assert!(!found.form.missing.iter().any(|own| own == "0" || own == "1"), "{end}");
+    }
+}
+
+#[test]
+fn a_row_of_another_width_with_a_time_is_no_total() {
+    let row = |n: u32| format!("2024-03-{:02},{},{},{}", n / 20 + 1, n % 20, n % 3, n % 7);
+    let text = format!("date,id,v,w\n{}2024-03-29,Sum Wong,5,3,x\n", lines(420, row));
+    let found = look(&text);
+    assert_eq!((found.tally.bad_width, found.form.totals.len()), (1, 0));
 }

@@ -52,9 +52,14 @@ fn beyond_one(bounds: &Bounds, schema: &Schema, recording: &Recording) -> Option
     ))
 }
 
-/// As a percentage with one decimal, never rounded to none.
+/// As a percentage with one decimal, never rounded to none or to all.
 #[must_use]
 pub fn share(part: u64, all: u64) -> String {
-    let tenths = part.saturating_mul(1000).div_ceil(all.max(1));
+    let rounded = (part.saturating_mul(1000) + all / 2) / all.max(1);
+    let tenths = match part {
+        0 => 0,
+        part if part >= all => 1000,
+        _ => rounded.clamp(1, 999),
+    };
     format!("{}.{} %", tenths / 10, tenths % 10)
 }

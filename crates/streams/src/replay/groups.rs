@@ -109,7 +109,8 @@ impl MissingGroups {
 #[must_use]
 pub fn name(group: &[(String, String)]) -> String {
     let facts: Vec<String> = group.iter().map(|(fact, value)| format!("{fact}={value}")).collect();
-    facts.join(", ")
+    // A terminal would obey what a value holds besides text.
+    facts.join(", ").replace(char::is_control, "\u{fffd}")
 }
 
 /// What keeps a group of so many owners from a result: the minimum of policies, as a plan without the

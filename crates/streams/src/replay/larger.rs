@@ -67,7 +67,9 @@ pub fn larger(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -
     let all: u32 = owners(&wide).sum();
     let left = all.checked_sub(owners(&own).sum()).filter(|left| *left > 0)?;
     let open = (open > opened).then_some((open, of, needed));
-    let longer = if open.is_none() { longer(&asked(most), catalog, streams) } else { None };
+    let alone = longer(create, catalog, streams).map_or(0, |own| own.percent());
+    let both = longer(&asked(most), catalog, streams).filter(|both| both.percent() > alone);
+    let longer = both.filter(|_| open.is_none());
     Some(Larger { population: (least, most), left: (left, all), open, longer })
 }
 

@@ -141,7 +141,7 @@ pub struct Longer {
 
 impl Longer {
     /// How many of a hundred windows have data of enough owners.
-    fn percent(&self) -> usize {
+    pub(super) fn percent(&self) -> usize {
         (self.open * 100).checked_div(self.of).unwrap_or(0)
     }
 }
