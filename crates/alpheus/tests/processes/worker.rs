@@ -363,8 +363,10 @@ fn rows_are_the_plaintexts_though_workers_are_killed_added_and_removed() {
     assert!(second.wait().success(), "{}", second.log());
     more_than(&running, seen, &expected);
     more_than(&running, usize::MAX, &expected);
-    // The third may join again, but only since the group refused a commit that met a new division.
+    // The third may join again, but only since the group refused a commit that met a new division, or
+    // since the broker of a busy machine answered too late.
     let log = third.log();
     let mut again = log.lines().filter(|line| line.contains("again"));
-    assert!(again.all(|line| line.contains("gave this process's partitions to others")), "{log}");
+    let reasons = ["gave this process's partitions to others", "answered in time"];
+    assert!(again.all(|line| reasons.iter().any(|reason| line.contains(reason))), "{log}");
 }
