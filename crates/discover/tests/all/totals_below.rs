@@ -73,7 +73,7 @@ fn a_sum_with_a_time_is_no_total_below_the_table() {
     assert_eq!((tally.rows + tally.no_owner, tally.untimed), (401, 0));
 }
 
-/// What stands in place of the total's time or owner stands in other rows too.
+/// The value in place of a total's time or owner is in other rows too.
 #[test]
 fn values_of_a_total_are_no_missing_values_elsewhere() {
     let row = |n: u32| format!("p{},2024-03-{:02},{},{}", n % 20, n / 20 + 1, n % 3, n % 7);
