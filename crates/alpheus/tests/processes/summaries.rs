@@ -241,5 +241,5 @@ fn bounds_for_an_error_say_which_share_of_the_file_is_beyond() {
     assert_eq!(code, 3, "{text}");
     has(&text, &["possible with `kwh` between 0.0 and 5.0"]);
     // 39 of 1920.
-    has(&text, &["2.1 % of the readings of `kwh` in the file are above 5.0, and would be refused"]);
+    has(&text, &["2.0 % of the readings of `kwh` in the file are above 5.0, and would be refused"]);
 }
