@@ -107,7 +107,7 @@ impl Part {
         let each = (cost / owners.max(1)).max(1);
         let owners = if cost > MAX_COST { (MAX_COST / each).max(least) } else { owners };
         let days = (from.saturating_mul(costs.days), (until + 1).saturating_mul(costs.days));
-        Some(Part { days, owners, times: all / (each * owners).max(1) })
+        Some(Part { days, owners, times: (all / (each * owners).max(1)).max(1) })
     }
 
     /// The first and the last day, as `2024-03-01`.
@@ -119,7 +119,7 @@ impl Part {
     /// About how many times as long a replay of all rows takes.
     #[must_use]
     pub fn times(&self) -> u64 {
-        self.times.max(1)
+        self.times
     }
 
     /// The rows of this part of a file that was understood so: of owners drawn by their names'

@@ -121,7 +121,7 @@ fn reads_as_time(cell: &str) -> bool {
 
 /// Whether a cell says so: `Summe:`, `Gesamtsumme`, `Grand Total`, `Total kWh`.
 fn names_total(cell: &str) -> bool {
-    const COMPOUNDS: &[&str] = &["summe", "gesamt", "gesamtsumme", "endsumme", "somme"];
+    const COMPOUNDS: &[&str] = &["gesamtsumme", "endsumme", "somme"];
     let text = cell.trim_end_matches([':', '=', ' ']);
     let all = words(text);
     let known = |word: &String| {

@@ -38,7 +38,7 @@ struct InPart {
     source: PathBuf,
     input: PathBuf,
     caption: String,
-    says: String,
+    covers: String,
     /// All rows take about so many times as long.
     times: u64,
 }
@@ -72,12 +72,12 @@ impl InPart {
             ),
             false => (format!("{first} to {last} only"), ""),
         };
-        let says = format!(
+        let covers = format!(
             "To be quick, this answer covers only a part of the file: {of}{each}, which is {} of {} rows. The counts and sums of columns above cover all rows.",
             cut.rows, tally.rows
         );
         let caption = format!(", of a part of the file: {of}");
-        Ok(InPart { folder, source, input, caption, says, times: part.times() })
+        Ok(InPart { folder, source, input, caption, covers, times: part.times() })
     }
 
     /// What the answer covers, and how long one for the whole file would take.
@@ -85,7 +85,7 @@ impl InPart {
         let all = took.saturating_mul(u32::try_from(self.times).unwrap_or(u32::MAX));
         format!(
             "{} Results for the whole file differ. The command in README.md computes them, which would take about {} on this machine.",
-            self.says,
+            self.covers,
             about(all)
         )
     }

@@ -1,11 +1,10 @@
 //! What narrower bounds and a limit on events leave out of a recording. Noise margins do not count that.
 
-use alpheus_input::rows::{Cell, RecordedStream, Recording};
-use alpheus_policy::decimal::parse_exact;
+use alpheus_input::rows::Recording;
 use alpheus_policy::planner::suggest::Change;
 use alpheus_policy::query::Create;
-use alpheus_policy::schema::{AttributeKind, Schema};
-use alpheus_streams::replay::bounds::share;
+use alpheus_policy::schema::Schema;
+use alpheus_streams::replay::bounds::{Outside, share};
 use std::collections::BTreeMap;
 
 /// Readings beyond narrower bounds, which devices refuse.
@@ -14,23 +13,12 @@ pub(super) fn beyond_bounds(
     schema: &Schema,
     recording: &Recording,
 ) -> Option<String> {
-    let Change::Schema { attribute, after: [min, max], .. } = change else { return None };
+    let Change::Schema { attribute, after, .. } = change else { return None };
     let at = schema.attributes.iter().position(|own| own.name == *attribute)?;
-    let AttributeKind::Number { scale, .. } = schema.attributes.get(at)?.kind else { return None };
-    let within = parse_exact(min, scale).ok()?..=parse_exact(max, scale).ok()?;
-    let (mut all, mut beyond) = (0u64, 0u64);
-    for event in recording.streams.iter().flat_map(RecordedStream::events) {
-        if let Some(Cell::Number(number)) = event.cells.get(at) {
-            all += 1;
-            beyond += u64::from(!within.contains(number));
-        }
-    }
-    (beyond > 0).then(|| {
-        format!(
-            "{} of the recording's readings of `{attribute}` are beyond these bounds and would be refused; means then lack them",
-            share(beyond, all)
-        )
-    })
+    let share = Outside::of(at, after, schema, recording)?.share()?;
+    Some(format!(
+        "{share} of the recording's readings of `{attribute}` are beyond these bounds and would be refused; means then lack them"
+    ))
 }
 
 /// Events of streams with more than the limit in a window, which leave those streams out of it.

@@ -61,7 +61,7 @@ impl Windows {
         let (of, most) = (present.len(), present.into_iter().max().unwrap_or(0));
         let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
         let longer = if open * 2 < of { longer(create, catalog, &streams) } else { None };
-        let larger = if open < of { larger(create, catalog, &streams) } else { None };
+        let larger = if open < of { larger((create, catalog), planned, &streams) } else { None };
         let larger = larger.filter(Larger::opens_more).map(|own| own.to_string());
         let missing_groups = MissingGroups::of((create, catalog), planned, &streams);
         // The planner states the limit on events that it chose.

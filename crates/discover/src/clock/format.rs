@@ -82,13 +82,12 @@ impl Format {
     /// # Errors
     /// A [`FormatError`] if the format or the date cannot be read.
     pub fn on_date(text: &str, date: &str) -> Result<Format, FormatError> {
-        let day = Format::new("%Y-%m-%d")?.read(date).filter(|day| day.day_number().is_some());
-        let date = day.ok_or_else(|| FormatError::BadDate(date.to_owned()))?;
+        let day = self::date(date)?;
         let format = Format::part(text)?;
         if format.has_date() {
             return Err(FormatError::TwoDates(text.to_owned()));
         }
-        Ok(Format { date, ..format })
+        Ok(Format { date: day, ..format })
     }
 
     /// Reads a format.
@@ -159,6 +158,15 @@ impl Format {
     pub fn micros(&self, text: &str, zone: i32) -> Option<i64> {
         self.read(text)?.micros(zone)
     }
+}
+
+/// Reads a date such as 2024-03-01.
+///
+/// # Errors
+/// [`FormatError::BadDate`] if it is none.
+pub(super) fn date(text: &str) -> Result<Moment, FormatError> {
+    let day = Format::new("%Y-%m-%d")?.read(text).filter(|day| day.day_number().is_some());
+    day.ok_or_else(|| FormatError::BadDate(text.to_owned()))
 }
 
 fn directive(letter: char) -> Result<Part, FormatError> {

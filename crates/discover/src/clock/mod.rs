@@ -20,10 +20,8 @@ pub use moment::Moment;
 pub use region::{Local, Region};
 pub use unit::Unit;
 
+use crate::windows::{DAY, SECOND};
 use alpheus_time::calendar::day_text;
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
 
 /// How the texts of a time become microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +41,8 @@ impl Clock {
     /// # Errors
     /// [`FormatError::BadDate`] if the date cannot be read.
     pub fn days_since(date: &str) -> Result<Clock, FormatError> {
-        let start = Format::new("%Y-%m-%d")?.micros(date, 0);
-        start.map(Clock::DaysSince).ok_or_else(|| FormatError::BadDate(date.to_owned()))
+        let bad = || FormatError::BadDate(date.to_owned());
+        format::date(date)?.micros(0).map(Clock::DaysSince).ok_or_else(bad)
     }
 
     /// Its formats for people: strftime's, or what its numbers count.
@@ -55,7 +53,9 @@ impl Clock {
                 formats.iter().map(|format| format.text().to_owned()).collect()
             }
             Clock::Count(unit, _) => vec![unit.says().to_owned()],
-            Clock::DaysSince(start) => vec![format!("days since {}", day_text(start / DAY))],
+            Clock::DaysSince(start) => {
+                vec![format!("days since {}", day_text(start.div_euclid(DAY * SECOND)))]
+            }
         }
     }
 

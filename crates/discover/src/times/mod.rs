@@ -137,8 +137,8 @@ pub(crate) fn find(
     if let Some(unit) = unit {
         let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
-        let since = date.as_deref().filter(|_| unit == Unit::Days);
-        let since = since.and_then(|date| Clock::days_since(date).ok());
+        // Beside a unit, a date is day 0.
+        let since = date.as_deref().and_then(|date| Clock::days_since(date).ok());
         let clock = since.unwrap_or(Clock::Count(unit, region));
         notes.extend(counted_days(unit, &clock, columns.first().map(|at| &profile.columns[*at])));
         return Ok(TimePlan { columns, clock, zone, date, days, looks_like, notes, questions });
@@ -229,10 +229,11 @@ fn first_time(text: &str, form: &Form, columns: &[usize]) -> String {
 
 /// Says that a zone is not needed.
 const OWN_ZONE: &str = "Each time states its own zone, so `--zone` changes nothing.";
+
 /// Says of which day a number of days is in results.
 fn counted_days(unit: Unit, clock: &Clock, column: Option<&Column>) -> Option<String> {
-    let Column { name, .. } = column?;
-    let (first, _) = column?.whole_range().filter(|_| unit == Unit::Days)?;
+    let column = column.filter(|_| unit == Unit::Days)?;
+    let (name, (first, _)) = (&column.name, column.whole_range()?);
     let number = (first.places == 0).then_some(first.digits)?;
     let day = day_text(clock.micros(&number.to_string())?.div_euclid(DAY * SECOND));
     Some(format!(

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 /// Different offsets of a file, at most.
 const MAX: usize = 40;
+
 /// Takes a column of offsets as the last part of the time, or asks about it: where no name says that
 /// times are local, they may be in UTC already.
 pub(super) fn add(rows: (&str, &Form), profile: &Profile, hints: &Hints, found: &mut Candidate) {

@@ -19,8 +19,8 @@ pub(super) fn clock(profile: &Profile, table: &Table, hints: &Hints) -> Option<C
     Some(Candidate::text(vec![at], vec![formats]))
 }
 
-/// Gives a date to times without one, and day 0 to numbers of days. A date above the table may be of something else, such as of
-/// the export, so it is asked about.
+/// Gives a date to times without one, and day 0 to numbers of days. A date above the table may be of
+/// something else, such as of the export, so it is asked about.
 pub(super) fn add(found: &mut Candidate, profile: &Profile, table: &Table, hints: &Hints) {
     if let Some(unit) = hints.time_format.as_deref().and_then(Unit::parse) {
         match unit {

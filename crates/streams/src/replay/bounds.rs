@@ -5,6 +5,45 @@ use alpheus_policy::decimal::parse_exact;
 use alpheus_policy::planner::{Bounds, PlanningError, RuleError};
 use alpheus_policy::schema::{AttributeKind, Schema};
 
+/// How many readings of an attribute a recording has, and how many of them lie beyond bounds.
+pub struct Outside {
+    all: u64,
+    below: u64,
+    above: u64,
+}
+
+impl Outside {
+    /// Those of the attribute at a position, which is a number, and of bounds as schemas have them.
+    #[must_use]
+    pub fn of(
+        at: usize,
+        [min, max]: &[String; 2],
+        schema: &Schema,
+        recording: &Recording,
+    ) -> Option<Outside> {
+        let AttributeKind::Number { scale, .. } = schema.attributes.get(at)?.kind else {
+            return None;
+        };
+        let (least, most) = (parse_exact(min, scale).ok()?, parse_exact(max, scale).ok()?);
+        let mut found = Outside { all: 0, below: 0, above: 0 };
+        for event in recording.streams.iter().flat_map(RecordedStream::events) {
+            if let Some(Cell::Number(number)) = event.cells.get(at) {
+                found.all += 1;
+                found.below += u64::from(*number < least);
+                found.above += u64::from(*number > most);
+            }
+        }
+        Some(found)
+    }
+
+    /// Their share of all readings; none if all are within.
+    #[must_use]
+    pub fn share(&self) -> Option<String> {
+        let outside = self.below + self.above;
+        (outside > 0).then(|| share(outside, self.all))
+    }
+}
+
 /// Whether a refusal offers narrower bounds.
 #[must_use]
 pub fn are_offered(refusal: &PlanningError) -> bool {
@@ -27,28 +66,18 @@ fn offered(refusal: &PlanningError) -> impl Iterator<Item = &Bounds> {
 }
 
 fn beyond_one(bounds: &Bounds, schema: &Schema, recording: &Recording) -> Option<String> {
-    let at = usize::from(bounds.attribute);
-    let AttributeKind::Number { scale, .. } = schema.attributes.get(at)?.kind else { return None };
-    let [min, max] = &bounds.after;
-    let (least, most) = (parse_exact(min, scale).ok()?, parse_exact(max, scale).ok()?);
-    let (mut all, mut below, mut above) = (0u64, 0u64, 0u64);
-    for event in recording.streams.iter().flat_map(RecordedStream::events) {
-        if let Some(Cell::Number(number)) = event.cells.get(at) {
-            all += 1;
-            below += u64::from(*number < least);
-            above += u64::from(*number > most);
-        }
-    }
-    let outside = match (below, above) {
-        (0, 0) => return Some(format!("no reading of `{}` in the file is outside", bounds.name)),
+    let ([min, max], name) = (&bounds.after, &bounds.name);
+    let found = Outside::of(bounds.attribute.into(), &bounds.after, schema, recording)?;
+    let Some(share) = found.share() else {
+        return Some(format!("no reading of `{name}` in the file is outside"));
+    };
+    let outside = match (found.below, found.above) {
         (0, _) => format!("above {max}"),
         (_, 0) => format!("below {min}"),
         _ => format!("below {min} or above {max}"),
     };
     Some(format!(
-        "{} of the readings of `{}` in the file are {outside}, and would be refused",
-        share(below + above, all),
-        bounds.name
+        "{share} of the readings of `{name}` in the file are {outside}, and would be refused"
     ))
 }
 

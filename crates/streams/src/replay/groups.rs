@@ -1,5 +1,6 @@
 //! Groups of a recording that are too small for a plan, so that no row says anything about them.
 
+use super::output::counted;
 use super::windows::planned;
 use alpheus_input::rows::RecordedStream;
 use alpheus_policy::catalog::Catalog;
@@ -43,6 +44,9 @@ impl MissingGroups {
         known: &PlannedQuery,
         streams: &[&RecordedStream],
     ) -> Option<MissingGroups> {
+        if create.group_by.is_empty() {
+            return None;
+        }
         let filter = create.filter.as_ref().map(selection).unwrap_or_default();
         let mut groups: BTreeMap<Vec<(String, String)>, BTreeSet<&str>> = BTreeMap::new();
         for stream in streams {
@@ -56,7 +60,7 @@ impl MissingGroups {
         let all = groups.len();
         let owners = groups.values().flatten().collect::<BTreeSet<_>>().len();
         groups.retain(|group, _| known.plans.iter().all(|plan| plan.group != *group));
-        if create.group_by.is_empty() || groups.is_empty() {
+        if groups.is_empty() {
             return None;
         }
         let missing_owners = groups.values().flatten().collect::<BTreeSet<_>>().len();
@@ -89,8 +93,7 @@ impl MissingGroups {
             missing.len()
         )?;
         for MissingGroup { group, owners, needed } in missing.iter().take(LISTED) {
-            let noun = if *owners == 1 { "owner" } else { "owners" };
-            writeln!(out, "    `{group}`: {owners} {noun}, {needed}")?;
+            writeln!(out, "    `{group}`: {}, {needed}", counted(*owners as u64, "owner"))?;
         }
         match missing.len().saturating_sub(LISTED) {
             0 => Ok(()),

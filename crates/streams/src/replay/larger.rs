@@ -45,10 +45,14 @@ impl fmt::Display for Larger {
     }
 }
 
-/// A maximum that leaves nobody out, if the query's own does and policies allow one.
+/// A maximum that leaves nobody out, if that of the query, which was planned so, does and policies
+/// allow one.
 #[must_use]
-pub fn larger(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -> Option<Larger> {
-    let own = planned(create, catalog)?;
+pub fn larger(
+    (create, catalog): (&Create, &Catalog),
+    own: &PlannedQuery,
+    streams: &[&RecordedStream],
+) -> Option<Larger> {
     let is_full = |reason: &ExclusionError| {
         matches!(
             reason,
@@ -62,14 +66,16 @@ pub fn larger(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -
     // The smallest number with the same owners.
     let most = owners(&wide).max()?.max(least);
     let wide = planned(&asked(most), catalog)?;
-    let [(open, of), (opened, _)] = [&wide, &own].map(|planned| windows(planned, streams));
+    let [(open, of), (opened, _)] = [&wide, own].map(|planned| windows(planned, streams));
     let needed = wide.plans.iter().map(|plan| plan.population.min).max().unwrap_or(1);
     let all: u32 = owners(&wide).sum();
-    let left = all.checked_sub(owners(&own).sum()).filter(|left| *left > 0)?;
+    let left = all.checked_sub(owners(own).sum()).filter(|left| *left > 0)?;
     let open = (open > opened).then_some((open, of, needed));
-    let alone = longer(create, catalog, streams).map_or(0, |own| own.percent());
-    let both = longer(&asked(most), catalog, streams).filter(|both| both.percent() > alone);
-    let longer = both.filter(|_| open.is_none());
+    let both = || {
+        let alone = longer(create, catalog, streams).map_or(0, |own| own.percent());
+        longer(&asked(most), catalog, streams).filter(|both| both.percent() > alone)
+    };
+    let longer = if open.is_none() { both() } else { None };
     Some(Larger { population: (least, most), left: (left, all), open, longer })
 }
 

@@ -311,9 +311,6 @@ fn of_query(
     let is_closed =
         |row: &&Row| !has_opened(&row.status) || (row.population == 0 && row.windows.is_none());
     let (name, windows) = (create.name.text.clone(), own.len());
-    let is_grouped = !create.group_by.is_empty();
-    let missing = is_grouped.then(|| planned(create, catalog)).flatten();
-    let missing = missing.and_then(|own| MissingGroups::of((create, catalog), &own, streams));
     // How few have data is not said, as it is not in the results: what is printed may be shown to others.
     let why = |row: &Row| match row.status.as_str() {
         status if has_opened(status) => "nobody who takes part has data".to_owned(),
@@ -324,7 +321,12 @@ fn of_query(
     let mut closed: Vec<(u64, u64, String, String)> = closed.collect();
     closed.sort();
     let mostly = closed.len() * 2 > windows;
-    let larger = if closed.is_empty() { None } else { larger(create, catalog, streams) };
+    let is_lacking = !closed.is_empty() || !create.group_by.is_empty();
+    let known = is_lacking.then(|| planned(create, catalog)).flatten();
+    let asked = (create, catalog);
+    let missing = known.as_ref().and_then(|known| MissingGroups::of(asked, known, streams));
+    let known = known.as_ref().filter(|_| !closed.is_empty());
+    let larger = known.and_then(|known| larger(asked, known, streams));
     let longer = if mostly { longer(create, catalog, streams) } else { None };
     let is_spent = closed.iter().any(|(.., why)| why.contains(BUDGETS_SPENT));
     let noisy = margins::mostly_noise(create, &own);
