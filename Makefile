@@ -414,6 +414,7 @@ broker: jdk ## a Kafka broker, the Flink job and a program with OpenTelemetry fo
 site: .venv/site/ready ## the documentation as one static site, with search
 	$(PYTHON) .ci/site.py target/site
 	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build
+	$(PYTHON) .ci/site.py --built target/site/html
 	@echo "target/site/html/index.html"
 
 .venv/site/ready: .ci/requirements-site.txt .venv/ready

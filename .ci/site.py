@@ -2,9 +2,12 @@
 
 `site.py --check` only checks: each link between documents leads to a file, and to a heading where
 it names one. `site.py FOLDER` collects the pages for the generator into FOLDER/pages, and writes its
-configuration and llms.txt. Only the standard library is needed.
+configuration and llms.txt. `site.py --built FOLDER` checks what the generator has made of them: its
+search knows each page of the navigation, and each link of llms.txt leads to a page. Only the standard
+library is needed.
 """
 
+import json
 import pathlib
 import posixpath
 import re
@@ -154,12 +157,17 @@ def described(name):
     return " ".join(plain.split())
 
 
+def address(page):
+    """Where the generator puts a page."""
+    return re.sub(r"(^|/)README\.md$", r"\1index.html", page).replace(".md", ".html")
+
+
 def llms():
     """An overview for language models: each page with what it is about."""
     out = ["# Alpheus", "", f"> {described('README.md')}"]
     for title, group in (("Guides", GUIDES), ("Reference", REFERENCE), ("Security", SECURITY)):
         out += ["", f"## {title}", ""]
-        out += [f"- [{name}]({page}): {described(page)}" for name, page in group]
+        out += [f"- [{name}]({address(page)}): {described(page)}" for name, page in group]
     return "\n".join(out) + "\n"
 
 
@@ -196,13 +204,26 @@ def build(folder):
     (folder / "mkdocs.yml").write_text(configuration(files))
 
 
+def unbuilt(html):
+    """What the built site lacks."""
+    index = json.loads((html / "search/search_index.json").read_text())
+    known = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    for page in (page for group in (GUIDES, REFERENCE, SECURITY) for _, page in group):
+        if address(page) not in known:
+            yield f"search/search_index.json lacks {page}"
+    for target in LINK.findall((html / "llms.txt").read_text()):
+        if not (html / target).is_file():
+            yield f"llms.txt: {target}: there is no such page"
+
+
 def main():
-    found = list(problems(tracked()))
+    built = sys.argv[1] == "--built"
+    found = list(unbuilt(pathlib.Path(sys.argv[2])) if built else problems(tracked()))
     for problem in found:
         print(f"error: {problem}", file=sys.stderr)
     if found:
         sys.exit(1)
-    if sys.argv[1:] != ["--check"]:
+    if not built and sys.argv[1:] != ["--check"]:
         build(pathlib.Path(sys.argv[1]))
 
 

@@ -5,7 +5,8 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::select::{Bins, HistogramOutput, SelectItem, Statistic};
 
 /// For each such column, which edge it is, and how far the exact value may be from it.
-pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
+#[must_use]
+pub fn in_words(plan: &Plan) -> Vec<String> {
     let noisy = plan.privacy.is_some();
     plan.select.items.iter().filter_map(|item| of_item(item, noisy)).collect()
 }

@@ -17,6 +17,7 @@ use alpheus_policy::planner::{BudgetLife, PlannedQuery, PlanningError};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{OptionKind, Schema};
+use alpheus_stream_runtime::bin_widths;
 use alpheus_stream_runtime::query_planner::{QueryContext, failure, options};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::ControllerCount;
@@ -211,7 +212,8 @@ enum Reply {
         /// That windows need more owners than the query asks for, in words.
         #[serde(skip_serializing_if = "Option::is_none")]
         raised: Option<String>,
-        /// If it says how exact results have to be: the error of each column, in words.
+        /// If it says how exact results have to be: the error of each column, in words; and how wide
+        /// the bins are that a column is read from.
         accuracy: Vec<String>,
         /// What results with noise cost one owner, in words.
         cost: Option<String>,
@@ -249,7 +251,9 @@ impl Reply {
     fn nothing(planned: PlannedQuery, windows: Option<Windows>) -> Reply {
         let (cost, budget, raised) = (planned.cost(), planned.budget(), planned.raised());
         let windows = windows.map(Box::new);
-        Reply::Nothing { windows, raised, cost, budget, accuracy: planned.accuracy }
+        let mut accuracy = planned.accuracy;
+        accuracy.extend(planned.plans.first().into_iter().flat_map(bin_widths::in_words));
+        Reply::Nothing { windows, raised, cost, budget, accuracy }
     }
 }
 

@@ -128,7 +128,7 @@ impl Windows {
     fn write_rest(&self, out: &mut impl Write) -> io::Result<()> {
         let Windows { longer, larger, missing_groups, left_out, .. } = self;
         if let Some(missing) = missing_groups {
-            missing.write(out)?;
+            writeln!(out, "{missing}")?;
             writeln!(out, "To have results of them, {}.", missing.help())?;
         }
         larger

@@ -19,6 +19,7 @@ use alpheus_stream_runtime::embedded_deployment::Controllers;
 use alpheus_stream_runtime::query_planner::{QueryContext, plan_query};
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::policy_refusal::failure;
+use alpheus_streams::replay::groups::MissingGroups;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};
 use alpheus_time::{Span, Timestamp};
@@ -77,6 +78,8 @@ pub(super) struct Inputs {
     pub(super) audiences: Vec<Audience>,
     /// If the query says how exact results have to be: the error of each column, in words.
     accuracy: Vec<String>,
+    /// Groups that are too small for a result.
+    missing: Option<MissingGroups>,
     /// What owners choose.
     policies: Policies,
     /// Owners of the whole recording.
@@ -115,6 +118,7 @@ impl Inputs {
         let ControllerChoice { planned, controllers, alone, hint } =
             guarded(many, plan, opens, refused)?;
         let audiences = Audience::of(&planned, &known);
+        let missing = MissingGroups::of((&create, &catalog(controllers)?), &planned, &known);
         Ok(Self {
             schema_file: folder.schema,
             policies_file: folder.policies,
@@ -127,6 +131,7 @@ impl Inputs {
             hint,
             audiences,
             accuracy: planned.accuracy,
+            missing,
             policies,
             recorded,
         })
@@ -164,6 +169,10 @@ impl Inputs {
         lines.extend(left_out(self.recorded, self.owners.len()));
         lines.extend(self.hint.iter().map(|hint| format!("help: {hint}")));
         lines.extend(self.accuracy.iter().map(|what| format!("{}: {what}", self.create.name)));
+        if let Some(missing) = &self.missing {
+            lines.push(format!("{}: {missing}", self.create.name));
+            lines.push(format!("help: {}", missing.help()));
+        }
         lines.join("\n")
     }
 

@@ -5,6 +5,7 @@
 
 use crate::common::alpheus;
 use crate::common::recording::BASE;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -48,7 +49,7 @@ fn folder(option: &str, rows: impl IntoIterator<Item = (u64, u64, String, u64)>)
         ("query.sql", ""),
         ("data.csv", &data),
     ] {
-        std::fs::write(folder.path().join(name), text).unwrap();
+        fs::write(folder.path().join(name), text).unwrap();
     }
     folder
 }
@@ -79,7 +80,7 @@ fn replayed(folder: &Path, query: &str) -> (i32, String) {
 }
 
 fn suggested(folder: &Path, query: &str) -> (i32, String) {
-    std::fs::write(folder.join("query.sql"), query).unwrap();
+    fs::write(folder.join("query.sql"), query).unwrap();
     said(alpheus(["suggest", "."]).current_dir(folder))
 }
 
@@ -124,6 +125,17 @@ fn groups_without_a_result_are_named_with_their_owners() {
     assert!(!text.contains("groups"), "{text}");
 }
 
+/// A deployment of processes says it before it starts them.
+#[test]
+fn a_deployment_names_groups_without_a_result() {
+    let folder = regions(&[("north".to_owned(), 3), ("south".to_owned(), 1)]);
+    fs::write(folder.path().join("query.sql"), query("SUM(reading)", "GROUP BY region")).unwrap();
+    let (code, text) = said(alpheus(["up", ".", "--once"]).current_dir(folder.path()));
+    assert_eq!(code, 0, "{text}");
+    has(&text, &["1 of 2 groups, with 1 of 4 owners, have no result", "`region=south`: 1 owner"]);
+    has(&text, &["3 windows opened, 0 did not"]);
+}
+
 #[test]
 fn of_many_groups_without_a_result_the_first_are_named() {
     let many = (10..22).map(|at| (format!("r{at}"), 1)).chain([("large".to_owned(), 4)]);
@@ -160,6 +172,28 @@ fn a_closed_window_says_of_which_group_it_is() {
 }
 
 #[test]
+fn windows_that_a_recording_covers_in_part_are_named() {
+    let folder = folder("crowd", []);
+    let query = query("SUM(reading)", "");
+    let replayed = |seconds: [u64; 2]| {
+        let times = seconds[0]..seconds[1];
+        let row = |(at, meter): (u64, u64)| format!("{},m{meter},north,7\n", BASE + at);
+        let rows = times.flat_map(|at| (0..4).map(move |meter| (at, meter))).map(row);
+        let data = "time,meter,region,reading\n".to_owned() + &rows.collect::<String>();
+        fs::write(folder.path().join("data.csv"), data).unwrap();
+        let (code, text) = replayed(folder.path(), &query);
+        assert_eq!(code, 0, "{text}");
+        text
+    };
+    has(&replayed([5, 24]), &["so the first and the last window cover a part of that length only"]);
+    has(&replayed([5, 30]), &["so the first window covers a part"]);
+    has(&replayed([0, 24]), &["so the last window covers a part"]);
+    has(&replayed([2, 6]), &["so the window covers a part"]);
+    let whole = replayed([0, 30]);
+    assert!(!whole.contains("a part of that length"), "{whole}");
+}
+
+#[test]
 fn a_maximum_that_leaves_owners_out_is_named_where_windows_stay_closed() {
     // Each owner has data in every other window. Of any four owners, three share half of the windows at most.
     let rows = (0..4).flat_map(|window| {
@@ -193,6 +227,9 @@ fn values_from_bins_say_how_far_they_may_be_off() {
     assert_eq!(code, 0, "{text}");
     has(&text, &lines);
     assert!(!text.contains("sum_reading:"), "{text}");
+    let (code, text) = suggested(folder.path(), &query);
+    assert_eq!(code, 0, "{text}");
+    has(&text, &lines);
     let mut explain = alpheus(["query", "--query", &query, "--schema", "schema.yaml"]);
     explain.args(["--policies", "policies.yaml"]).current_dir(folder.path());
     let (code, text) = said(&mut explain);
@@ -212,11 +249,8 @@ fn results_that_are_mostly_noise_and_refused_rows_are_said_beside_the_margin() {
     has(&text, &["is larger than the value; ask with `WITH (error = …)` or over more owners"]);
     has(&text, &["the margins of noise do not cover the 1 row that was refused"]);
     // Exact results have no margins.
-    std::fs::write(
-        folder.path().join("policies.yaml"),
-        "schema: Meters\ndefault: { '*': crowd }\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("policies.yaml"), "schema: Meters\ndefault: { '*': crowd }\n")
+        .unwrap();
     let (code, text) = replayed(folder.path(), &query("AVG(reading)", ""));
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("refused 1 row") && !text.contains("noise"), "{text}");
@@ -235,7 +269,7 @@ fn bounds_for_an_error_say_which_share_of_the_file_is_beyond() {
             text.push_str(&format!("m{home},2024-02-{day} {hour:02}:00,{used}.5\n"));
         }
     }
-    std::fs::write(folder.path().join("homes.csv"), text).unwrap();
+    fs::write(folder.path().join("homes.csv"), text).unwrap();
     let mut init = alpheus(["init", "homes.csv", "--yes", "--error", "10 %"]);
     let (code, text) = said(init.current_dir(folder.path()));
     assert_eq!(code, 3, "{text}");

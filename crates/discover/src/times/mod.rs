@@ -386,6 +386,12 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
     if let Some(found) = by_kind(profile, table, &parts::with_texts(profile)) {
         return Ok(found);
     }
+    let said = hints.time_format.as_deref().and_then(Unit::parse);
+    if said == Some(Unit::Days)
+        && let Some(at) = refusal::counted(profile)
+    {
+        return Ok(Candidate::count(at, Unit::Days));
+    }
     Err(DiscoverError::NoTime { elapsed: refusal::why(profile) })
 }
 

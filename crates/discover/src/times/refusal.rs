@@ -103,17 +103,25 @@ fn short_years(profile: &Profile) -> Option<String> {
 
 /// Numbers that are days or rounds since a start.
 fn start(profile: &Profile) -> Option<String> {
-    let named = |column: &Column| has(&column.name, TIMES) || has(&column.name, ROUNDS);
-    let counts = |column: &&Column| column.is_number() && named(column);
-    let column = profile.columns.iter().find(counts)?;
+    let column = &profile.columns[counting(profile)?];
     let (name, word) = (&column.name, worded(&column.name));
     let counted = format!(": `{name}` may count from a start that the file does not say");
     if !column.is_integer() {
         return Some(counted);
     }
     Some(format!(
-        "{counted}; if it counts days, weeks, visits or the like, use `--time {word} --time-format days`, and each of them is then one day"
+        "{counted}; if it counts days, weeks, visits or the like, use `--time {word} --time-format days`, and each of them is then one day; `--date` says which date is 0"
     ))
+}
+
+/// The column of whole numbers of days or rounds since a start.
+pub(super) fn counted(profile: &Profile) -> Option<usize> {
+    counting(profile).filter(|at| profile.columns[*at].is_integer())
+}
+
+fn counting(profile: &Profile) -> Option<usize> {
+    let named = |column: &Column| has(&column.name, TIMES) || has(&column.name, ROUNDS);
+    profile.columns.iter().position(|column| column.is_number() && named(column))
 }
 
 #[cfg(test)]

@@ -185,6 +185,20 @@ fn days_are_counted_from_a_date_that_a_person_names() {
     assert!(found.notes.iter().any(|note| note.contains(&day("-14 is 2019-12-19"))));
 }
 
+/// The format alone says that the only numbers which may be days are days.
+#[test]
+fn days_need_no_name_of_their_column() {
+    let text = rows("person,day,kg", 60, |n| format!("p{},{},{}.5", n % 12, n / 12, n + 60));
+    let said = Hints { time_format: Some("days".to_owned()), ..Hints::default() };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert_eq!((found.time.format(), found.tally.rows), ("epoch days".to_owned(), 60));
+    let said = Hints { date: Some("2020-01-02".to_owned()), ..said };
+    let found = understand(text.as_bytes(), &said).unwrap();
+    assert_eq!(found.time.format(), "days since 2020-01-02");
+    let seconds = Hints { time_format: Some("s".to_owned()), ..Hints::default() };
+    assert!(understand(text.as_bytes(), &seconds).is_err());
+}
+
 #[test]
 fn a_date_is_day_0_of_days_alone() {
     let said = |format: &str, column: &str| Hints {

@@ -8,7 +8,7 @@ use alpheus_policy::planner::{ExclusionError, PlannedQuery, selection};
 use alpheus_policy::query::{Create, Word};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::fmt;
 
 /// Groups that are named.
 const LISTED: usize = 10;
@@ -81,30 +81,29 @@ impl MissingGroups {
         Some(MissingGroups { groups: all, owners, missing, help, missing_owners })
     }
 
-    /// Lists the first, with their owners and what they lack.
-    ///
-    /// # Errors
-    /// The writer's error.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let MissingGroups { groups, owners, missing, missing_owners, .. } = self;
-        writeln!(
-            out,
-            "{} of {groups} groups, with {missing_owners} of {owners} owners, have no result:",
-            missing.len()
-        )?;
-        for MissingGroup { group, owners, needed } in missing.iter().take(LISTED) {
-            writeln!(out, "    `{group}`: {}, {needed}", counted(*owners as u64, "owner"))?;
-        }
-        match missing.len().saturating_sub(LISTED) {
-            0 => Ok(()),
-            more => writeln!(out, "    … and {more} more"),
-        }
-    }
-
     /// What to ask for instead.
     #[must_use]
     pub fn help(&self) -> &'static str {
         self.help
+    }
+}
+
+/// Lists the first, with their owners and what they lack.
+impl fmt::Display for MissingGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MissingGroups { groups, owners, missing, missing_owners, .. } = self;
+        write!(
+            f,
+            "{} of {groups} groups, with {missing_owners} of {owners} owners, have no result:",
+            missing.len()
+        )?;
+        for MissingGroup { group, owners, needed } in missing.iter().take(LISTED) {
+            write!(f, "\n    `{group}`: {}, {needed}", counted(*owners as u64, "owner"))?;
+        }
+        match missing.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(f, "\n    … and {more} more"),
+        }
     }
 }
 

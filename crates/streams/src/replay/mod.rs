@@ -1,6 +1,7 @@
 //! `alpheus replay`: runs a recorded file through the whole system, in event time.
 
 pub mod bounds;
+mod edges;
 pub mod feed;
 mod fingerprint;
 pub mod groups;

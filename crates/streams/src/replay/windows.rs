@@ -1,6 +1,7 @@
 //! Which windows of a recording have no result, why, and windows of which length would have one.
 
 use super::Args;
+use super::edges;
 use super::groups::{self, MissingGroups};
 use super::inputs::{Inputs, QueryFile};
 use super::larger::{Larger, larger};
@@ -224,6 +225,8 @@ struct OfQuery {
     is_spent: bool,
     /// Columns that are mostly noise.
     noisy: Vec<String>,
+    /// That the recording covers a part of the first or the last window.
+    covered: Option<String>,
 }
 
 /// What makes budgets last longer.
@@ -262,11 +265,9 @@ impl WindowReport {
 
 impl OfQuery {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let OfQuery { name, missing, larger, longer, is_spent, noisy, .. } = self;
+        let OfQuery { name, missing, larger, longer, is_spent, noisy, covered, .. } = self;
         if let Some(missing) = missing {
-            write!(out, "{name}: ")?;
-            missing.write(out)?;
-            writeln!(out, "help: {}", missing.help())?;
+            writeln!(out, "{name}: {missing}\nhelp: {}", missing.help())?;
         }
         self.write_closed(out)?;
         larger.iter().try_for_each(|larger| writeln!(out, "help: {larger}"))?;
@@ -274,7 +275,7 @@ impl OfQuery {
         if *is_spent {
             writeln!(out, "help: {LAST_LONGER}")?;
         }
-        noisy.iter().try_for_each(|what| writeln!(out, "{name}: {what}"))
+        noisy.iter().chain(covered).try_for_each(|what| writeln!(out, "{name}: {what}"))
     }
 
     fn write_closed(&self, out: &mut impl Write) -> io::Result<()> {
@@ -330,5 +331,6 @@ fn of_query(
     let longer = if mostly { longer(create, catalog, streams) } else { None };
     let is_spent = closed.iter().any(|(.., why)| why.contains(BUDGETS_SPENT));
     let noisy = margins::mostly_noise(create, &own);
-    OfQuery { name, missing, windows, closed, larger, longer, is_spent, noisy }
+    let covered = edges::partly_covered(create, &own, streams);
+    OfQuery { name, missing, windows, closed, larger, longer, is_spent, noisy, covered }
 }
