@@ -165,8 +165,9 @@ lint: tools lean ## what `make test` holds code to, without tests: lints, and li
 
 .PHONY: lean
 # In a folder of its own: else whatever builds beside it waits for it.
-lean: tools # the demo's build: no default features
+lean: tools # the demo's build, without default features, and the library for C, as `make dist` builds it alone
 	$(CARGO) clippy --package alpheus --no-default-features --locked --target-dir $(TARGET)/lean -- -D warnings
+	$(CARGO) clippy --package alpheus-c --locked --target-dir $(TARGET)/lean -- -D warnings
 
 .PHONY: build-processes
 # `target/processes` is a link to the tests of whole processes.

@@ -36,7 +36,6 @@ pub use expected_error::{
 };
 pub use expected_errors::{expected_errors, rank_margin};
 pub use fit::check_noise_fits;
-#[cfg(feature = "query")]
 pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
 pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};

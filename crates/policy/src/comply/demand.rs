@@ -4,7 +4,7 @@ use super::{ComplianceError, RequirementError};
 use crate::budget::{Calibration, Cost, Epsilon};
 use crate::fraction::Fraction;
 use crate::layout::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
-use crate::plan::{Integrity, NotVerifiableError, Plan};
+use crate::plan::{NotVerifiableError, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
 use crate::privacy::allows_window;
 use crate::schema::{Budget, Edges, Generalisation, OptionKind, Schema};
@@ -151,11 +151,13 @@ impl<'a> Demand<'a> {
     }
 
     /// Who decides what the plan's rows say.
-    pub(crate) fn integrity(&self) -> Integrity {
+    #[cfg(feature = "query")]
+    pub(crate) fn integrity(&self) -> crate::plan::Integrity {
         self.plan.integrity
     }
 
     /// The plan's consumer.
+    #[cfg(feature = "query")]
     pub(crate) fn consumer(&self) -> &str {
         &self.plan.consumer
     }
