@@ -28,11 +28,11 @@ pub(super) fn partly_covered(
     let begins_in = first.saturating_sub(start) > small;
     let ends_in = end.saturating_sub(last) > small;
     let which = match (begins_in, ends_in) {
-        (true, true) if end - start > window => "first and the last window cover",
-        (true, true) => "window covers",
+        (false, false) => return None,
+        _ if end - start == window => "window covers",
+        (true, true) => "first and the last window cover",
         (true, false) => "first window covers",
         (false, true) => "last window covers",
-        (false, false) => return None,
     };
     Some(format!(
         "readings are from {} to {}, so the {which} a part of that length only",
