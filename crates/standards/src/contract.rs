@@ -21,6 +21,8 @@ pub struct Contract {
     pub labels: Vec<Label>,
     /// Columns that the contract measures the age of events by, as `table.column` or `column`.
     pub clocks: Vec<Clause<String>>,
+    /// Columns that the contract calls the event's time.
+    pub event_times: Vec<Clause<String>>,
     /// Rules that belong to no table.
     pub rules: Vec<Rule>,
 }
@@ -51,6 +53,8 @@ pub struct Table {
 pub struct Column {
     /// Where it stands.
     pub at: String,
+    /// Other places that describe it, such as a version's.
+    pub also: Vec<String>,
     /// Its name; a part of an object has the object's name before it, with a point.
     pub name: Clause<String>,
     /// Its types, the most telling first.

@@ -105,7 +105,9 @@ pub fn of(
     let (owner, time) = (roles::owner(table), roles::time(table, contract));
     let (mut attributes, objects) = (Names::default(), objects(table));
     for (position, column) in table.columns.iter().enumerate() {
-        inventory.name(&column.at, format!("{shown}.{}", column.name.value));
+        for at in std::iter::once(&column.at).chain(&column.also) {
+            inventory.name(at, format!("{shown}.{}", column.name.value));
+        }
         let is = |choice: &Choice| choice.column() == Some(position);
         let read = if is(&owner) {
             Err(
@@ -143,6 +145,13 @@ fn decide(
 ) -> Option<String> {
     match choice {
         Choice::Column(at) => table.columns.get(*at).map(|column| column.name.value.clone()),
+        Choice::Likely(at, other) => {
+            let name = table.columns.get(*at).map(|column| column.name.value.clone())?;
+            unsure.push(format!(
+                "{shown}: {name} seems to say {question}, but {other} may say it too; name the right column as `{key}` in the source file"
+            ));
+            Some(name)
+        }
         Choice::Several(names) => {
             let (all, may) = (names.join(", "), if names.len() > 1 { "may each" } else { "may" });
             unsure.push(format!(
@@ -260,8 +269,10 @@ fn audience(column: &Column, table: &Table) -> Audience {
 
 /// A column that is no attribute: neither it nor what is said about it alone.
 fn leave(column: &Column, why: &str, inventory: &mut Inventory) {
-    inventory.leave_rest(&column.at, why);
-    inventory.leave(&column.at, why);
+    for at in std::iter::once(&column.at).chain(&column.also) {
+        inventory.leave_rest(at, why);
+        inventory.leave(at, why);
+    }
     for label in &column.labels {
         inventory.leave_unless_carried(&label.at, NOT_HERE);
     }
@@ -274,8 +285,9 @@ fn leave(column: &Column, why: &str, inventory: &mut Inventory) {
 fn carry(column: &Column, attribute: &Attribute, table: &Table, inventory: &mut Inventory) {
     let name = &attribute.name;
     let became = format!("the attribute `{name}`");
-    inventory.carry(&column.at, became.clone());
-    inventory.carry(&column.name.at, became);
+    for at in [&column.at, &column.name.at].into_iter().chain(&column.also) {
+        inventory.carry(at, became.clone());
+    }
     for word in &column.types {
         inventory.carry(&word.at, format!("the type of `{name}`"));
     }

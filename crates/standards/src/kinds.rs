@@ -36,6 +36,7 @@ const OBJECT: &str =
 const DURATION: &str =
     "a time of day or a span of time as text is not a number; a column of seconds would be";
 const BYTES: &str = "bytes are neither a number nor text";
+const UNION: &str = "its values are of several types, and none of these can be relied on";
 const UNKNOWN: &str = "its type is not known here";
 
 /// The kind of a column with these types, the most telling first.
@@ -187,6 +188,7 @@ fn of_other(word: &str, numbers: &[Option<i64>]) -> Kind {
         | "dict" | "geography" | "geometry" | "xml" | "hstore" | "xmltype" => Kind::Other(OBJECT),
         "bytes" | "binary" | "varbinary" | "blob" | "bytea" | "raw" | "bfile" | "image"
         | "longblob" => Kind::Other(BYTES),
+        "union" => Kind::Other(UNION),
         _ => Kind::Other(UNKNOWN),
     }
 }

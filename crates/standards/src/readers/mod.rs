@@ -9,6 +9,7 @@ mod pointer;
 mod rules;
 mod specification;
 mod value_sets;
+mod versions;
 
 use crate::access::{self, ReaderList};
 use crate::contract::{Contract, Table};

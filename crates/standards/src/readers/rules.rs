@@ -20,6 +20,7 @@ pub(super) const SOME: &str = "a check of some rows only, which says nothing abo
 pub(super) const OTHER: &str = "a query over another table, which this schema does not have";
 pub(super) const OFF: &str = "a check that is switched off";
 pub(super) const SOFT: &str = "a check that tolerates some values, so it refuses none";
+pub(super) const VERSION: &str = "some versions of the model lack the column";
 pub(super) const LINK: &str = "compares rows with those of another table";
 
 /// The rule at `at`, by its metric, rule or type and its text. `tables` are the names of the table
