@@ -134,6 +134,8 @@ pub struct Rule {
     pub at: String,
     /// The part that says which rule it is, if that is not the rule itself.
     pub kind: Option<String>,
+    /// The table that it is about, if it belongs to the whole contract and says so.
+    pub about: Option<String>,
     /// What it demands.
     pub demand: Demand,
 }

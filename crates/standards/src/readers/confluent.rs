@@ -208,7 +208,7 @@ fn rule(key: &str, rule: &Cursor<'_>, tables: &mut [Table]) -> Rule {
         _ if replaces => hides(rule, tables, false),
         _ => Demand::Other(rules::SINGLE),
     };
-    Rule { at: rule.path().to_owned(), kind: None, demand }
+    Rule { at: rule.path().to_owned(), kind: None, about: None, demand }
 }
 
 /// Marks the fields whose values a rule hides: those with its tags, or of records with them, or with

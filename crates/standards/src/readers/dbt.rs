@@ -106,7 +106,7 @@ fn column(at: &Cursor<'_>) -> Column {
             Demand::Mandatory => mandatory = Some(Clause { value: true, at: kind }),
             Demand::Range => range(test, &mut column.limits),
             Demand::Other(rules::SET) => {
-                let values = places(test).iter().find_map(|place| place.get("values"));
+                let values = places(test).iter().find_map(|place| place.first(&["values", "value_set"]));
                 let own = value_sets::bounds(&values.map(|v| v.items()).unwrap_or_default());
                 if !own.min.is_empty() {
                     column.limits = column.limits.and(own);
@@ -144,7 +144,7 @@ fn rule(test: &Cursor<'_>) -> Rule {
     };
     let demand = exception(test, &demand).map_or(demand, Demand::Other);
     let kind = named.map(|noted| noted.at).filter(|at| at != test.path());
-    Rule { at: test.path().to_owned(), kind, demand }
+    Rule { at: test.path().to_owned(), kind, about: None, demand }
 }
 
 /// Why a test refuses no single value: it holds for some rows, it is off, or it only warns.

@@ -1,7 +1,7 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
 use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers, value_sets};
-use crate::contract::{Column, Contract, Limits, Rule, Table};
+use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
 use crate::sensitivity::{Label, labels, labels_of, texts};
@@ -49,14 +49,19 @@ fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
 fn checks(root: &Cursor<'_>) -> Vec<Rule> {
     let specification = root.get("quality").and_then(|quality| quality.get("specification"));
     let mut found = Vec::new();
-    for (_, checks) in specification.iter().flat_map(Cursor::entries) {
+    for (key, checks) in specification.iter().flat_map(Cursor::entries) {
+        let (about, is_partial) = rules::soda_table(key).unzip();
         for check in checks.items() {
             let text = match check.entries().as_slice() {
                 [(name, _)] => Some((*name).to_owned()),
                 _ => check.noted().map(|noted| noted.value),
             };
-            let demand = rules::soda(&text.unwrap_or_default());
-            found.push(Rule { at: check.path().to_owned(), kind: None, demand });
+            let demand = match is_partial {
+                Some(true) => Demand::Other(rules::SOME),
+                _ => rules::soda(&text.unwrap_or_default()),
+            };
+            let (at, about) = (check.path().to_owned(), about.clone());
+            found.push(Rule { at, kind: None, about, demand });
         }
     }
     found
