@@ -1,6 +1,6 @@
 //! What a table becomes: attributes, each with what may be known of it, and nothing more.
 
-use crate::bounds::{self, Bounds};
+use crate::bounds::{self, Bounds, Places};
 use crate::contract::{Column, Contract, Demand, Table};
 use crate::inventory::Inventory;
 use crate::kinds::{self, Kind};
@@ -122,6 +122,7 @@ pub fn of(
             Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, inventory),
             Ok(attribute) => {
                 carry(column, &attribute, table, inventory);
+                draft.unsure.extend(rounding(&attribute, &shown));
                 draft.attributes.push(attribute);
             }
             Err(why) => leave(column, why, inventory),
@@ -131,6 +132,19 @@ pub fn of(
     draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, &shown);
     draft.time = decide(&time, table, TIME, &mut draft.unsure, &shown);
     draft
+}
+
+/// A number that loses places, since 64 bits do not hold all digits of its type.
+fn rounding(own: &Attribute, shown: &str) -> Option<String> {
+    let Values::Number(bounds) = &own.values else { return None };
+    let places = bounds.scale.filter(|_| bounds.places == Places::Fewer)?;
+    Some(format!(
+        "{shown}: {} has more digits than 64 bits hold, so `{}` has {places} decimal places, from {} to {}; state narrower limits or fewer places",
+        own.column,
+        own.name,
+        bounds.min_text(),
+        bounds.max_text()
+    ))
 }
 
 const OWNER: (&str, &str) = ("whose data an event is", "owner");

@@ -1,5 +1,6 @@
 //! The files that are written: a schema and policies in YAML, with comments that say why.
 
+use crate::bounds::Places;
 use crate::draft::{Attribute, Draft, Values};
 use crate::options::{self, Offer, PRIVATE};
 use crate::tree::Tree;
@@ -50,16 +51,26 @@ fn attribute(own: &Attribute) -> String {
             match bounds.scale {
                 None => text.push_str("    type: integer\n"),
                 Some(scale) => {
-                    let rounds = " # the contract states no places: further digits are rounded";
-                    let rounds = if bounds.scale_is_stated { "" } else { rounds };
+                    let rounds = match bounds.places {
+                        Places::Stated => "",
+                        Places::Usual => {
+                            " # the contract states no places: further digits are rounded"
+                        }
+                        Places::Fewer => {
+                            " # fewer places than the contract's, so that the bounds fit: further digits are rounded"
+                        }
+                    };
                     text.push_str(&format!("    type: decimal\n    scale: {scale}{rounds}\n"));
                 }
             }
             if let Some(unit) = &own.unit {
                 text.push_str(&format!("    unit: {}\n", Tree::quoted(unit)));
             }
-            let open =
-                |stated: bool| if stated { "" } else { " # the contract sets no bound: narrow it" };
+            let open = |stated: bool| match (stated, bounds.places) {
+                (true, _) => "",
+                (false, Places::Fewer) => " # the type allows more than 64 bits hold: narrow it",
+                (false, _) => " # the contract sets no bound: narrow it",
+            };
             text.push_str(&format!(
                 "    min: {}{}\n",
                 bounds.min_text(),

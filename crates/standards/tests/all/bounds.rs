@@ -162,3 +162,31 @@ schema:
         assert_eq!(verdict(&import, path).0, carried, "{path}");
     }
 }
+
+#[test]
+fn a_number_with_too_many_digits_keeps_its_limits_and_is_asked_about() {
+    let import = odcs(
+        "{ name: big, logicalType: number, physicalType: 'DECIMAL(38,18)', logicalTypeOptions: { minimum: 0, maximum: 1000 } }
+         { name: usd, logicalType: number, physicalType: 'DECIMAL(38,18)' }
+         { name: few, logicalType: number, physicalType: 'DECIMAL(38,2)' }",
+    );
+    assert_eq!(number(&import, "big"), (15, 0, 10i64.pow(18)));
+    assert_eq!(number(&import, "usd"), (6, -i64::MAX, i64::MAX));
+    assert!(verdict(&import, "schema[0].properties[0].logicalTypeOptions.maximum").0);
+    let schema = &import.tables[0].schema;
+    assert!(schema.contains("scale: 15 # fewer places than the contract's"), "{schema}");
+    let asked = |name: &str| {
+        let start = format!("t: {name} has more digits than 64 bits hold");
+        import.report.unsure.iter().any(|own| own.starts_with(&start))
+    };
+    assert!(asked("big") && asked("usd") && !asked("few"), "{:?}", import.report.unsure);
+    for text in [
+        "dataContractSpecification: 1.1.0\nmodels: { t: { fields: { a: { type: decimal, precision: 38, scale: 18, maximum: 1000, minimum: 0 } } } }",
+        "models: [{ name: t, columns: [{ name: a, data_type: 'decimal(38,18)', data_tests: [{ accepted_range: { min_value: 0, max_value: 1000 } }] }] }]",
+        r#"{"type":"record","name":"R","fields":[{"name":"a","minimum":0,"type":{"type":"bytes","logicalType":"decimal","precision":38,"scale":18}}]}"#,
+    ] {
+        let import = imported(text);
+        assert!(number(&import, "a").2 / 10i64.pow(number(&import, "a").0.into()) >= 1000, "{text}");
+        assert!(import.report.unsure.iter().any(|own| own.contains("64 bits")), "{text}");
+    }
+}
