@@ -300,10 +300,18 @@ mod tests {
     fn places_leave_room_for_the_limits() {
         let wide = |precision, scale| Kind::Decimal { precision, scale };
         for (kind, stated, expected) in [
-            (wide(38, 18), ["0", "", "1000", ""], (Some(15), Places::Fewer, "1000.000000000000000")),
+            (
+                wide(38, 18),
+                ["0", "", "1000", ""],
+                (Some(15), Places::Fewer, "1000.000000000000000"),
+            ),
             (wide(76, 38), ["", "", "", ""], (Some(6), Places::Fewer, "9223372036854.775807")),
             (wide(38, 18), ["0", "", "", ""], (Some(6), Places::Fewer, "9223372036854.775807")),
-            (wide(38, 18), ["-1", "", "1e15", ""], (Some(3), Places::Fewer, "1000000000000000.000")),
+            (
+                wide(38, 18),
+                ["-1", "", "1e15", ""],
+                (Some(3), Places::Fewer, "1000000000000000.000"),
+            ),
             (wide(38, 18), ["0", "", "", "8"], (Some(18), Places::Stated, "7.999999999999999999")),
             (wide(38, 18), ["0", "", "9.5", ""], (Some(17), Places::Fewer, "9.50000000000000000")),
             (wide(19, 9), ["", "", "", ""], (Some(8), Places::Fewer, "9999999999.99999999")),

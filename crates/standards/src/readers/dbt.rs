@@ -106,7 +106,8 @@ fn column(at: &Cursor<'_>) -> Column {
             Demand::Mandatory => mandatory = Some(Clause { value: true, at: kind }),
             Demand::Range => range(test, &mut column.limits),
             Demand::Other(rules::SET) => {
-                let values = places(test).iter().find_map(|place| place.first(&["values", "value_set"]));
+                let values =
+                    places(test).iter().find_map(|place| place.first(&["values", "value_set"]));
                 let own = value_sets::bounds(&values.map(|v| v.items()).unwrap_or_default());
                 if !own.min.is_empty() {
                     column.limits = column.limits.and(own);

@@ -186,7 +186,10 @@ fn a_number_with_too_many_digits_keeps_its_limits_and_is_asked_about() {
         r#"{"type":"record","name":"R","fields":[{"name":"a","minimum":0,"type":{"type":"bytes","logicalType":"decimal","precision":38,"scale":18}}]}"#,
     ] {
         let import = imported(text);
-        assert!(number(&import, "a").2 / 10i64.pow(number(&import, "a").0.into()) >= 1000, "{text}");
+        assert!(
+            number(&import, "a").2 / 10i64.pow(number(&import, "a").0.into()) >= 1000,
+            "{text}"
+        );
         assert!(import.report.unsure.iter().any(|own| own.contains("64 bits")), "{text}");
     }
 }

@@ -187,7 +187,8 @@ quality:
     let import = imported(text);
     let queries: Vec<_> = import.tables.iter().map(|table| table.quality.is_some()).collect();
     assert_eq!(queries, [false, true, false]);
-    let rule = |of: &str| verdict(&import, &format!(r#"quality.specification["checks for {of}"][0]"#));
+    let rule =
+        |of: &str| verdict(&import, &format!(r#"quality.specification["checks for {of}"][0]"#));
     assert!(rule("shop.line_items").0);
     assert!(rule("e [daily]").1.starts_with("a check of some rows only"));
     assert!(rule("others").1.starts_with("it names no table of this contract"));
