@@ -130,6 +130,9 @@ fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
 fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
     let digits = stated_digits(limits, uses);
     let (scale, places, range) = match (narrower(digits, kind), kind) {
+        (Kind::Decimal { precision, scale: 0 }, Kind::Float) => {
+            (Some(0), Places::Stated, kinds::digits(precision))
+        }
         (
             Kind::Decimal { precision, scale },
             Kind::Integer { .. } | Kind::Decimal { .. } | Kind::Float,

@@ -3,6 +3,7 @@
 mod avro;
 mod confluent;
 mod dbt;
+mod hulls;
 mod json_schema;
 mod odcs;
 mod pointer;

@@ -187,7 +187,18 @@ fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
 /// Limits among the options of a property's type, and those beside them.
 fn own_limits(property: &Cursor<'_>) -> Limits {
     let options = property.get("logicalTypeOptions");
-    options.map(|options| limits(&options)).unwrap_or_default().and(limits(property))
+    let stated = options.map(|options| limits(&options)).unwrap_or_default().and(limits(property));
+    let custom = |key| own_property(property, key);
+    let (precision, scale) = (custom("precision"), custom("scale"));
+    stated.and(Limits { precision, scale, ..Limits::default() })
+}
+
+/// The value of a property of the contract's own.
+fn own_property(property: &Cursor<'_>, key: &str) -> Option<Clause<String>> {
+    property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
+        let is_it = own.text("property").is_some_and(|noted| noted.value == key);
+        if is_it { own.text("value") } else { None }
+    })
 }
 
 /// Limits under the names of JSON Schema.
@@ -195,6 +206,9 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
     let stated = |key| Vec::from_iter(at.text(key));
     let (mut min, mut max) = (stated("minimum"), stated("maximum"));
     let (mut above, mut below) = (stated("exclusiveMinimum"), stated("exclusiveMaximum"));
+    // The names of older versions of the Data Contract Specification.
+    above.extend(stated("minimumExclusive"));
+    below.extend(stated("maximumExclusive"));
     // In older drafts these two are flags beside the limits.
     let is_flag = |noted: &[Clause<String>], word| noted.iter().any(|noted| noted.value == word);
     if is_flag(&above, "true") {
@@ -232,10 +246,7 @@ fn width(format: Clause<String>) -> Option<Clause<String>> {
 
 /// A unit among a property's own properties.
 pub(super) fn unit(property: &Cursor<'_>) -> Option<Clause<String>> {
-    let listed = property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
-        let is_unit = own.text("property").is_some_and(|noted| noted.value == "unit");
-        if is_unit { own.text("value") } else { None }
-    });
+    let listed = own_property(property, "unit");
     let in_meta = || property.reach(&["config", "meta"]).and_then(|meta| meta.text("unit"));
     let meta = || property.reach(&["meta", "unit"]).and_then(|unit| unit.noted());
     listed.or_else(|| property.text("unit")).or_else(meta).or_else(in_meta)

@@ -222,8 +222,15 @@ pub fn owner(table: &Table) -> Choice {
         };
     }
     // A row's own key beside a person's name, as in a table of a person's contacts.
-    let row = others().find(|(_, own)| **own == Some(Claim::Row)).and_then(|(at, _)| name(at));
-    row.map_or(choice, |row| Choice::Likely(chosen, row))
+    let row = others().find(|(_, own)| **own == Some(Claim::Row) && claim == Claim::Named);
+    match row.and_then(|(at, _)| Some((at, name(at)?))) {
+        Some((at, _)) if is_device(chosen) => {
+            let both = [at.min(chosen), at.max(chosen)];
+            Choice::Several(both.into_iter().filter_map(name).collect())
+        }
+        Some((_, row)) => Choice::Likely(chosen, row),
+        None => choice,
+    }
 }
 
 fn is(word: &str, list: &[&str]) -> bool {

@@ -132,6 +132,8 @@ fn a_person_named_in_a_row_comes_before_the_rows_own_key() {
         ("users", "id/key manager_id", "id"),
         ("users", "user_id/key account_id", "user_id"),
         ("users", "id name", "id"),
+        ("users", "id phone", "id|phone"),
+        ("users", "staff_id/key uuid", "staff_id"),
     ] {
         let all: Vec<_> = columns.split(' ').map(|own| own.split_once('/')).collect();
         let all: Vec<_> = all

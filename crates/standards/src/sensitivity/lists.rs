@@ -151,8 +151,6 @@ pub(super) const HOUSE: &[&str] = &[
     "internal only",
     "internal purposes",
     "do not share",
-    "do not expose",
-    "do not disclose",
     "do not distribute",
     "do not redistribute",
     "not to be shared",

@@ -265,7 +265,6 @@ fn clear_statements_of_texts_restrict_wherever_they_stand() {
         ("Contains no PII except the mail", Some(Personal)),
         ("Not only personal data", Some(Personal)),
         ("Never share. Personal data", Some(Personal)),
-        ("PAY - do not expose", Some(Internal)),
     ] {
         assert_eq!(level(&format!("description: {text}")), expected, "{text}");
     }
