@@ -1,9 +1,10 @@
 //! dbt's properties files: models, sources, seeds and snapshots.
 
 use super::versions::{self, Version};
-use super::{odcs, rules, take_readers, value_sets};
+use super::{forms, odcs, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
+use crate::error::ImportError;
 use crate::sensitivity::{labels, texts};
 use crate::tree::Tree;
 
@@ -17,10 +18,20 @@ pub(super) fn is_one(root: &Cursor<'_>) -> bool {
     RELATIONS.iter().chain(OTHERS).any(is_list)
 }
 
-pub(super) fn read(root: &Cursor<'_>) -> Contract {
+/// That the columns of a relation, and of its versions, are lists.
+fn check(relation: &Cursor<'_>) -> Result<(), ImportError> {
+    const NAMED: &str = "begin each column with `- name:`";
+    forms::list(relation, "columns", NAMED)?;
+    forms::list(relation, "versions", "begin each version with `- v:`")?;
+    let versions = relation.get("versions").map(|list| list.items()).unwrap_or_default();
+    versions.iter().try_for_each(|version| forms::list(version, "columns", NAMED))
+}
+
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let mut contract = Contract { standard: "dbt properties".to_owned(), ..Contract::default() };
     for key in RELATIONS {
         for relation in root.get(key).iter().flat_map(Cursor::items) {
+            check(&relation)?;
             let table = table(&relation, &mut contract);
             contract.tables.push(table);
         }
@@ -29,6 +40,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
         let mut above = labels(&source);
         let readers = take_readers(&source, &mut above);
         for relation in source.get("tables").iter().flat_map(Cursor::items) {
+            check(&relation)?;
             let mut table = table(&relation, &mut contract);
             table.labels.extend(above.iter().cloned());
             table.readers.extend(readers.iter().cloned());
@@ -37,7 +49,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
     }
     contract.name =
         contract.tables.first().map(|table| table.name.value.clone()).unwrap_or_default();
-    contract
+    Ok(contract)
 }
 
 fn table(relation: &Cursor<'_>, contract: &mut Contract) -> Table {

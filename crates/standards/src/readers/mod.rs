@@ -3,6 +3,7 @@
 mod avro;
 mod confluent;
 mod dbt;
+mod forms;
 mod hulls;
 mod json_schema;
 mod odcs;
@@ -87,7 +88,7 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
         return odcs::read(&root);
     }
     if dbt::is_one(&root) {
-        return Ok(dbt::read(&root));
+        return dbt::read(&root);
     }
     if confluent::is_one(&root) {
         return confluent::read(&root);
@@ -98,7 +99,16 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
     if json_schema::is_one(&root) {
         return Ok(plain("JSON schema", json_schema::tables(&root)));
     }
-    Err(ImportError::UnknownStandard)
+    Err(if is_listed(&root) { ImportError::Listed } else { ImportError::UnknownStandard })
+}
+
+/// Whether it holds answers of a registry, or a list type with a record inside.
+fn is_listed(root: &Cursor<'_>) -> bool {
+    let items = root.items();
+    let is_list = root.text("type").is_some_and(|kind| matches!(&*kind.value, "array" | "map"));
+    let inner = root.first(&["items", "values"]).filter(|_| is_list);
+    inner.is_some_and(|inner| avro::is_one(&inner) || json_schema::is_one(&inner))
+        || !items.is_empty() && items.iter().all(confluent::is_one)
 }
 
 /// The kind alone decides; a draft may lack it, but then it has a version and a schema.

@@ -1,6 +1,6 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{pointer, rules, take_readers, value_sets};
+use super::{forms, pointer, rules, take_readers, value_sets};
 use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
@@ -16,6 +16,10 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     if root.get("dataset").is_some() || is_stated && number.split('.').next() != Some("3") {
         let standard = "the Open Data Contract Standard";
         return Err(ImportError::Version { standard, version, instead: "3.x" });
+    }
+    forms::list(root, "schema", "begin each table with `- name:`")?;
+    for object in root.get("schema").iter().flat_map(Cursor::items) {
+        check(&object)?;
     }
     let mut contract = Contract {
         standard: format!("Open Data Contract Standard {version}"),
@@ -36,6 +40,15 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let all = root.get("quality").map(|quality| quality.items()).unwrap_or_default();
     contract.rules.extend(all.iter().map(|rule| rules::quality(rule, &tables)));
     Ok(contract)
+}
+
+/// That the properties of a table, and of the objects and lists in it, are lists.
+fn check(object: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::list(object, "properties", "begin each property with `- name:`")?;
+    for property in object.get("properties").iter().flat_map(Cursor::items) {
+        check(&property)?;
+    }
+    object.get("items").map_or(Ok(()), |items| check(&items))
 }
 
 /// Roles of the contract and of each server, and other lists.

@@ -1,6 +1,6 @@
-//! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
+//! The Data Contract Specification of datacontract.com, versions 0.9 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers, value_sets};
+use super::{MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
@@ -14,6 +14,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         let standard = "the Data Contract Specification";
         return Err(ImportError::Version { standard, version, instead: "1.2" });
     }
+    check(root)?;
     let title = root.reach(&["info", "title"]).and_then(|title| title.noted());
     let mut contract = Contract {
         standard: format!("Data Contract Specification {version}"),
@@ -32,6 +33,31 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         contract.tables.push(table(root, name, &model));
     }
     Ok(contract)
+}
+
+/// That tables and their fields are where they are read.
+fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::map(root, "models", "write each table as `NAME:` with its `fields:`")?;
+    let models = root.get("models");
+    if let Some(schema) = root.get("schema").filter(|own| models.is_none() && !own.tree().is_leaf())
+    {
+        return Err(ImportError::Form {
+            path: schema.path().to_owned(),
+            form: "under `models`",
+            instead: "write the tables there, or import the file that it holds",
+        });
+    }
+    let models = models.map(|models| models.entries()).unwrap_or_default();
+    models.iter().try_for_each(|(_, model)| fields(model))
+}
+
+/// That the fields of a table, and of the objects and lists in it, are maps.
+fn fields(part: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::map(part, "fields", "write each field as `NAME:` with its `type:`")?;
+    for (_, field) in part.get("fields").iter().flat_map(Cursor::entries) {
+        fields(&field)?;
+    }
+    part.get("items").map_or(Ok(()), |items| fields(&items))
 }
 
 fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
