@@ -77,6 +77,8 @@ pub struct Column {
     pub rules: Vec<Rule>,
     /// What its reader followed to other parts, such as `$ref`.
     pub links: Vec<Clause<String>>,
+    /// Why its parts are not read, if it has any that are not.
+    pub unread: Option<&'static str>,
     /// Whether it is computed from many rows.
     pub is_measure: bool,
     /// Whether it is part of an object that a row may lack.

@@ -228,14 +228,14 @@ fn attribute(
         return Err(MEASURE);
     }
     let Some(kind) = kinds::of(&types) else {
-        return Err(if has_parts() { OBJECT } else { NO_TYPE });
+        return Err(if has_parts() { OBJECT } else { column.unread.unwrap_or(NO_TYPE) });
     };
     let values = match kind {
         Kind::Boolean => Values::Boolean,
         Kind::Text { length } => Values::Text(text_length(length, column, inventory)),
         Kind::Time => return Err(MOMENT),
         Kind::Other(_) if has_parts() => return Err(OBJECT),
-        Kind::Other(why) => return Err(why),
+        Kind::Other(why) => return Err(column.unread.unwrap_or(why)),
         number => {
             let (bounds, uses) = bounds::of(number, &column.limits)?;
             for own in uses {

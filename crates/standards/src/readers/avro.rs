@@ -1,6 +1,6 @@
 //! Avro schemas, with the tags of a Confluent registry.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
+use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, labels, of_tags, texts};
@@ -175,7 +175,10 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     let required = optional.as_ref().map(|noted| Clause { value: false, at: noted.at.clone() });
     let wide = resolved.many || above.many;
     // A record that is part of itself has no end.
-    let inner = resolved.record.filter(|_| !above.within.contains(&resolved.record_name));
+    let is_endless = above.within.contains(&resolved.record_name);
+    let reason = if is_endless { Some(ENDLESS) } else { None };
+    let unread = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let unread = unread.filter(|_| resolved.record.is_some());
     found.push(Column {
         at: field.path().to_owned(),
         name: name.clone(),
@@ -187,9 +190,10 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         tags,
         paths: vec![path],
         many: wide,
+        unread,
         ..Column::default()
     });
-    let Some(record) = inner.filter(|_| above.depth < MAX_DEPTH) else { return };
+    let Some(record) = resolved.record.filter(|_| unread.is_none()) else { return };
     let within: Vec<String> = above.within.iter().chain([&resolved.record_name]).cloned().collect();
     let below = Above {
         name: &name.value,

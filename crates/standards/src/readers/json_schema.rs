@@ -1,6 +1,6 @@
 //! JSON Schema, as a Confluent registry holds it.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, hulls, odcs, pointer};
+use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, hulls, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::kinds;
@@ -264,6 +264,9 @@ fn column<'a>(
     let mut parts = Parts::of(above.root, property);
     // What is part of itself has no end.
     let is_endless = parts.targets.iter().any(|target| above.within.contains(target));
+    let reason = if is_endless { Some(ENDLESS) } else { None };
+    let unread = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let has_parts = parts.all().any(|part| part.first(&["properties", "items"]).is_some());
     let mut own = parts.labels();
     own.extend_from_slice(above.labels);
     let types = parts.types();
@@ -280,10 +283,11 @@ fn column<'a>(
         labels: own.clone(),
         tags: tags.flat_map(|tags| texts(&tags)).collect(),
         links: parts.links.clone(),
+        unread: unread.filter(|_| has_parts),
         many: above.many,
         ..Column::default()
     });
-    if above.depth >= MAX_DEPTH || is_endless {
+    if unread.is_some() {
         return;
     }
     let optional = above.optional || mandatory.is_none();

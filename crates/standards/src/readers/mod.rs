@@ -23,6 +23,10 @@ use std::collections::HashMap;
 
 /// How deeply objects may lie in objects.
 const MAX_DEPTH: usize = 16;
+/// Why the parts of what lies so deep are not read.
+const DEEP: &str = "it lies in 16 other objects; what lies deeper is not read";
+/// Why the parts of what is among its own parts are not read.
+const ENDLESS: &str = "it is one of its own parts, which are read once";
 /// The most properties of a contract. References within references can make any number.
 pub const MAX_COLUMNS: usize = 20_000;
 

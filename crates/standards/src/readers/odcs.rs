@@ -5,7 +5,7 @@ use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
-use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
+use crate::readers::{DEEP, MAX_COLUMNS, MAX_DEPTH};
 use crate::sensitivity::{Label, labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
@@ -161,6 +161,7 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
             .collect(),
         limits,
         is_measure: is_measure(property),
+        unread: (below.depth >= MAX_DEPTH && has_parts(property)).then_some(DEEP),
         required,
         in_optional: above.optional,
         key: property.flag("primaryKey"),
@@ -183,6 +184,12 @@ fn is_measure(property: &Cursor<'_>) -> bool {
     let function = logic.as_deref().and_then(|logic| Some(logic.split_once('(')?.0.trim()));
     property.text("semanticType").is_some_and(|kind| kind.value.eq_ignore_ascii_case("measure"))
         || function.is_some_and(|function| AGGREGATES.contains(&function))
+}
+
+/// Whether a property is an object, or a list of objects.
+fn has_parts(property: &Cursor<'_>) -> bool {
+    let inner = property.get("items").and_then(|items| items.get("properties"));
+    property.get("properties").or(inner).is_some()
 }
 
 /// Columns of the parts of an object, or of the objects in a list.

@@ -1,6 +1,8 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, value_sets};
+use super::{
+    DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, value_sets,
+};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
@@ -155,9 +157,14 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let mut limits = sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and);
     let checks = sources.iter().filter_map(|at| at.get("quality")).flat_map(|q| q.items());
     let rules = checks.map(|rule| value_sets::rule(&rule, above.tables, &mut limits)).collect();
+    let within = entered(&sources, above);
+    let reason = if within.is_none() { Some(ENDLESS) } else { None };
+    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let has_parts = || sources.iter().any(|at| at.first(&["fields", "items"]).is_some());
     found.push(Column {
         at: field.path().to_owned(),
         name: Clause { value: name.clone(), at: "?".to_owned() },
+        unread: reason.filter(|_| has_parts()),
         types: types(&sources),
         limits,
         required,
@@ -180,7 +187,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
         many: above.many,
         ..Column::default()
     });
-    if let Some(within) = entered(&sources, above).filter(|_| above.depth < MAX_DEPTH) {
+    if let Some(within) = within.filter(|_| above.depth < MAX_DEPTH) {
         let (within, depth) = (within.as_slice(), above.depth + 1);
         let below = Above { name: &name, optional, labels: &labels, within, depth, ..*above };
         parts(&sources, &below, found);
