@@ -7,6 +7,7 @@ mod forms;
 mod hulls;
 mod json_schema;
 mod odcs;
+mod patterns;
 mod pointer;
 mod rules;
 mod specification;
