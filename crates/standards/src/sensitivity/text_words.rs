@@ -34,7 +34,7 @@ fn parts(mut word: String, found: &mut Vec<String>) {
     if word.chars().filter(|c| c.is_alphabetic()).count() > 2 {
         word.truncate(word.trim_end_matches(|c: char| c.is_ascii_digit()).len());
     }
-    let split = JOINED.iter().find_map(|(part, says)| Some((word.split_once(part)?, *says)));
+    let split = JOINED.iter().find_map(|(part, says)| Some((split(&word, part)?, *says)));
     match split.filter(|_| ![PERSONAL, RESTRICTED].concat().contains(&word.as_str())) {
         Some(((before, after), says)) => {
             let denies = matches!(before, "no" | "non" | "not" | "un");
@@ -44,6 +44,12 @@ fn parts(mut word: String, found: &mut Vec<String>) {
         }
         None => found.push(word),
     }
+}
+
+/// Splits a word around a part of it. Words are short, so looking at each place costs least.
+fn split<'a>(word: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
+    let at = word.as_bytes().windows(part.len()).position(|own| own == part.as_bytes())?;
+    Some((word.get(..at)?, word.get(at + part.len()..)?))
 }
 
 pub(super) fn said(words: &[String]) -> Option<Level> {
