@@ -19,7 +19,7 @@ pub struct Bounds {
     /// Decimal places; `None` for whole numbers.
     pub scale: Option<u8>,
     /// Where the number of places comes from.
-    pub places: Places,
+    pub places: ScaleOrigin,
     /// Smallest value in units of the last place.
     pub min: i64,
     /// Largest value in units of the last place.
@@ -32,7 +32,7 @@ pub struct Bounds {
 
 /// Where a number of decimal places comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Places {
+pub enum ScaleOrigin {
     /// The contract states it.
     Stated,
     /// The contract states none.
@@ -131,16 +131,16 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
     let digits = stated_digits(limits, uses);
     let (scale, places, range) = match (narrower(digits, kind), kind) {
         (Kind::Decimal { precision, scale: 0 }, Kind::Float) => {
-            (Some(0), Places::Stated, kinds::digits(precision))
+            (Some(0), ScaleOrigin::Stated, kinds::digits(precision))
         }
         (
             Kind::Decimal { precision, scale },
             Kind::Integer { .. } | Kind::Decimal { .. } | Kind::Float,
         ) => of_digits(precision, scale, limits),
         (Kind::Integer { bounds }, _) => {
-            (None, Places::Stated, bounds.or_else(|| width(limits, uses)))
+            (None, ScaleOrigin::Stated, bounds.or_else(|| width(limits, uses)))
         }
-        (Kind::Float, _) => (Some(places(limits)), Places::Usual, None),
+        (Kind::Float, _) => (Some(places(limits)), ScaleOrigin::Usual, None),
         _ => return None,
     };
     let unit = 10i64.saturating_pow(u32::from(scale.unwrap_or(0)));
@@ -176,13 +176,13 @@ fn of_digits(
     precision: u32,
     scale: u32,
     limits: &Limits,
-) -> (Option<u8>, Places, Option<(i64, i64)>) {
+) -> (Option<u8>, ScaleOrigin, Option<(i64, i64)>) {
     let stated = u8::try_from(scale).unwrap_or(u8::MAX);
     if scale == 0 {
-        return (None, Places::Stated, kinds::digits(precision));
+        return (None, ScaleOrigin::Stated, kinds::digits(precision));
     }
     if let Some(range) = kinds::digits(precision).filter(|_| stated <= MAX_SCALE) {
-        return (Some(stated), Places::Stated, Some(range));
+        return (Some(stated), ScaleOrigin::Stated, Some(range));
     }
     let whole = precision.saturating_sub(scale);
     let largest = kinds::digits(whole).map_or(i128::from(i64::MAX), |(_, max)| max.into());
@@ -194,7 +194,7 @@ fn of_digits(
         sizes.iter().all(|size| size.saturating_mul(unit) <= i64::MAX.into())
     };
     let scale = (0..=stated.min(MAX_SCALE)).rev().find(fits).unwrap_or(0);
-    let places = if scale < stated { Places::Fewer } else { Places::Stated };
+    let places = if scale < stated { ScaleOrigin::Fewer } else { ScaleOrigin::Stated };
     (Some(scale), places, kinds::digits(whole.saturating_add(scale.into())))
 }
 
@@ -306,22 +306,42 @@ mod tests {
             (
                 wide(38, 18),
                 ["0", "", "1000", ""],
-                (Some(15), Places::Fewer, "1000.000000000000000"),
+                (Some(15), ScaleOrigin::Fewer, "1000.000000000000000"),
             ),
-            (wide(76, 38), ["", "", "", ""], (Some(6), Places::Fewer, "9223372036854.775807")),
-            (wide(38, 18), ["0", "", "", ""], (Some(6), Places::Fewer, "9223372036854.775807")),
+            (wide(76, 38), ["", "", "", ""], (Some(6), ScaleOrigin::Fewer, "9223372036854.775807")),
+            (
+                wide(38, 18),
+                ["0", "", "", ""],
+                (Some(6), ScaleOrigin::Fewer, "9223372036854.775807"),
+            ),
             (
                 wide(38, 18),
                 ["-1", "", "1e15", ""],
-                (Some(3), Places::Fewer, "1000000000000000.000"),
+                (Some(3), ScaleOrigin::Fewer, "1000000000000000.000"),
             ),
-            (wide(38, 18), ["0", "", "", "8"], (Some(18), Places::Stated, "7.999999999999999999")),
-            (wide(38, 18), ["0", "", "9.5", ""], (Some(17), Places::Fewer, "9.50000000000000000")),
-            (wide(19, 9), ["", "", "", ""], (Some(8), Places::Fewer, "9999999999.99999999")),
-            (wide(38, 2), ["", "", "", ""], (Some(2), Places::Stated, "92233720368547758.07")),
-            (wide(18, 18), ["", "", "", ""], (Some(18), Places::Stated, "0.999999999999999999")),
-            (wide(38, 0), ["0", "", "7", ""], (None, Places::Stated, "7")),
-            (Kind::Float, ["0", "", "1e13", ""], (Some(5), Places::Usual, "10000000000000.00000")),
+            (
+                wide(38, 18),
+                ["0", "", "", "8"],
+                (Some(18), ScaleOrigin::Stated, "7.999999999999999999"),
+            ),
+            (
+                wide(38, 18),
+                ["0", "", "9.5", ""],
+                (Some(17), ScaleOrigin::Fewer, "9.50000000000000000"),
+            ),
+            (wide(19, 9), ["", "", "", ""], (Some(8), ScaleOrigin::Fewer, "9999999999.99999999")),
+            (wide(38, 2), ["", "", "", ""], (Some(2), ScaleOrigin::Stated, "92233720368547758.07")),
+            (
+                wide(18, 18),
+                ["", "", "", ""],
+                (Some(18), ScaleOrigin::Stated, "0.999999999999999999"),
+            ),
+            (wide(38, 0), ["0", "", "7", ""], (None, ScaleOrigin::Stated, "7")),
+            (
+                Kind::Float,
+                ["0", "", "1e13", ""],
+                (Some(5), ScaleOrigin::Usual, "10000000000000.00000"),
+            ),
         ] {
             let (bounds, uses) = of(kind, &limits(stated)).unwrap();
             let found = (bounds.scale, bounds.places, bounds.max_text());
@@ -329,10 +349,13 @@ mod tests {
             assert_eq!(found, (scale, places, max.to_owned()), "{kind:?} {stated:?}");
             assert!(uses.iter().all(|own| own.problem.is_none()), "{kind:?} {stated:?}");
         }
-        // Digits beside a type never widen it.
+    }
+
+    #[test]
+    fn digits_beside_a_type_never_widen_it() {
+        let wide = Kind::Decimal { precision: 5, scale: 2 };
         let (precision, scale) = (noted("20").pop(), noted("2").pop());
-        let (bounds, _) =
-            of(wide(5, 2), &Limits { precision, scale, ..Limits::default() }).unwrap();
+        let (bounds, _) = of(wide, &Limits { precision, scale, ..Limits::default() }).unwrap();
         assert_eq!(bounds.max_text(), "999.99");
     }
 

@@ -1,6 +1,6 @@
 //! What a table becomes: attributes, each with what may be known of it, and nothing more.
 
-use crate::bounds::{self, Bounds, Places};
+use crate::bounds::{self, Bounds, ScaleOrigin};
 use crate::contract::{Column, Contract, Demand, Table};
 use crate::inventory::Inventory;
 use crate::kinds::{self, Kind};
@@ -137,7 +137,7 @@ pub fn of(
 /// A number that loses places, since 64 bits do not hold all digits of its type.
 fn rounding(own: &Attribute, shown: &str) -> Option<String> {
     let Values::Number(bounds) = &own.values else { return None };
-    let places = bounds.scale.filter(|_| bounds.places == Places::Fewer)?;
+    let places = bounds.scale.filter(|_| bounds.places == ScaleOrigin::Fewer)?;
     Some(format!(
         "{shown}: {} has more digits than 64 bits hold, so `{}` has {places} decimal places, from {} to {}; state narrower limits or fewer places",
         own.column,

@@ -310,7 +310,19 @@ mod tests {
             (&["ShortType"], Kind::Integer { bounds: Some((-32768, 32767)) }),
             (&["Nullable(LowCardinality(UInt8))"], Kind::Integer { bounds: Some((0, 255)) }),
             (&["boolean", "bool"], Kind::Boolean),
-            (&["ARRAY<STRING>"], Kind::Other(LIST)),
+            (&["INTERVAL DAY(2) TO SECOND(6)"], Kind::Other(DURATION)),
+            (&["quux", "int2"], Kind::Integer { bounds: Some((-32768, 32767)) }),
+            (&["quux"], Kind::Other(UNKNOWN)),
+        ] {
+            assert_eq!(of(types), Some(kind), "{types:?}");
+        }
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn types_with_brackets_or_the_word_array_are_lists() {
+        for (types, kind) in [
+            (&["ARRAY<STRING>"][..], Kind::Other(LIST)),
             (&["integer[]"], Kind::Other(LIST)),
             (&["numeric(12,2)[]"], Kind::Other(LIST)),
             (&["varchar(20)[]"], Kind::Other(LIST)),
@@ -327,13 +339,9 @@ mod tests {
             (&["STRUCT<a INT[]>"], Kind::Other(OBJECT)),
             (&["enum('a[]', 'b array')"], Kind::Text { length: None }),
             (&["STRUCT<a:INT>"], Kind::Other(OBJECT)),
-            (&["INTERVAL DAY(2) TO SECOND(6)"], Kind::Other(DURATION)),
-            (&["quux", "int2"], Kind::Integer { bounds: Some((-32768, 32767)) }),
-            (&["quux"], Kind::Other(UNKNOWN)),
         ] {
             assert_eq!(of(types), Some(kind), "{types:?}");
         }
-        assert_eq!(of(&[]), None);
     }
 
     #[test]

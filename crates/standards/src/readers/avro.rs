@@ -161,24 +161,19 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     let mut name = field.text("name").unwrap_or_default();
     let path = format!("{}.{}", above.record, name.value);
     if !above.name.is_empty() {
-        name.value = format!("{}.{}", above.name, name.value);
+        name.value.insert_str(0, &format!("{}.", above.name));
     }
     let mut resolved = FieldType::default();
     if let Some(kind) = field.get("type") {
         let scope = Scope { names: above.names, namespace: namespace_of(above.record) };
         resolve(&kind, scope, &mut resolved, 0);
     }
-    let labels = said(field, &resolved, above);
+    let (labels, unread) = (said(field, &resolved, above), unread(&resolved, above));
     let mut tags = field.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default();
     tags.append(&mut resolved.tags);
     let optional = resolved.optional.or_else(|| above.optional.cloned());
     let required = optional.as_ref().map(|noted| Clause { value: false, at: noted.at.clone() });
     let wide = resolved.many || above.many;
-    // A record that is part of itself has no end.
-    let is_endless = above.within.contains(&resolved.record_name);
-    let reason = if is_endless { Some(ENDLESS) } else { None };
-    let unread = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
-    let unread = unread.filter(|_| resolved.record.is_some());
     found.push(Column {
         at: field.path().to_owned(),
         name: name.clone(),
@@ -208,6 +203,14 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     for part in record.get("fields").iter().flat_map(Cursor::items) {
         columns(&part, &below, found);
     }
+}
+
+/// Why the parts of a record are not read: one that is part of itself has no end.
+fn unread(resolved: &FieldType<'_>, above: &Above<'_, '_>) -> Option<&'static str> {
+    let is_endless = above.within.contains(&resolved.record_name);
+    let reason = if is_endless { Some(ENDLESS) } else { None };
+    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    reason.filter(|_| resolved.record.is_some())
 }
 
 /// What is said about a field, its type and all that it is part of.

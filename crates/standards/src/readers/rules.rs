@@ -29,7 +29,7 @@ pub(super) fn quality(at: &Cursor<'_>, tables: &[String]) -> Rule {
     Rule { at: at.path().to_owned(), kind, about: None, demand }
 }
 
-/// What a rule demands, and the part that says so. What it runs decides before what it is called.
+/// What a rule demands, and the part that says so. Its query decides, and its name only without one.
 fn demand(at: &Cursor<'_>, tables: &[String]) -> (Option<String>, Demand) {
     if let Some(query) = at.get("query") {
         let query = query.noted().unwrap_or_default();

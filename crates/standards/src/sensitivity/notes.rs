@@ -41,7 +41,7 @@ fn meant(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Whether these words stand in a row, the last perhaps only begun, and nothing denies them. What is
+/// Whether these words stand in a row, the last perhaps only begun, and nothing denies them. Something
 /// case-sensitive is no secret.
 fn says(words: &[String], phrases: &[&str]) -> bool {
     let before = |at: usize| at.checked_sub(1).and_then(|at| words.get(at));
