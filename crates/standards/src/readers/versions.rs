@@ -32,10 +32,10 @@ pub(super) fn join(columns: &mut Vec<Column>, versions: Vec<Version<'_>>) {
     for column in columns {
         let name = column.name.value.clone();
         let is_in = |names: &[String]| names.iter().any(|own| is_same(own, &name));
-        let lacks = |(listed, list): &(Vec<String>, Vec<Cursor<'_>>)| {
-            !is_in(listed) && !(is_in(&own) && includes(list, &name))
+        let has = |(listed, list): &(Vec<String>, Vec<Cursor<'_>>)| {
+            is_in(listed) || is_in(&own) && includes(list, &name)
         };
-        if lists.iter().any(lacks) {
+        if !lists.iter().all(has) {
             make_optional(column);
         }
     }

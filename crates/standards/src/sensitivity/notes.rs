@@ -25,16 +25,24 @@ pub(super) fn noted(text: &str) -> Option<Level> {
     stated.or_else(|| is_house().then_some(Level::Internal))
 }
 
-/// The words without those between a negation and what it denies, as in `does not contain any PII`.
-/// Where a text makes an exception, nothing counts as denied.
+/// The words without those between a negation and what it denies, as in `does not contain any PII`. In
+/// `no PII or confidential data`, both are denied. Where a text makes an exception, nothing is.
 fn meant(words: Vec<String>) -> Vec<String> {
     let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let makes_exception = words.iter().any(|word| is(word, EXCEPTIONS));
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
-    for word in words {
+    let mut denies_more = false;
+    for mut word in words {
         let is_denied = kept.last().is_some_and(|last| is(last, BEFORE));
         if makes_exception && is(&word, BEFORE) || is_denied && is(&word, FILLERS) {
             continue;
+        }
+        if is_denied {
+            denies_more = is(&word, PERSONAL) || is(&word, RESTRICTED);
+        } else if is(&word, &["."]) {
+            denies_more = false;
+        } else if denies_more && is(&word, &["or", "nor", "oder"]) {
+            "not".clone_into(&mut word);
         }
         kept.push(word);
     }

@@ -264,6 +264,8 @@ fn clear_statements_of_texts_restrict_wherever_they_stand() {
         ("Personal  data", Some(Personal)),
         ("Contains no PII except the mail", Some(Personal)),
         ("Not only personal data", Some(Personal)),
+        ("No value or personal data", Some(Personal)),
+        ("No PII. Mail or personal data", Some(Personal)),
         ("Never share. Personal data", Some(Personal)),
     ] {
         assert_eq!(level(&format!("description: {text}")), expected, "{text}");
@@ -276,6 +278,8 @@ fn denials_and_other_uses_of_such_words_restrict_nothing() {
         "contains no PII",
         "does not contain any PII",
         "contains no personal data",
+        "contains no PII or confidential data",
+        "Not personal or sensitive information",
         "Keine personenbezogenen Daten",
         "not sensitive",
         "Not considered sensitive.",
