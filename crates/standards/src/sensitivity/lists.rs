@@ -156,6 +156,9 @@ pub(super) const HOUSE: &[&str] = &[
     "not to be shared",
     "not for distribution",
 ];
+/// Words of which each of those has one.
+pub(super) const HOUSE_WORDS: &[&str] =
+    &["internal", "share", "shared", "distribute", "redistribute", "distribution"];
 /// Words beside "restricted to" if it is people to whom something is.
 pub(super) const PEOPLE: &[&str] = &[
     "access",

@@ -2,8 +2,8 @@
 
 use super::Level;
 use super::lists::{
-    BEFORE, EXCEPTIONS, FILLERS, HOUSE, INTENSIFIERS, INTERNAL, LEVELS, MARKS, PEOPLE, PERSONAL,
-    PERSONS, RESTRICTED, SECRETS, SUBJECTS, THINGS, UNRELATED,
+    BEFORE, EXCEPTIONS, FILLERS, HOUSE, HOUSE_WORDS, INTENSIFIERS, INTERNAL, LEVELS, MARKS, PEOPLE,
+    PERSONAL, PERSONS, RESTRICTED, SECRETS, SUBJECTS, THINGS, UNRELATED,
 };
 use super::text_words::{found, has_words, words};
 
@@ -19,10 +19,15 @@ pub(super) fn noted(text: &str) -> Option<Level> {
     if stated == Some(Level::Personal) || is_named {
         return Some(Level::Personal);
     }
-    let plain = crate::words::words(text);
-    let is_house =
-        || HOUSE.iter().any(|phrase| has_words(&plain, phrase)) || is_restricted_to_people(text);
-    stated.or_else(|| is_house().then_some(Level::Internal))
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    // Most texts have none of these words, and long ones are read once.
+    let is_house = || {
+        let plain = crate::words::words(text);
+        HOUSE.iter().any(|phrase| has_words(&plain, phrase))
+    };
+    let is_internal =
+        has(HOUSE_WORDS) && is_house() || has(&["restricted"]) && is_restricted_to_people(text);
+    stated.or_else(|| is_internal.then_some(Level::Internal))
 }
 
 /// The words without those between a negation and what it denies, as in `does not contain any PII`. In
