@@ -135,7 +135,12 @@ pub fn write_output(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure>
 /// # Errors
 /// If it exists already or cannot be created.
 pub fn make_private_folder(folder: &Path) -> Result<(), Failure> {
-    let help = "nothing is overwritten: remove the folder, or name another one";
+    let is_file = folder.ancestors().any(|part| part.exists() && !part.is_dir());
+    let help = if is_file {
+        "nothing is overwritten: the path, or the beginning of it, is a file; name another folder"
+    } else {
+        "nothing is overwritten: remove the folder, or name another one"
+    };
     let made = DirBuilder::new().mode(Mode::RWXU.bits()).create(folder);
     made.blame_io(folder).map_err(|failure| failure.with_help(help))
 }
@@ -226,6 +231,21 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
         assert_eq!(fs::read_to_string(&far).unwrap(), "far");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    #[test]
+    fn a_folder_at_the_place_of_a_file_is_refused_with_other_help() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        for (path, says) in [
+            (folder.path().to_owned(), "remove the folder"),
+            (file.clone(), "is a file; name another folder"),
+            (file.join("inner"), "is a file; name another folder"),
+        ] {
+            let failure = make_private_folder(&path).unwrap_err().said().to_string();
+            assert!(failure.contains(says), "{failure}");
+        }
     }
 
     /// A name that all share would have one write into what another one is about to rename.

@@ -8,6 +8,8 @@ use alpheus_policy::decimal::format_scaled;
 
 /// Decimal places of a number whose places nobody states.
 const DEFAULT_SCALE: u8 = 6;
+/// Digits before the point that a number has room for, if no limit says how many it needs.
+const USUAL_DIGITS: u32 = 12;
 /// The most decimal places of an attribute.
 const MAX_SCALE: u8 = 18;
 
@@ -16,8 +18,8 @@ const MAX_SCALE: u8 = 18;
 pub struct Bounds {
     /// Decimal places; `None` for whole numbers.
     pub scale: Option<u8>,
-    /// Whether the contract states the places.
-    pub scale_is_stated: bool,
+    /// Where the number of places comes from.
+    pub places: ScaleOrigin,
     /// Smallest value in units of the last place.
     pub min: i64,
     /// Largest value in units of the last place.
@@ -26,6 +28,17 @@ pub struct Bounds {
     pub min_is_stated: bool,
     /// Whether the contract states the largest value.
     pub max_is_stated: bool,
+}
+
+/// Where a number of decimal places comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScaleOrigin {
+    /// The contract states it.
+    Stated,
+    /// The contract states none.
+    Usual,
+    /// The contract states more than the bounds leave room for.
+    Fewer,
 }
 
 impl Bounds {
@@ -88,6 +101,7 @@ fn lower(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
             (bounds.min, bounds.max) = NOTHING;
             None
         }
+        Some(Err(_)) if !bounds.min_is_stated => Some(NO_NUMBER),
         Some(_) => Some(WIDER),
     };
     Use { at: limit.at.clone(), problem }
@@ -106,6 +120,7 @@ fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
             (bounds.min, bounds.max) = NOTHING;
             None
         }
+        Some(Err(_)) if !bounds.max_is_stated => Some(NO_NUMBER),
         Some(_) => Some(WIDER),
     };
     Use { at: limit.at.clone(), problem }
@@ -114,19 +129,18 @@ fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
 /// The bounds that the type alone sets.
 fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
     let digits = stated_digits(limits, uses);
-    let (scale, range) = match (digits.unwrap_or(kind), kind) {
-        (Kind::Decimal { precision, scale: 0 }, Kind::Integer { .. } | Kind::Decimal { .. }) => {
-            (None, kinds::digits(precision))
+    let (scale, places, range) = match (narrower(digits, kind), kind) {
+        (Kind::Decimal { precision, scale: 0 }, Kind::Float) => {
+            (Some(0), ScaleOrigin::Stated, kinds::digits(precision))
         }
         (
             Kind::Decimal { precision, scale },
             Kind::Integer { .. } | Kind::Decimal { .. } | Kind::Float,
-        ) => {
-            let scale = u8::try_from(scale).unwrap_or(MAX_SCALE).min(MAX_SCALE);
-            (Some(scale), kinds::digits(precision))
+        ) => of_digits(precision, scale, limits),
+        (Kind::Integer { bounds }, _) => {
+            (None, ScaleOrigin::Stated, bounds.or_else(|| width(limits, uses)))
         }
-        (Kind::Integer { bounds }, _) => (None, bounds.or_else(|| width(limits, uses))),
-        (Kind::Float, _) => (Some(places(limits)), None),
+        (Kind::Float, _) => (Some(places(limits)), ScaleOrigin::Usual, None),
         _ => return None,
     };
     let unit = 10i64.saturating_pow(u32::from(scale.unwrap_or(0)));
@@ -138,8 +152,50 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
     };
     let (min, max) = range.unwrap_or((-i64::MAX, i64::MAX));
     let stated = range.is_some();
-    let scale_is_stated = digits.is_some() || kind != Kind::Float;
-    Some(Bounds { scale, scale_is_stated, min, max, min_is_stated: stated, max_is_stated: stated })
+    Some(Bounds { scale, places, min, max, min_is_stated: stated, max_is_stated: stated })
+}
+
+/// Stated digits, with no more before the point than the type has.
+fn narrower(digits: Option<Kind>, kind: Kind) -> Kind {
+    let whole = |kind: Kind| match kind {
+        Kind::Decimal { precision, scale } => Some(precision.saturating_sub(scale)),
+        _ => None,
+    };
+    match (digits, whole(kind)) {
+        (Some(own @ Kind::Decimal { scale, .. }), Some(of_type)) => {
+            let whole = whole(own).unwrap_or(of_type).min(of_type);
+            Kind::Decimal { precision: whole.saturating_add(scale), scale }
+        }
+        (digits, _) => digits.unwrap_or(kind),
+    }
+}
+
+/// The places of a number with so many digits, and the bounds that these set. If 64 bits have no room
+/// for all places within the limits, there are fewer of them: a limit is no place to save digits.
+fn of_digits(
+    precision: u32,
+    scale: u32,
+    limits: &Limits,
+) -> (Option<u8>, ScaleOrigin, Option<(i64, i64)>) {
+    let stated = u8::try_from(scale).unwrap_or(u8::MAX);
+    if scale == 0 {
+        return (None, ScaleOrigin::Stated, kinds::digits(precision));
+    }
+    if let Some(range) = kinds::digits(precision).filter(|_| stated <= MAX_SCALE) {
+        return (Some(stated), ScaleOrigin::Stated, Some(range));
+    }
+    let whole = precision.saturating_sub(scale);
+    let largest = kinds::digits(whole).map_or(i128::from(i64::MAX), |(_, max)| max.into());
+    let usual = largest.min(10i128.pow(USUAL_DIGITS) - 1);
+    let sides = [tightest(&limits.max, &limits.below), tightest(&limits.min, &limits.above)];
+    let sizes = sides.map(|limit| limit.map_or(usual, |limit| limit.min(largest)));
+    let fits = |scale: &u8| {
+        let unit = 10i128.pow(u32::from(*scale));
+        sizes.iter().all(|size| size.saturating_mul(unit) <= i64::MAX.into())
+    };
+    let scale = (0..=stated.min(MAX_SCALE)).rev().find(fits).unwrap_or(0);
+    let places = if scale < stated { ScaleOrigin::Fewer } else { ScaleOrigin::Stated };
+    (Some(scale), places, kinds::digits(whole.saturating_add(scale.into())))
 }
 
 /// `precision` and `scale` beside a type without digits of its own.
@@ -167,8 +223,30 @@ fn places(limits: &Limits) -> u8 {
         let places = u8::try_from(exponent.min(0).unsigned_abs()).ok()?;
         (places <= MAX_SCALE && digits.len() <= usize::from(MAX_SCALE)).then_some(places)
     };
-    let needed = limits.stated().filter_map(places).max().unwrap_or(0);
-    needed.max(DEFAULT_SCALE)
+    let needed = limits.stated().filter_map(places).max().unwrap_or(0).max(DEFAULT_SCALE);
+    // Fewer, if a limit would not fit: it would be no limit then.
+    let fits = |scale: &u8| {
+        let has_room = |limit: &Clause<String>| fits(limit, *scale) || !fits(limit, 0);
+        limits.stated().all(has_room)
+    };
+    (0..=needed).rev().find(fits).unwrap_or(0)
+}
+
+/// Whether 64 bits hold a limit in units of `10^-scale`.
+fn fits(limit: &Clause<String>, scale: u8) -> bool {
+    let units = inward(&limit.value, scale, true, 0);
+    units.is_some_and(|units| i64::try_from(units).is_ok())
+}
+
+/// The size of the tightest of limits on one side, whole numbers above it included; none if 64 bits
+/// do not hold it.
+fn tightest(inclusive: &[Clause<String>], exclusive: &[Clause<String>]) -> Option<i128> {
+    let size = |limit: &Clause<String>| {
+        let [low, high] = [false, true].map(|up| inward(&limit.value, 0, up, 0));
+        let size = low?.abs().max(high?.abs());
+        i64::try_from(size).is_ok().then_some(size)
+    };
+    inclusive.iter().chain(exclusive).filter_map(size).min()
 }
 
 /// A limit in units of `10^-scale`. A finer limit is rounded inward, and an exclusive limit is a step
@@ -220,6 +298,66 @@ fn parts(text: &str) -> Option<(bool, String, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_leave_room_for_the_limits() {
+        let wide = |precision, scale| Kind::Decimal { precision, scale };
+        for (kind, stated, expected) in [
+            (
+                wide(38, 18),
+                ["0", "", "1000", ""],
+                (Some(15), ScaleOrigin::Fewer, "1000.000000000000000"),
+            ),
+            (wide(76, 38), ["", "", "", ""], (Some(6), ScaleOrigin::Fewer, "9223372036854.775807")),
+            (
+                wide(38, 18),
+                ["0", "", "", ""],
+                (Some(6), ScaleOrigin::Fewer, "9223372036854.775807"),
+            ),
+            (
+                wide(38, 18),
+                ["-1", "", "1e15", ""],
+                (Some(3), ScaleOrigin::Fewer, "1000000000000000.000"),
+            ),
+            (
+                wide(38, 18),
+                ["0", "", "", "8"],
+                (Some(18), ScaleOrigin::Stated, "7.999999999999999999"),
+            ),
+            (
+                wide(38, 18),
+                ["0", "", "9.5", ""],
+                (Some(17), ScaleOrigin::Fewer, "9.50000000000000000"),
+            ),
+            (wide(19, 9), ["", "", "", ""], (Some(8), ScaleOrigin::Fewer, "9999999999.99999999")),
+            (wide(38, 2), ["", "", "", ""], (Some(2), ScaleOrigin::Stated, "92233720368547758.07")),
+            (
+                wide(18, 18),
+                ["", "", "", ""],
+                (Some(18), ScaleOrigin::Stated, "0.999999999999999999"),
+            ),
+            (wide(38, 0), ["0", "", "7", ""], (None, ScaleOrigin::Stated, "7")),
+            (
+                Kind::Float,
+                ["0", "", "1e13", ""],
+                (Some(5), ScaleOrigin::Usual, "10000000000000.00000"),
+            ),
+        ] {
+            let (bounds, uses) = of(kind, &limits(stated)).unwrap();
+            let found = (bounds.scale, bounds.places, bounds.max_text());
+            let (scale, places, max) = expected;
+            assert_eq!(found, (scale, places, max.to_owned()), "{kind:?} {stated:?}");
+            assert!(uses.iter().all(|own| own.problem.is_none()), "{kind:?} {stated:?}");
+        }
+    }
+
+    #[test]
+    fn digits_beside_a_type_never_widen_it() {
+        let wide = Kind::Decimal { precision: 5, scale: 2 };
+        let (precision, scale) = (noted("20").pop(), noted("2").pop());
+        let (bounds, _) = of(wide, &Limits { precision, scale, ..Limits::default() }).unwrap();
+        assert_eq!(bounds.max_text(), "999.99");
+    }
 
     fn noted(text: &str) -> Vec<Clause<String>> {
         let all = text.split_whitespace();

@@ -21,6 +21,8 @@ pub struct Contract {
     pub labels: Vec<Label>,
     /// Columns that the contract measures the age of events by, as `table.column` or `column`.
     pub clocks: Vec<Clause<String>>,
+    /// Columns that the contract calls the event's time.
+    pub event_times: Vec<Clause<String>>,
     /// Rules that belong to no table.
     pub rules: Vec<Rule>,
 }
@@ -51,6 +53,8 @@ pub struct Table {
 pub struct Column {
     /// Where it stands.
     pub at: String,
+    /// Other places that describe it, such as a version's.
+    pub also: Vec<String>,
     /// Its name; a part of an object has the object's name before it, with a point.
     pub name: Clause<String>,
     /// Its types, the most telling first.
@@ -73,6 +77,8 @@ pub struct Column {
     pub rules: Vec<Rule>,
     /// What its reader followed to other parts, such as `$ref`.
     pub links: Vec<Clause<String>>,
+    /// Why its parts are not read, if it has any that are not.
+    pub unread: Option<&'static str>,
     /// Whether it is computed from many rows.
     pub is_measure: bool,
     /// Whether it is part of an object that a row may lack.
@@ -130,6 +136,8 @@ pub struct Rule {
     pub at: String,
     /// The part that says which rule it is, if that is not the rule itself.
     pub kind: Option<String>,
+    /// The table that it is about, if it belongs to the whole contract and says so.
+    pub about: Option<String>,
     /// What it demands.
     pub demand: Demand,
 }

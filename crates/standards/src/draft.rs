@@ -1,6 +1,6 @@
 //! What a table becomes: attributes, each with what may be known of it, and nothing more.
 
-use crate::bounds::{self, Bounds};
+use crate::bounds::{self, Bounds, ScaleOrigin};
 use crate::contract::{Column, Contract, Demand, Table};
 use crate::inventory::Inventory;
 use crate::kinds::{self, Kind};
@@ -105,7 +105,9 @@ pub fn of(
     let (owner, time) = (roles::owner(table), roles::time(table, contract));
     let (mut attributes, objects) = (Names::default(), objects(table));
     for (position, column) in table.columns.iter().enumerate() {
-        inventory.name(&column.at, format!("{shown}.{}", column.name.value));
+        for at in std::iter::once(&column.at).chain(&column.also) {
+            inventory.name(at, format!("{shown}.{}", column.name.value));
+        }
         let is = |choice: &Choice| choice.column() == Some(position);
         let read = if is(&owner) {
             Err(
@@ -120,6 +122,7 @@ pub fn of(
             Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, inventory),
             Ok(attribute) => {
                 carry(column, &attribute, table, inventory);
+                draft.unsure.extend(rounding(&attribute, &shown));
                 draft.attributes.push(attribute);
             }
             Err(why) => leave(column, why, inventory),
@@ -129,6 +132,19 @@ pub fn of(
     draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, &shown);
     draft.time = decide(&time, table, TIME, &mut draft.unsure, &shown);
     draft
+}
+
+/// A number that loses places, since 64 bits do not hold all digits of its type.
+fn rounding(own: &Attribute, shown: &str) -> Option<String> {
+    let Values::Number(bounds) = &own.values else { return None };
+    let places = bounds.scale.filter(|_| bounds.places == ScaleOrigin::Fewer)?;
+    Some(format!(
+        "{shown}: {} has more digits than 64 bits hold, so `{}` has {places} decimal places, from {} to {}; state narrower limits or fewer places",
+        own.column,
+        own.name,
+        bounds.min_text(),
+        bounds.max_text()
+    ))
 }
 
 const OWNER: (&str, &str) = ("whose data an event is", "owner");
@@ -143,6 +159,13 @@ fn decide(
 ) -> Option<String> {
     match choice {
         Choice::Column(at) => table.columns.get(*at).map(|column| column.name.value.clone()),
+        Choice::Likely(at, other) => {
+            let name = table.columns.get(*at).map(|column| column.name.value.clone())?;
+            unsure.push(format!(
+                "{shown}: {name} seems to say {question}, but {other} may say it too; name the right column as `{key}` in the source file"
+            ));
+            Some(name)
+        }
         Choice::Several(names) => {
             let (all, may) = (names.join(", "), if names.len() > 1 { "may each" } else { "may" });
             unsure.push(format!(
@@ -205,14 +228,14 @@ fn attribute(
         return Err(MEASURE);
     }
     let Some(kind) = kinds::of(&types) else {
-        return Err(if has_parts() { OBJECT } else { NO_TYPE });
+        return Err(if has_parts() { OBJECT } else { column.unread.unwrap_or(NO_TYPE) });
     };
     let values = match kind {
         Kind::Boolean => Values::Boolean,
         Kind::Text { length } => Values::Text(text_length(length, column, inventory)),
         Kind::Time => return Err(MOMENT),
         Kind::Other(_) if has_parts() => return Err(OBJECT),
-        Kind::Other(why) => return Err(why),
+        Kind::Other(why) => return Err(column.unread.unwrap_or(why)),
         number => {
             let (bounds, uses) = bounds::of(number, &column.limits)?;
             for own in uses {
@@ -260,8 +283,10 @@ fn audience(column: &Column, table: &Table) -> Audience {
 
 /// A column that is no attribute: neither it nor what is said about it alone.
 fn leave(column: &Column, why: &str, inventory: &mut Inventory) {
-    inventory.leave_rest(&column.at, why);
-    inventory.leave(&column.at, why);
+    for at in std::iter::once(&column.at).chain(&column.also) {
+        inventory.leave_rest(at, why);
+        inventory.leave(at, why);
+    }
     for label in &column.labels {
         inventory.leave_unless_carried(&label.at, NOT_HERE);
     }
@@ -274,8 +299,9 @@ fn leave(column: &Column, why: &str, inventory: &mut Inventory) {
 fn carry(column: &Column, attribute: &Attribute, table: &Table, inventory: &mut Inventory) {
     let name = &attribute.name;
     let became = format!("the attribute `{name}`");
-    inventory.carry(&column.at, became.clone());
-    inventory.carry(&column.name.at, became);
+    for at in [&column.at, &column.name.at].into_iter().chain(&column.also) {
+        inventory.carry(at, became.clone());
+    }
     for word in &column.types {
         inventory.carry(&word.at, format!("the type of `{name}`"));
     }

@@ -26,6 +26,21 @@ pub enum ImportError {
         "not a contract of a known standard; the known standards are the Open Data Contract Standard 3.x (`kind: DataContract`), the Data Contract Specification (`dataContractSpecification:`), dbt properties (a list of `models:` or `sources:`), Avro and JSON schemas, and Confluent metadata and rules"
     )]
     UnknownStandard,
+    /// Several answers of a registry, or a type that is no record.
+    #[error(
+        "a list around a record, or around answers of a registry; put each record or answer into a file of its own"
+    )]
+    Listed,
+    /// A part of another form than its standard has, which would hide what is said in it.
+    #[error("`{path}` must be {form}; {instead}")]
+    Form {
+        /// Where it stands.
+        path: String,
+        /// What must stand there.
+        form: &'static str,
+        /// What to write.
+        instead: &'static str,
+    },
     /// A version of a standard that differs too much.
     #[error(
         "{standard} {version} is not supported; convert the contract to {instead} first, for example with `datacontract export`"

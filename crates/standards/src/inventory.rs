@@ -67,9 +67,28 @@ struct Part {
     path: String,
     /// Whether it is listed even if nobody judges it: a leaf, a property, a rule.
     is_listed: bool,
-    carried: Vec<String>,
-    left: Vec<String>,
+    carried: Reasons,
+    left: Reasons,
     otherwise: String,
+}
+
+/// Distinct reasons in their order. A part that counts for many properties has many.
+#[derive(Debug, Default)]
+struct Reasons {
+    list: Vec<String>,
+    known: HashSet<String>,
+}
+
+impl Reasons {
+    fn add(&mut self, why: String) {
+        if self.known.insert(why.clone()) {
+            self.list.push(why);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
 }
 
 impl Inventory {
@@ -86,8 +105,8 @@ impl Inventory {
         self.parts.push(Part {
             path: at.path().to_owned(),
             is_listed: kind == PartKind::Whole || at.tree().is_leaf(),
-            carried: Vec::new(),
-            left: Vec::new(),
+            carried: Reasons::default(),
+            left: Reasons::default(),
             otherwise: reasons::of(keys).to_owned(),
         });
         let holds = |wholes: &[&str]| keys.last().is_some_and(|key| wholes.contains(key));
@@ -142,9 +161,7 @@ impl Inventory {
         let part = self.places.get(path).and_then(|place| self.parts.get_mut(*place));
         if let Some(part) = part {
             let list = if carried { &mut part.carried } else { &mut part.left };
-            if !list.contains(&why) {
-                list.push(why);
-            }
+            list.add(why);
         }
     }
 
@@ -170,8 +187,8 @@ impl Inventory {
             let why = match (judged, is_carried) {
                 (false, _) if holders.contains(part.path.as_str()) => PARTS.to_owned(),
                 (false, _) => part.otherwise.clone(),
-                (true, true) => part.carried.join("; "),
-                (true, false) => part.left.join("; "),
+                (true, true) => part.carried.list.join("; "),
+                (true, false) => part.left.list.join("; "),
             };
             let of = owner(&names, &part.path);
             let path = if part.path.is_empty() { "$".to_owned() } else { part.path.clone() };

@@ -36,6 +36,7 @@ const OBJECT: &str =
 const DURATION: &str =
     "a time of day or a span of time as text is not a number; a column of seconds would be";
 const BYTES: &str = "bytes are neither a number nor text";
+const UNION: &str = "its values are of several types, and none of these can be relied on";
 const UNKNOWN: &str = "its type is not known here";
 
 /// The kind of a column with these types, the most telling first.
@@ -53,6 +54,8 @@ pub fn of(types: &[&str]) -> Option<Kind> {
 fn refined(first: Kind, second: Kind) -> Kind {
     match (first, second) {
         (Kind::Other(UNKNOWN), known) => known,
+        // A number is not one if the other type says that there are many.
+        (_, Kind::Other(LIST)) => Kind::Other(LIST),
         (Kind::Float, number @ (Kind::Integer { .. } | Kind::Decimal { .. })) => number,
         (Kind::Integer { bounds: None }, Kind::Integer { bounds }) => Kind::Integer { bounds },
         // A whole number has only the digits before the point.
@@ -110,11 +113,12 @@ fn of_word(written: &str) -> Kind {
     let rest = rest.trim_start();
     let rest = rest.strip_prefix("varying").unwrap_or(rest).trim_start();
     let sized = rest.strip_prefix('[').filter(|own| own.starts_with(|c: char| c.is_ascii_digit()));
-    let numbers = match sized.filter(|_| SIZED.contains(&word)) {
-        Some(inner) => arguments(inner.split(']').next()),
-        // `integer[]` and `text array` are lists.
-        None if rest.starts_with('[') || rest == "array" => return Kind::Other(LIST),
-        None => arguments(rest.strip_prefix('(').and_then(|rest| rest.split(')').next())),
+    let sized = sized.filter(|_| SIZED.contains(&word)).and_then(|own| own.split_once(']'));
+    let numbers = match sized {
+        Some((inner, behind)) if !is_list(behind) => arguments(Some(inner)),
+        // `integer[]`, `numeric(12,2)[]` and `text array` are lists.
+        _ if is_list(rest) => return Kind::Other(LIST),
+        _ => arguments(rest.strip_prefix('(').and_then(|rest| rest.split(')').next())),
     };
     let unsigned = written.to_ascii_lowercase().contains("unsigned");
     match word {
@@ -145,6 +149,19 @@ fn of_word(written: &str) -> Kind {
         }
         _ => decimal_of_bits(word, &numbers).unwrap_or_else(|| of_other(word, &numbers)),
     }
+}
+
+/// Whether what stands behind the first word of a type makes it a list, outside of brackets.
+fn is_list(rest: &str) -> bool {
+    let mut depth = 0i32;
+    let outside = |c: &char| {
+        depth += i32::from(matches!(c, '(' | '<'));
+        let is_outside = depth == 0;
+        depth -= i32::from(matches!(c, ')' | '>'));
+        is_outside
+    };
+    let rest: String = rest.chars().filter(outside).collect();
+    rest.contains('[') || rest.split_whitespace().any(|word| word == "array")
 }
 
 fn of_other(word: &str, numbers: &[Option<i64>]) -> Kind {
@@ -187,6 +204,7 @@ fn of_other(word: &str, numbers: &[Option<i64>]) -> Kind {
         | "dict" | "geography" | "geometry" | "xml" | "hstore" | "xmltype" => Kind::Other(OBJECT),
         "bytes" | "binary" | "varbinary" | "blob" | "bytea" | "raw" | "bfile" | "image"
         | "longblob" => Kind::Other(BYTES),
+        "union" => Kind::Other(UNION),
         _ => Kind::Other(UNKNOWN),
     }
 }
@@ -292,9 +310,6 @@ mod tests {
             (&["ShortType"], Kind::Integer { bounds: Some((-32768, 32767)) }),
             (&["Nullable(LowCardinality(UInt8))"], Kind::Integer { bounds: Some((0, 255)) }),
             (&["boolean", "bool"], Kind::Boolean),
-            (&["ARRAY<STRING>"], Kind::Other(LIST)),
-            (&["integer[]"], Kind::Other(LIST)),
-            (&["STRUCT<a:INT>"], Kind::Other(OBJECT)),
             (&["INTERVAL DAY(2) TO SECOND(6)"], Kind::Other(DURATION)),
             (&["quux", "int2"], Kind::Integer { bounds: Some((-32768, 32767)) }),
             (&["quux"], Kind::Other(UNKNOWN)),
@@ -302,6 +317,31 @@ mod tests {
             assert_eq!(of(types), Some(kind), "{types:?}");
         }
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn types_with_brackets_or_the_word_array_are_lists() {
+        for (types, kind) in [
+            (&["ARRAY<STRING>"][..], Kind::Other(LIST)),
+            (&["integer[]"], Kind::Other(LIST)),
+            (&["numeric(12,2)[]"], Kind::Other(LIST)),
+            (&["varchar(20)[]"], Kind::Other(LIST)),
+            (&["varchar[20][]"], Kind::Other(LIST)),
+            (&["character varying(20)[3]"], Kind::Other(LIST)),
+            (&["double precision[]"], Kind::Other(LIST)),
+            (&["timestamp without time zone[]"], Kind::Other(LIST)),
+            (&["decimal(10,2) array"], Kind::Other(LIST)),
+            (&["int4[] NOT NULL"], Kind::Other(LIST)),
+            (&["bigint ARRAY[4]"], Kind::Other(LIST)),
+            (&["integer", "ARRAY<INT>"], Kind::Other(LIST)),
+            (&["integer", "int[]"], Kind::Other(LIST)),
+            (&["number", "numeric(12,2)[]"], Kind::Other(LIST)),
+            (&["STRUCT<a INT[]>"], Kind::Other(OBJECT)),
+            (&["enum('a[]', 'b array')"], Kind::Text { length: None }),
+            (&["STRUCT<a:INT>"], Kind::Other(OBJECT)),
+        ] {
+            assert_eq!(of(types), Some(kind), "{types:?}");
+        }
     }
 
     #[test]

@@ -27,11 +27,13 @@ pub fn of(
     let offer =
         offers.iter().filter(|offer| offer.by_default).max_by_key(|offer| offer.attributes.len());
     let mut query = Query { draft, offer, columns: Vec::new() };
-    // A check of the whole contract is about a table that its path names.
+    // A check of the whole contract is about the table that it names, or about the only one.
     let alone = contract.tables.len() == 1;
-    let names_table =
-        |rule: &&Rule| !table.name.value.is_empty() && rule.at.contains(&table.name.value);
-    let shared = contract.rules.iter().filter(|rule| alone || names_table(rule));
+    let is_own = |rule: &&Rule| match &rule.about {
+        Some(about) => is_name_of(about, &table.name.value),
+        None => alone,
+    };
+    let shared = contract.rules.iter().filter(is_own);
     for rule in table.rules.iter().chain(shared) {
         query.judge(rule, None, inventory);
     }
@@ -42,6 +44,12 @@ pub fn of(
         }
     }
     query.text()
+}
+
+/// Whether `about`, perhaps with a schema before it, is a table's name.
+fn is_name_of(about: &str, table: &str) -> bool {
+    let is = |name: &str| !table.is_empty() && name.eq_ignore_ascii_case(table);
+    is(about) || about.rsplit('.').next().is_some_and(is)
 }
 
 /// Rules of the whole contract that no table took.

@@ -169,6 +169,8 @@ const KEYS: &[(&[&str], &str)] = &[
             "maximum",
             "exclusiveMinimum",
             "exclusiveMaximum",
+            "minimumExclusive",
+            "maximumExclusive",
             "unit",
             "minProperties",
             "maxProperties",

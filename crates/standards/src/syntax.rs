@@ -3,6 +3,10 @@
 use serde_saphyr::Error;
 
 const ENDLESS: &str = "an alias stands inside the part that it repeats; write that part out";
+const DEEP: &str = "nested too deeply";
+const TEMPLATE: &str = "a map or list stands where a key belongs; put a template such as `{{ name }}` in quotes, or fill it in";
+const INFINITE: &str = "a number is infinite, or none at all, which is no limit; remove it";
+const NO_KEY: &str = "a key is empty or null; write it in quotes, or remove it";
 const LARGE: &str = "the file, with its aliases written out, has too many parts or levels; import its tables in several files";
 
 /// What is wrong, and where.
@@ -33,6 +37,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => LARGE,
+        Error::NonFiniteFloat { .. } => INFINITE,
+        Error::NullIntoString { .. } => NO_KEY,
         Error::UnknownAnchor { .. } => {
             "an alias repeats a part that has no anchor; write `&NAME` at that part"
         }
@@ -40,7 +46,14 @@ fn advice(error: &Error) -> Option<&'static str> {
         other => {
             let text = other.to_string();
             let is = |part: &str| text.contains(part);
-            let found = [("budget breached", LARGE), ("weak recursion", ENDLESS)];
+            let found = [
+                ("budget breached", LARGE),
+                ("weak recursion", ENDLESS),
+                ("recursion limit", DEEP),
+                ("expected string scalar", TEMPLATE),
+                ("non-finite", INFINITE),
+                ("null into string", NO_KEY),
+            ];
             return found.iter().find(|(part, _)| is(part)).map(|(_, says)| *says);
         }
     })

@@ -210,10 +210,16 @@ mod tests {
             ("a: &x [1, *x]\n".to_owned(), "an alias stands inside the part"),
             (format!("a: &a [x, x]\n{many}"), "too many parts"),
             ("a: *x\n".to_owned(), "write `&NAME` at that part"),
+            ("a: {{ name }}\n".to_owned(), "put a template such as `{{ name }}` in quotes"),
+            ("? [a, b]\n: c\n".to_owned(), "a map or list stands where a key belongs"),
+            ("a: {max: .inf}\n".to_owned(), "a number is infinite"),
+            ("a: [.nan]\n".to_owned(), "a number is infinite, or none at all"),
+            ("~: c\n".to_owned(), "a key is empty or null"),
+            (format!("a: {}\n", "[".repeat(2000)), "nested too deeply"),
         ] {
             let error = Tree::parse(&text).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("line "), "{text}: {error}");
-            for library in ["Options", "from_str", "weak", "budget"] {
+            for library in ["Option", "from_str", "weak", "budget", "policy", "scalar"] {
                 assert!(!error.contains(library), "{error}");
             }
         }

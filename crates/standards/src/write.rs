@@ -1,5 +1,6 @@
 //! The files that are written: a schema and policies in YAML, with comments that say why.
 
+use crate::bounds::{Bounds, ScaleOrigin};
 use crate::draft::{Attribute, Draft, Values};
 use crate::options::{self, Offer, PRIVATE};
 use crate::tree::Tree;
@@ -46,37 +47,39 @@ fn attribute(own: &Attribute) -> String {
                 text.push_str(&format!("    maxBytes: {bytes}\n"));
             }
         }
-        Values::Number(bounds) => {
-            match bounds.scale {
-                None => text.push_str("    type: integer\n"),
-                Some(scale) => {
-                    let rounds = " # the contract states no places: further digits are rounded";
-                    let rounds = if bounds.scale_is_stated { "" } else { rounds };
-                    text.push_str(&format!("    type: decimal\n    scale: {scale}{rounds}\n"));
-                }
-            }
-            if let Some(unit) = &own.unit {
-                text.push_str(&format!("    unit: {}\n", Tree::quoted(unit)));
-            }
-            let open =
-                |stated: bool| if stated { "" } else { " # the contract sets no bound: narrow it" };
-            text.push_str(&format!(
-                "    min: {}{}\n",
-                bounds.min_text(),
-                open(bounds.min_is_stated)
-            ));
-            text.push_str(&format!(
-                "    max: {}{}\n",
-                bounds.max_text(),
-                open(bounds.max_is_stated)
-            ));
-        }
+        Values::Number(bounds) => text.push_str(&number(bounds, own.unit.as_deref())),
     }
     if own.optional {
         text.push_str("    optional: true\n");
     }
     let statistics = if own.counted_only { "count" } else { "mean" };
     text.push_str(&format!("    aggregations: [{statistics}]\n"));
+    text
+}
+
+/// The type, the unit and the bounds of a number, with comments about those that nobody states.
+fn number(bounds: &Bounds, unit: Option<&str>) -> String {
+    let rounds = match bounds.places {
+        ScaleOrigin::Stated => "",
+        ScaleOrigin::Usual => " # the contract states no places: further digits are rounded",
+        ScaleOrigin::Fewer => {
+            " # fewer places than the contract's, so that the bounds fit: further digits are rounded"
+        }
+    };
+    let mut text = match bounds.scale {
+        None => "    type: integer\n".to_owned(),
+        Some(scale) => format!("    type: decimal\n    scale: {scale}{rounds}\n"),
+    };
+    if let Some(unit) = unit {
+        text.push_str(&format!("    unit: {}\n", Tree::quoted(unit)));
+    }
+    let open = |stated: bool| match (stated, bounds.places) {
+        (true, _) => "",
+        (false, ScaleOrigin::Fewer) => " # the type allows more than 64 bits hold: narrow it",
+        (false, _) => " # the contract sets no bound: narrow it",
+    };
+    text.push_str(&format!("    min: {}{}\n", bounds.min_text(), open(bounds.min_is_stated)));
+    text.push_str(&format!("    max: {}{}\n", bounds.max_text(), open(bounds.max_is_stated)));
     text
 }
 

@@ -1,6 +1,6 @@
 //! Avro schemas, with the tags of a Confluent registry.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs};
+use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, labels, of_tags, texts};
@@ -32,10 +32,28 @@ fn records<'a>(root: &Cursor<'a>) -> Vec<Cursor<'a>> {
 /// Named types.
 #[derive(Default)]
 struct Definitions<'a> {
-    /// Under their full names, and under those without namespace.
-    types: HashMap<String, Cursor<'a>>,
+    /// Under their full names. A name that is defined twice has several.
+    types: HashMap<String, Vec<Cursor<'a>>>,
     /// The full names, by the places of the types.
     names: HashMap<String, String>,
+}
+
+/// Named types, and the namespace of the type in which a name stands.
+#[derive(Clone, Copy)]
+struct Scope<'a, 'b> {
+    names: &'b Definitions<'a>,
+    namespace: &'b str,
+}
+
+impl<'a> Scope<'a, '_> {
+    /// The types that a word names. A name without namespace is first looked for in that of the type
+    /// around it: elsewhere it names another type, which may be released more widely.
+    fn types(&self, word: &str) -> &[Cursor<'a>] {
+        let around = format!("{}.{word}", self.namespace);
+        let is_bare = !word.contains('.') && !self.namespace.is_empty();
+        let near = self.names.types.get(&around).filter(|_| is_bare);
+        near.or_else(|| self.names.types.get(word)).map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 /// Collects named types. A name without namespace is in that of the type around it.
@@ -47,10 +65,8 @@ fn define<'a>(at: &Cursor<'a>, namespace: &str, names: &mut Definitions<'a>, dep
     let kind = at.text("type").map(|kind| kind.value).unwrap_or_default();
     if let Some(name) = at.text("name").filter(|_| NAMED.contains(&kind.as_str())) {
         let full = full_name(at, &name.value, namespace);
-        inner = full.rsplit_once('.').map(|(space, _)| space.to_owned()).unwrap_or_default();
-        let short = full.rsplit('.').next().unwrap_or_default().to_owned();
-        names.types.entry(short).or_insert_with(|| at.clone());
-        names.types.insert(full.clone(), at.clone());
+        namespace_of(&full).clone_into(&mut inner);
+        names.types.entry(full.clone()).or_default().push(at.clone());
         names.names.insert(at.path().to_owned(), full);
     }
     for item in at.items() {
@@ -68,6 +84,10 @@ const NAMED: &[&str] = &["record", "error", "enum", "fixed"];
 /// Types whose names no other type can have.
 const PRIMITIVE: &[&str] =
     &["null", "boolean", "int", "long", "float", "double", "bytes", "string"];
+
+fn namespace_of(full: &str) -> &str {
+    full.rsplit_once('.').map(|(space, _)| space).unwrap_or_default()
+}
 
 fn full_name(at: &Cursor<'_>, name: &str, around: &str) -> String {
     let stated = at.text("namespace").map(|own| own.value);
@@ -141,20 +161,19 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     let mut name = field.text("name").unwrap_or_default();
     let path = format!("{}.{}", above.record, name.value);
     if !above.name.is_empty() {
-        name.value = format!("{}.{}", above.name, name.value);
+        name.value.insert_str(0, &format!("{}.", above.name));
     }
     let mut resolved = FieldType::default();
     if let Some(kind) = field.get("type") {
-        resolve(&kind, above.names, &mut resolved, 0);
+        let scope = Scope { names: above.names, namespace: namespace_of(above.record) };
+        resolve(&kind, scope, &mut resolved, 0);
     }
-    let labels = said(field, &resolved, above);
+    let (labels, unread) = (said(field, &resolved, above), unread(&resolved, above));
     let mut tags = field.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default();
     tags.append(&mut resolved.tags);
     let optional = resolved.optional.or_else(|| above.optional.cloned());
     let required = optional.as_ref().map(|noted| Clause { value: false, at: noted.at.clone() });
     let wide = resolved.many || above.many;
-    // A record that is part of itself has no end.
-    let inner = resolved.record.filter(|_| !above.within.contains(&resolved.record_name));
     found.push(Column {
         at: field.path().to_owned(),
         name: name.clone(),
@@ -166,9 +185,10 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         tags,
         paths: vec![path],
         many: wide,
+        unread,
         ..Column::default()
     });
-    let Some(record) = inner.filter(|_| above.depth < MAX_DEPTH) else { return };
+    let Some(record) = resolved.record.filter(|_| unread.is_none()) else { return };
     let within: Vec<String> = above.within.iter().chain([&resolved.record_name]).cloned().collect();
     let below = Above {
         name: &name.value,
@@ -185,29 +205,38 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     }
 }
 
+/// Why the parts of a record are not read: one that is part of itself has no end.
+fn unread(resolved: &FieldType<'_>, above: &Above<'_, '_>) -> Option<&'static str> {
+    let is_endless = above.within.contains(&resolved.record_name);
+    let reason = if is_endless { Some(ENDLESS) } else { None };
+    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    reason.filter(|_| resolved.record.is_some())
+}
+
 /// What is said about a field, its type and all that it is part of.
 fn said(field: &Cursor<'_>, resolved: &FieldType<'_>, above: &Above<'_, '_>) -> Vec<Label> {
     let own = labels(field).into_iter().chain(of_tags(&resolved.tags));
     own.chain(resolved.labels.iter().chain(above.labels).cloned()).collect()
 }
 
-fn resolve<'a>(
-    kind: &Cursor<'a>,
-    names: &Definitions<'a>,
-    found: &mut FieldType<'a>,
-    depth: usize,
-) {
+fn resolve<'a>(kind: &Cursor<'a>, scope: Scope<'a, '_>, found: &mut FieldType<'a>, depth: usize) {
     match kind.tree() {
-        Tree::List(_) => union(kind, names, found, depth),
-        Tree::Map(_) => complex(kind, names, found, depth),
+        Tree::List(_) => union(kind, scope, found, depth),
+        Tree::Map(_) => complex(kind, scope, found, depth),
         _ => {
             let Some(word) = kind.noted() else { return };
             let is_own = !PRIMITIVE.contains(&word.value.as_str());
-            let named = names.types.get(&word.value).filter(|_| is_own && depth < MAX_DEPTH);
-            match named {
-                Some(named) => {
+            let named = if is_own && depth < MAX_DEPTH {
+                scope.types(&word.value)
+            } else {
+                Default::default()
+            };
+            match named.split_first() {
+                Some((named, others)) => {
                     found.labels.extend(labels(named));
-                    complex(named, names, found, depth + 1);
+                    // Nobody knows which of several types of one name is meant.
+                    found.labels.extend(others.first().map(|_| pointer::unknown(kind)));
+                    complex(named, scope, found, depth + 1);
                 }
                 None => found.types.push(Clause { value: avro_word(&word.value), at: word.at }),
             }
@@ -220,7 +249,7 @@ fn avro_word(word: &str) -> String {
     if word == "int" { "avro:int".to_owned() } else { word.to_owned() }
 }
 
-fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut FieldType<'a>, depth: usize) {
+fn union<'a>(kind: &Cursor<'a>, scope: Scope<'a, '_>, found: &mut FieldType<'a>, depth: usize) {
     let mut others = Vec::new();
     for member in kind.items() {
         match member.noted() {
@@ -232,7 +261,7 @@ fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut FieldType<'
         }
     }
     match others.as_slice() {
-        [other] => resolve(other, names, found, depth),
+        [other] => resolve(other, scope, found, depth),
         _ => {
             // Values of several types: none of them can be relied on.
             let members = others.iter().filter_map(Cursor::noted);
@@ -241,12 +270,7 @@ fn union<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut FieldType<'
     }
 }
 
-fn complex<'a>(
-    kind: &Cursor<'a>,
-    names: &Definitions<'a>,
-    found: &mut FieldType<'a>,
-    depth: usize,
-) {
+fn complex<'a>(kind: &Cursor<'a>, scope: Scope<'a, '_>, found: &mut FieldType<'a>, depth: usize) {
     found.tags.extend(kind.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default());
     let logical = kind.text("logicalType");
     if logical.as_ref().is_some_and(|logical| logical.value == "decimal") {
@@ -255,10 +279,10 @@ fn complex<'a>(
     }
     found.types.extend(logical);
     let Some(inner) = kind.get("type") else { return };
-    let Some(word) = inner.noted() else { return resolve(&inner, names, found, depth + 1) };
+    let Some(word) = inner.noted() else { return resolve(&inner, scope, found, depth + 1) };
     match word.value.as_str() {
         "record" | "error" => {
-            found.record_name = names.names.get(kind.path()).cloned().unwrap_or_default();
+            found.record_name = scope.names.names.get(kind.path()).cloned().unwrap_or_default();
             found.record = Some(kind.clone());
         }
         "array" | "map" => {
@@ -267,7 +291,7 @@ fn complex<'a>(
             let items = kind.first(&["items", "values"]).filter(|_| depth < MAX_DEPTH);
             if let Some(items) = items {
                 let mut inside = FieldType::default();
-                resolve(&items, names, &mut inside, depth + 1);
+                resolve(&items, scope, &mut inside, depth + 1);
                 (found.record, found.record_name) = (inside.record, inside.record_name);
                 found.tags.extend(inside.tags);
                 found.labels.extend(inside.labels);

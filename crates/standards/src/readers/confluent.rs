@@ -1,5 +1,6 @@
 //! What a Confluent registry holds: a schema with metadata and rules, or these alone.
 
+use super::patterns::Pattern;
 use super::{avro, json_schema, rules};
 use crate::contract::{Column, Contract, Demand, Rule, Table};
 use crate::cursor::{Clause, Cursor};
@@ -88,10 +89,11 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         tables: root.get("schema").map(|schema| tables(&schema)).unwrap_or_default(),
         ..Contract::default()
     };
+    let paths = paths(&contract.tables);
     for metadata in METADATA.iter().filter_map(|key| root.get(key)) {
         contract.labels.extend(metadata.get("properties").iter().flat_map(labels));
         for (pattern, tags) in metadata.get("tags").iter().flat_map(Cursor::entries) {
-            mark_all(&mut contract.tables, pattern, &texts(&tags));
+            mark_all(&mut contract.tables, &paths, pattern, &texts(&tags));
         }
     }
     let mut sets: Vec<Cursor<'_>> = RULE_SETS.iter().filter_map(|key| root.get(key)).collect();
@@ -117,32 +119,39 @@ fn tables(schema: &Cursor<'_>) -> Vec<Table> {
     }
 }
 
+/// The names of each column of each table that a pattern may select it by.
+fn paths(tables: &[Table]) -> Vec<Vec<String>> {
+    let all = tables.iter().flat_map(|table| {
+        table.columns.iter().map(|column| {
+            let path = format!("{}.{}", table.name.value, column.name.value);
+            let mut all = vec![path, column.name.value.clone()];
+            all.extend(column.paths.iter().filter(|own| !own.is_empty()).cloned());
+            all.dedup();
+            all
+        })
+    });
+    all.collect()
+}
+
 /// Adds tags to the columns that a pattern such as `**.ssn` or `Person.name` selects. If it selects
 /// none, it may be of another file's record, or begin otherwise: then its last word decides. If that
 /// selects none either, nobody knows which are meant, and all are marked.
-fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Clause<String>]) {
+fn mark_all(tables: &mut [Table], paths: &[Vec<String>], text: &str, tags: &[Clause<String>]) {
     let mut marked = false;
-    // A record's own pattern, of which all fields are part.
-    let inner = format!("{pattern}.**");
-    for table in tables.iter_mut() {
-        let name = table.name.value.clone();
-        for column in &mut table.columns {
-            let path = format!("{name}.{}", column.name.value);
-            let is_selected = [&path, &column.name.value]
-                .into_iter()
-                .chain(&column.paths)
-                .any(|path| selects(pattern, path) || selects(&inner, path));
-            if is_selected {
-                mark(column, tags);
-                marked = true;
-            }
+    let pattern = Pattern::of(text);
+    let columns = tables.iter_mut().flat_map(|table| &mut table.columns);
+    for (column, paths) in columns.zip(paths) {
+        // All fields of a record that a pattern selects are part of it.
+        if paths.iter().any(|path| pattern.selects(path, true)) {
+            mark(column, tags);
+            marked = true;
         }
     }
-    let last = pattern.rsplit('.').next().unwrap_or_default();
+    let last = Pattern::of(text.rsplit('.').next().unwrap_or_default());
     let is_last = !marked;
     for column in tables.iter_mut().flat_map(|table| &mut table.columns).filter(|_| is_last) {
         let word = column.name.value.rsplit('.').next().unwrap_or_default();
-        if selects(last, word) {
+        if last.selects(word, false) {
             mark(column, tags);
             marked = true;
         }
@@ -155,43 +164,6 @@ fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Clause<String>]) {
 fn mark(column: &mut Column, tags: &[Clause<String>]) {
     column.labels.extend(of_tags(tags));
     column.tags.extend_from_slice(tags);
-}
-
-/// Longest pattern that is compared. A longer one selects all, as the careful answer.
-const MAX_PATTERN: usize = 256;
-
-/// Whether a pattern selects a path: `*` is any part of a word, `**` any words, `?` a letter.
-fn selects(pattern: &str, path: &str) -> bool {
-    if pattern.len() > MAX_PATTERN {
-        return true;
-    }
-    let path: Vec<char> = path.chars().collect();
-    // Which lengths of the path the pattern's beginning can cover.
-    let mut covers = vec![false; path.len() + 1];
-    covers.iter_mut().take(1).for_each(|covered| *covered = true);
-    let mut rest = pattern.chars().peekable();
-    while let Some(sign) = rest.next() {
-        let is_any = sign == '*' && rest.next_if_eq(&'*').is_some();
-        let mut next = vec![false; covers.len()];
-        let mut before = false;
-        for (place, covered) in covers.iter().enumerate() {
-            let last = place.checked_sub(1).and_then(|at| path.get(at));
-            let covered = if sign == '*' {
-                // What was covered goes on, to the word's end or beyond it.
-                *covered || before && (is_any || last.is_some_and(|c| *c != '.'))
-            } else {
-                let fits = |c: &char| *c == sign || sign == '?' && *c != '.';
-                let shorter = place.checked_sub(1).and_then(|at| covers.get(at));
-                shorter.is_some_and(|covered| *covered) && last.is_some_and(fits)
-            };
-            if let Some(own) = next.get_mut(place) {
-                *own = covered;
-            }
-            before = covered;
-        }
-        covers = next;
-    }
-    covers.last().copied().unwrap_or(true)
 }
 
 /// One rule. If it encrypts fields or puts other values in their place, they are marked: nobody
@@ -208,7 +180,7 @@ fn rule(key: &str, rule: &Cursor<'_>, tables: &mut [Table]) -> Rule {
         _ if replaces => hides(rule, tables, false),
         _ => Demand::Other(rules::SINGLE),
     };
-    Rule { at: rule.path().to_owned(), kind: None, demand }
+    Rule { at: rule.path().to_owned(), kind: None, about: None, demand }
 }
 
 /// Marks the fields whose values a rule hides: those with its tags, or of records with them, or with
@@ -258,29 +230,4 @@ fn names(expression: &str) -> Option<Vec<String>> {
         (left.trim() == "name" && is_name).then(|| inner.to_owned())
     };
     condition.split("||").map(|part| part.split("&&").find_map(name)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_select_columns() {
-        for (pattern, path, selected) in [
-            ("**.ssn", "Person.ssn", true),
-            ("**.ssn", "Person.home.ssn", true),
-            ("**.ssn", "Person.name", false),
-            ("Person.*", "Person.name", true),
-            ("Person.*", "Person.home.street", false),
-            ("Person.name", "Person.name", true),
-            ("**", "anything", true),
-            ("com.acme.Person.s*", "com.acme.Person.ssn", true),
-            ("com.acme.*.ssn", "com.acme.Person.ssn", true),
-            ("Person.s?n", "Person.ssn", true),
-            ("Person.s", "Person.ssn", false),
-            ("*", "a.b", false),
-        ] {
-            assert_eq!(selects(pattern, path), selected, "{pattern} {path}");
-        }
-    }
 }

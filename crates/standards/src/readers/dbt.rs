@@ -1,8 +1,10 @@
 //! dbt's properties files: models, sources, seeds and snapshots.
 
-use super::{odcs, rules, take_readers, value_sets};
+use super::versions::{self, Version};
+use super::{forms, odcs, rules, take_readers, value_sets};
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
+use crate::error::ImportError;
 use crate::sensitivity::{labels, texts};
 use crate::tree::Tree;
 
@@ -16,18 +18,30 @@ pub(super) fn is_one(root: &Cursor<'_>) -> bool {
     RELATIONS.iter().chain(OTHERS).any(is_list)
 }
 
-pub(super) fn read(root: &Cursor<'_>) -> Contract {
+/// That the columns of a relation, and of its versions, are lists.
+fn check(relation: &Cursor<'_>) -> Result<(), ImportError> {
+    const NAMED: &str = "begin each column with `- name:`";
+    forms::list(relation, "columns", NAMED)?;
+    forms::list(relation, "versions", "begin each version with `- v:`")?;
+    let versions = relation.get("versions").map(|list| list.items()).unwrap_or_default();
+    versions.iter().try_for_each(|version| forms::list(version, "columns", NAMED))
+}
+
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let mut contract = Contract { standard: "dbt properties".to_owned(), ..Contract::default() };
     for key in RELATIONS {
         for relation in root.get(key).iter().flat_map(Cursor::items) {
-            contract.tables.push(table(&relation, &mut contract.clocks));
+            check(&relation)?;
+            let table = table(&relation, &mut contract);
+            contract.tables.push(table);
         }
     }
     for source in root.get("sources").iter().flat_map(Cursor::items) {
         let mut above = labels(&source);
         let readers = take_readers(&source, &mut above);
         for relation in source.get("tables").iter().flat_map(Cursor::items) {
-            let mut table = table(&relation, &mut contract.clocks);
+            check(&relation)?;
+            let mut table = table(&relation, &mut contract);
             table.labels.extend(above.iter().cloned());
             table.readers.extend(readers.iter().cloned());
             contract.tables.push(table);
@@ -35,21 +49,44 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
     }
     contract.name =
         contract.tables.first().map(|table| table.name.value.clone()).unwrap_or_default();
-    contract
+    Ok(contract)
 }
 
-fn table(relation: &Cursor<'_>, clocks: &mut Vec<Clause<String>>) -> Table {
+fn table(relation: &Cursor<'_>, contract: &mut Contract) -> Table {
     let mut table = Table {
         at: relation.path().to_owned(),
         name: relation.text("name").unwrap_or_default(),
         labels: labels(relation),
-        rules: tests(relation).iter().map(|test| rule(test)).collect(),
+        rules: tests(relation).iter().map(rule).collect(),
         ..Table::default()
     };
     table.readers = take_readers(relation, &mut table.labels);
     for column in relation.get("columns").iter().flat_map(Cursor::items) {
         table.columns.push(self::column(&column));
     }
+    constraints(relation, &mut table);
+    let versions = relation.get("versions").map(|list| list.items()).unwrap_or_default();
+    for version in &versions {
+        table.rules.extend(tests(version).iter().map(rule));
+        constraints(version, &mut table);
+    }
+    versions::join(&mut table.columns, versions.iter().map(self::version).collect());
+    for keys in [&["event_time"][..], &["config", "event_time"]] {
+        contract.event_times.extend(relation.reach(keys).and_then(|time| time.noted()));
+    }
+    contract.clocks.extend(relation.text("loaded_at_field"));
+    table
+}
+
+fn version<'a>(at: &Cursor<'a>) -> Version<'a> {
+    let list = at.get("columns").map(|list| list.items()).unwrap_or_default();
+    // `include: all` is no column.
+    let named = list.iter().filter(|item| item.get("name").is_some());
+    Version { columns: named.map(column).collect(), list }
+}
+
+/// The rules and keys that the constraints of a relation are.
+fn constraints(relation: &Cursor<'_>, table: &mut Table) {
     for constraint in relation.get("constraints").iter().flat_map(Cursor::items) {
         let is_key = constraint.text("type").is_some_and(|kind| kind.value == "primary_key");
         if is_key {
@@ -59,12 +96,9 @@ fn table(relation: &Cursor<'_>, clocks: &mut Vec<Clause<String>>) -> Table {
         }
         table.rules.push(rule(&constraint));
     }
-    for keys in [&["event_time"][..], &["config", "event_time"], &["loaded_at_field"]] {
-        clocks.extend(relation.reach(keys).and_then(|clock| clock.noted()));
-    }
-    table
 }
 
+/// A column of a relation, or of a version of one.
 fn column(at: &Cursor<'_>) -> Column {
     let mut column = Column {
         at: at.path().to_owned(),
@@ -84,7 +118,8 @@ fn column(at: &Cursor<'_>) -> Column {
             Demand::Mandatory => mandatory = Some(Clause { value: true, at: kind }),
             Demand::Range => range(test, &mut column.limits),
             Demand::Other(rules::SET) => {
-                let values = places(test).iter().find_map(|place| place.get("values"));
+                let values =
+                    places(test).iter().find_map(|place| place.first(&["values", "value_set"]));
                 let own = value_sets::bounds(&values.map(|v| v.items()).unwrap_or_default());
                 if !own.min.is_empty() {
                     column.limits = column.limits.and(own);
@@ -122,7 +157,7 @@ fn rule(test: &Cursor<'_>) -> Rule {
     };
     let demand = exception(test, &demand).map_or(demand, Demand::Other);
     let kind = named.map(|noted| noted.at).filter(|at| at != test.path());
-    Rule { at: test.path().to_owned(), kind, demand }
+    Rule { at: test.path().to_owned(), kind, about: None, demand }
 }
 
 /// Why a test refuses no single value: it holds for some rows, it is off, or it only warns.

@@ -1,6 +1,6 @@
 //! JSON Schema, as a Confluent registry holds it.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
+use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, hulls, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::kinds;
@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
             for key in ["oneOf", "anyOf"] {
                 let mut any = part.get(key).map(|any| any.items()).unwrap_or_default();
                 let before = any.len();
-                any.retain(|part| part.text("type").is_none_or(|kind| kind.value != "null"));
+                any.retain(|part| !is_type_null(part));
                 parts.may_be_null |= any.len() < before;
                 let is_only = any.len() == 1;
                 waiting.extend(any.into_iter().map(|part| (part, is_either || !is_only)));
@@ -174,10 +174,42 @@ impl<'a> Parts<'a> {
         format.into_iter().chain(types).collect()
     }
 
-    fn limits(&self) -> Limits {
-        let own = self.whole.iter().map(|part| odcs::limits(part));
-        own.fold(Limits::default(), Limits::and)
+    /// The limits of all parts of which all hold, and those that every one of several alternatives has.
+    fn limits(&self, root: &Cursor<'a>, left: &mut usize) -> Limits {
+        let own = self.whole.iter().map(odcs::limits);
+        let mut found = own.fold(Limits::default(), Limits::and);
+        for any in self.whole.iter().flat_map(alternatives) {
+            let mut each = Vec::new();
+            for part in &any {
+                // Alternatives within alternatives end somewhere.
+                let Some(rest) = left.checked_sub(1) else { return found };
+                *left = rest;
+                each.push(Parts::of(root, part).limits(root, left));
+            }
+            found = found.and(hulls::of(each));
+        }
+        found
     }
+}
+
+/// The most alternatives of one property whose limits are read.
+const MAX_ALTERNATIVES: usize = 256;
+
+fn is_type_null(part: &Cursor<'_>) -> bool {
+    part.text("type").is_some_and(|kind| kind.value == "null")
+}
+
+/// The lists of two or more parts of which one must hold, without those that are null.
+fn alternatives<'a>(part: &Cursor<'a>) -> Vec<Vec<Cursor<'a>>> {
+    let is_null =
+        |own: &Cursor<'a>| is_type_null(own) || own.tree().get("const") == Some(&Tree::Null);
+    let lists = ["oneOf", "anyOf"].iter().filter_map(|key| part.get(key));
+    let lists = lists.map(|any| any.items());
+    lists
+        // A single part beside null is one that always holds.
+        .filter(|any| any.iter().filter(|own| !is_type_null(own)).count() > 1)
+        .map(|any| any.into_iter().filter(|own| !is_null(own)).collect())
+        .collect()
 }
 
 /// What a reference within the schema leads to, and what is said on the way.
@@ -232,6 +264,9 @@ fn column<'a>(
     let mut parts = Parts::of(above.root, property);
     // What is part of itself has no end.
     let is_endless = parts.targets.iter().any(|target| above.within.contains(target));
+    let reason = if is_endless { Some(ENDLESS) } else { None };
+    let unread = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let has_parts = parts.all().any(|part| part.first(&["properties", "items"]).is_some());
     let mut own = parts.labels();
     own.extend_from_slice(above.labels);
     let types = parts.types();
@@ -242,16 +277,17 @@ fn column<'a>(
         at: property.path().to_owned(),
         name: Clause { value: name.clone(), at: "?".to_owned() },
         types,
-        limits: parts.limits(),
+        limits: parts.limits(above.root, &mut { MAX_ALTERNATIVES }),
         required: mandatory.map(|noted| Clause { value: true, at: noted.at.clone() }),
         unit: parts.all().find_map(odcs::unit),
         labels: own.clone(),
         tags: tags.flat_map(|tags| texts(&tags)).collect(),
         links: parts.links.clone(),
+        unread: unread.filter(|_| has_parts),
         many: above.many,
         ..Column::default()
     });
-    if above.depth >= MAX_DEPTH || is_endless {
+    if unread.is_some() {
         return;
     }
     let optional = above.optional || mandatory.is_none();

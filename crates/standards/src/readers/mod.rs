@@ -3,12 +3,16 @@
 mod avro;
 mod confluent;
 mod dbt;
+mod forms;
+mod hulls;
 mod json_schema;
 mod odcs;
+mod patterns;
 mod pointer;
 mod rules;
 mod specification;
 mod value_sets;
+mod versions;
 
 use crate::access::{self, ReaderList};
 use crate::contract::{Contract, Table};
@@ -20,6 +24,10 @@ use std::collections::HashMap;
 
 /// How deeply objects may lie in objects.
 const MAX_DEPTH: usize = 16;
+/// Why the parts of what lies so deep are not read.
+const DEEP: &str = "it lies in 16 other objects; what lies deeper is not read";
+/// Why the parts of what is among its own parts are not read.
+const ENDLESS: &str = "it is one of its own parts, which are read once";
 /// The most properties of a contract. References within references can make any number.
 pub const MAX_COLUMNS: usize = 20_000;
 
@@ -85,7 +93,7 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
         return odcs::read(&root);
     }
     if dbt::is_one(&root) {
-        return Ok(dbt::read(&root));
+        return dbt::read(&root);
     }
     if confluent::is_one(&root) {
         return confluent::read(&root);
@@ -96,7 +104,16 @@ fn read_any(tree: &Tree) -> Result<Contract, ImportError> {
     if json_schema::is_one(&root) {
         return Ok(plain("JSON schema", json_schema::tables(&root)));
     }
-    Err(ImportError::UnknownStandard)
+    Err(if is_listed(&root) { ImportError::Listed } else { ImportError::UnknownStandard })
+}
+
+/// Whether it holds answers of a registry, or a list type with a record inside.
+fn is_listed(root: &Cursor<'_>) -> bool {
+    let items = root.items();
+    let is_list = root.text("type").is_some_and(|kind| matches!(&*kind.value, "array" | "map"));
+    let inner = root.first(&["items", "values"]).filter(|_| is_list);
+    inner.is_some_and(|inner| avro::is_one(&inner) || json_schema::is_one(&inner))
+        || !items.is_empty() && items.iter().all(confluent::is_one)
 }
 
 /// The kind alone decides; a draft may lack it, but then it has a version and a schema.

@@ -1,11 +1,11 @@
 //! The Open Data Contract Standard, version 3.
 
-use super::{pointer, rules, take_readers, value_sets};
+use super::{forms, pointer, rules, take_readers, value_sets};
 use crate::access::{self, ReaderList};
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
-use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
+use crate::readers::{DEEP, MAX_COLUMNS, MAX_DEPTH};
 use crate::sensitivity::{Label, labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
@@ -16,6 +16,10 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     if root.get("dataset").is_some() || is_stated && number.split('.').next() != Some("3") {
         let standard = "the Open Data Contract Standard";
         return Err(ImportError::Version { standard, version, instead: "3.x" });
+    }
+    forms::list(root, "schema", "begin each table with `- name:`")?;
+    for object in root.get("schema").iter().flat_map(Cursor::items) {
+        check(&object)?;
     }
     let mut contract = Contract {
         standard: format!("Open Data Contract Standard {version}"),
@@ -36,6 +40,15 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     let all = root.get("quality").map(|quality| quality.items()).unwrap_or_default();
     contract.rules.extend(all.iter().map(|rule| rules::quality(rule, &tables)));
     Ok(contract)
+}
+
+/// That the properties of a table, and of the objects and lists in it, are lists.
+fn check(object: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::list(object, "properties", "begin each property with `- name:`")?;
+    for property in object.get("properties").iter().flat_map(Cursor::items) {
+        check(&property)?;
+    }
+    object.get("items").map_or(Ok(()), |items| check(&items))
 }
 
 /// Roles of the contract and of each server, and other lists.
@@ -148,6 +161,7 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
             .collect(),
         limits,
         is_measure: is_measure(property),
+        unread: (below.depth >= MAX_DEPTH && has_parts(property)).then_some(DEEP),
         required,
         in_optional: above.optional,
         key: property.flag("primaryKey"),
@@ -172,6 +186,12 @@ fn is_measure(property: &Cursor<'_>) -> bool {
         || function.is_some_and(|function| AGGREGATES.contains(&function))
 }
 
+/// Whether a property is an object, or a list of objects.
+fn has_parts(property: &Cursor<'_>) -> bool {
+    let inner = property.get("items").and_then(|items| items.get("properties"));
+    property.get("properties").or(inner).is_some()
+}
+
 /// Columns of the parts of an object, or of the objects in a list.
 fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
     for part in property.get("properties").iter().flat_map(Cursor::items) {
@@ -187,7 +207,18 @@ fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
 /// Limits among the options of a property's type, and those beside them.
 fn own_limits(property: &Cursor<'_>) -> Limits {
     let options = property.get("logicalTypeOptions");
-    options.map(|options| limits(&options)).unwrap_or_default().and(limits(property))
+    let stated = options.map(|options| limits(&options)).unwrap_or_default().and(limits(property));
+    let custom = |key| own_property(property, key);
+    let (precision, scale) = (custom("precision"), custom("scale"));
+    stated.and(Limits { precision, scale, ..Limits::default() })
+}
+
+/// The value of a property of the contract's own.
+fn own_property(property: &Cursor<'_>, key: &str) -> Option<Clause<String>> {
+    property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
+        let is_it = own.text("property").is_some_and(|noted| noted.value == key);
+        if is_it { own.text("value") } else { None }
+    })
 }
 
 /// Limits under the names of JSON Schema.
@@ -195,6 +226,9 @@ pub(super) fn limits(at: &Cursor<'_>) -> Limits {
     let stated = |key| Vec::from_iter(at.text(key));
     let (mut min, mut max) = (stated("minimum"), stated("maximum"));
     let (mut above, mut below) = (stated("exclusiveMinimum"), stated("exclusiveMaximum"));
+    // The names of older versions of the Data Contract Specification.
+    above.extend(stated("minimumExclusive"));
+    below.extend(stated("maximumExclusive"));
     // In older drafts these two are flags beside the limits.
     let is_flag = |noted: &[Clause<String>], word| noted.iter().any(|noted| noted.value == word);
     if is_flag(&above, "true") {
@@ -232,10 +266,7 @@ fn width(format: Clause<String>) -> Option<Clause<String>> {
 
 /// A unit among a property's own properties.
 pub(super) fn unit(property: &Cursor<'_>) -> Option<Clause<String>> {
-    let listed = property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
-        let is_unit = own.text("property").is_some_and(|noted| noted.value == "unit");
-        if is_unit { own.text("value") } else { None }
-    });
+    let listed = own_property(property, "unit");
     let in_meta = || property.reach(&["config", "meta"]).and_then(|meta| meta.text("unit"));
     let meta = || property.reach(&["meta", "unit"]).and_then(|unit| unit.noted());
     listed.or_else(|| property.text("unit")).or_else(meta).or_else(in_meta)

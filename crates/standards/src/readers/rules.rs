@@ -20,29 +20,38 @@ pub(super) const SOME: &str = "a check of some rows only, which says nothing abo
 pub(super) const OTHER: &str = "a query over another table, which this schema does not have";
 pub(super) const OFF: &str = "a check that is switched off";
 pub(super) const SOFT: &str = "a check that tolerates some values, so it refuses none";
+pub(super) const VERSION: &str = "some versions of the model lack the column";
 pub(super) const LINK: &str = "compares rows with those of another table";
 
-/// The rule at `at`, by its metric, rule or type and its text. `tables` are the names of the table
-/// that it is about.
+/// The rule at `at`, by its query or its metric. `tables` are the names of the table that it is about.
 pub(super) fn quality(at: &Cursor<'_>, tables: &[String]) -> Rule {
-    let named = ["metric", "rule", "name"].iter().find_map(|key| {
-        let noted = at.text(key)?;
-        Some((noted.at, metric(&noted.value)?))
-    });
-    let kind = at.text("type").map(|noted| noted.value).unwrap_or_default();
-    let (place, demand) = match named {
-        Some((place, demand)) => (Some(place), demand),
-        None => match at.text("query") {
-            Some(query) => match counted(&query.value) {
-                Some(table) if is_own(&table, tables) => (Some(query.at), Demand::Rows),
-                Some(_) => (None, Demand::Other(OTHER)),
-                None => (None, Demand::Other(SQL)),
-            },
-            None if kind == "text" => (None, Demand::Other(WORDS)),
-            None => (None, Demand::Other(ENGINE)),
-        },
-    };
-    Rule { at: at.path().to_owned(), kind: place, demand }
+    let (kind, demand) = demand(at, tables);
+    Rule { at: at.path().to_owned(), kind, about: None, demand }
+}
+
+/// What a rule demands, and the part that says so. Its query decides, and its name only without one.
+fn demand(at: &Cursor<'_>, tables: &[String]) -> (Option<String>, Demand) {
+    if let Some(query) = at.get("query") {
+        let query = query.noted().unwrap_or_default();
+        return match counted(&query.value) {
+            Some(table) if is_own(&table, tables) => (Some(query.at), Demand::Rows),
+            Some(_) => (None, Demand::Other(OTHER)),
+            None => (None, Demand::Other(SQL)),
+        };
+    }
+    let kind = at.text("type").map(|noted| noted.value.to_ascii_lowercase()).unwrap_or_default();
+    match kind.as_str() {
+        "sql" => return (None, Demand::Other(SQL)),
+        "text" => return (None, Demand::Other(WORDS)),
+        "custom" => return (None, Demand::Other(ENGINE)),
+        _ if at.get("implementation").is_some() => return (None, Demand::Other(ENGINE)),
+        _ => {}
+    }
+    let stated = ["metric", "rule"].iter().find_map(|key| at.text(key));
+    // A free name says which rule it is only where nothing else does.
+    let named = stated.or_else(|| at.text("name"));
+    let known = named.and_then(|noted| Some((noted.at, metric(&noted.value)?)));
+    known.map_or((None, Demand::Other(ENGINE)), |(place, demand)| (Some(place), demand))
 }
 
 /// What a metric of a library demands.
@@ -54,7 +63,7 @@ pub(super) fn metric(name: &str) -> Option<Demand> {
         | "missingcount" | "missingpercent" | "notnullproportion" | "completeness" => {
             Demand::Present(None)
         }
-        "notnull" | "required" => Demand::Mandatory,
+        "notnull" | "required" | "expectcolumnvaluestonotbenull" => Demand::Mandatory,
         "duplicatevalues"
         | "duplicatecount"
         | "uniquecheck"
@@ -62,11 +71,15 @@ pub(super) fn metric(name: &str) -> Option<Demand> {
         | "uniqueness"
         | "uniquecombinationofcolumns"
         | "duplicatepercent"
+        | "expectcolumnvaluestobeunique"
         | "distinctcount" => Demand::Other(DISTINCT),
         "freshness" | "timeliness" | "recency" => Demand::Other(AGE),
-        "invalidvalues" | "validvalues" | "acceptedvalues" | "invalidcount" | "invalidpercent" => {
-            Demand::Other(SET)
-        }
+        "invalidvalues"
+        | "validvalues"
+        | "acceptedvalues"
+        | "invalidcount"
+        | "invalidpercent"
+        | "expectcolumnvaluestobeinset" => Demand::Other(SET),
         "acceptedrange" | "expectcolumnvaluestobebetween" | "range" => Demand::Range,
         "relationships" | "referentialintegrity" | "foreignkey" => Demand::Other(LINK),
         _ => return None,
@@ -97,6 +110,16 @@ fn is_own(table: &str, names: &[String]) -> bool {
     }
     let last = letters(table.rsplit('.').next().unwrap_or_default());
     names.iter().any(|name| letters(name.rsplit('.').next().unwrap_or_default()) == last)
+}
+
+/// The table of a list of checks in the language SodaCL, from its key: `checks for orders`. A list for
+/// a part of a table, as `checks for orders [daily]`, is about some of its rows only.
+pub(super) fn soda_table(key: &str) -> Option<(String, bool)> {
+    let mut words = key.split_whitespace();
+    let is_list = words.next() == Some("checks") && words.next() == Some("for");
+    let table = words.next().filter(|_| is_list)?;
+    let name = table.split('[').next().unwrap_or_default();
+    Some((name.to_owned(), name.len() < table.len() || words.next().is_some()))
 }
 
 /// What a check in the language SodaCL demands, such as `missing_count(name) = 0`.
@@ -141,6 +164,20 @@ mod tests {
             "SELECT AVG(x) FROM orders",
         ] {
             assert_eq!(counted(query), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn checks_of_soda_name_their_table() {
+        for (key, is) in [
+            ("checks for orders", Some(("orders", false))),
+            ("checks for orders [daily]", Some(("orders", true))),
+            ("checks for orders[daily]", Some(("orders", true))),
+            ("filter orders [daily]", None),
+            ("checks", None),
+        ] {
+            let is = is.map(|(name, part): (&str, bool)| (name.to_owned(), part));
+            assert_eq!(soda_table(key), is, "{key}");
         }
     }
 

@@ -1,7 +1,9 @@
-//! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
+//! The Data Contract Specification of datacontract.com, versions 0.9 to 1.2.
 
-use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer, rules, take_readers, value_sets};
-use crate::contract::{Column, Contract, Limits, Rule, Table};
+use super::{
+    DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, value_sets,
+};
+use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::error::ImportError;
 use crate::sensitivity::{Label, labels, labels_of, texts};
@@ -14,6 +16,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
         let standard = "the Data Contract Specification";
         return Err(ImportError::Version { standard, version, instead: "1.2" });
     }
+    check(root)?;
     let title = root.reach(&["info", "title"]).and_then(|title| title.noted());
     let mut contract = Contract {
         standard: format!("Data Contract Specification {version}"),
@@ -34,6 +37,31 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
     Ok(contract)
 }
 
+/// That tables and their fields are where they are read.
+fn check(root: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::map(root, "models", "write each table as `NAME:` with its `fields:`")?;
+    let models = root.get("models");
+    if let Some(schema) = root.get("schema").filter(|own| models.is_none() && !own.tree().is_leaf())
+    {
+        return Err(ImportError::Form {
+            path: schema.path().to_owned(),
+            form: "under `models`",
+            instead: "write the tables there, or import the file that it holds",
+        });
+    }
+    let models = models.map(|models| models.entries()).unwrap_or_default();
+    models.iter().try_for_each(|(_, model)| fields(model))
+}
+
+/// That the fields of a table, and of the objects and lists in it, are maps.
+fn fields(part: &Cursor<'_>) -> Result<(), ImportError> {
+    forms::map(part, "fields", "write each field as `NAME:` with its `type:`")?;
+    for (_, field) in part.get("fields").iter().flat_map(Cursor::entries) {
+        fields(&field)?;
+    }
+    part.get("items").map_or(Ok(()), |items| fields(&items))
+}
+
 fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
     const FIELDS: &[&[&str]] = &[
         &["latency", "sourceTimestampField"],
@@ -49,14 +77,19 @@ fn clocks(root: &Cursor<'_>) -> Vec<Clause<String>> {
 fn checks(root: &Cursor<'_>) -> Vec<Rule> {
     let specification = root.get("quality").and_then(|quality| quality.get("specification"));
     let mut found = Vec::new();
-    for (_, checks) in specification.iter().flat_map(Cursor::entries) {
+    for (key, checks) in specification.iter().flat_map(Cursor::entries) {
+        let (about, is_partial) = rules::soda_table(key).unzip();
         for check in checks.items() {
             let text = match check.entries().as_slice() {
                 [(name, _)] => Some((*name).to_owned()),
                 _ => check.noted().map(|noted| noted.value),
             };
-            let demand = rules::soda(&text.unwrap_or_default());
-            found.push(Rule { at: check.path().to_owned(), kind: None, demand });
+            let demand = match is_partial {
+                Some(true) => Demand::Other(rules::SOME),
+                _ => rules::soda(&text.unwrap_or_default()),
+            };
+            let (at, about) = (check.path().to_owned(), about.clone());
+            found.push(Rule { at, kind: None, about, demand });
         }
     }
     found
@@ -124,9 +157,14 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let mut limits = sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and);
     let checks = sources.iter().filter_map(|at| at.get("quality")).flat_map(|q| q.items());
     let rules = checks.map(|rule| value_sets::rule(&rule, above.tables, &mut limits)).collect();
+    let within = entered(&sources, above);
+    let reason = if within.is_none() { Some(ENDLESS) } else { None };
+    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let has_parts = || sources.iter().any(|at| at.first(&["fields", "items"]).is_some());
     found.push(Column {
         at: field.path().to_owned(),
         name: Clause { value: name.clone(), at: "?".to_owned() },
+        unread: reason.filter(|_| has_parts()),
         types: types(&sources),
         limits,
         required,
@@ -149,7 +187,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
         many: above.many,
         ..Column::default()
     });
-    if let Some(within) = entered(&sources, above).filter(|_| above.depth < MAX_DEPTH) {
+    if let Some(within) = within.filter(|_| above.depth < MAX_DEPTH) {
         let (within, depth) = (within.as_slice(), above.depth + 1);
         let below = Above { name: &name, optional, labels: &labels, within, depth, ..*above };
         parts(&sources, &below, found);

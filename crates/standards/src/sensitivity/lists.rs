@@ -11,6 +11,9 @@ pub(super) const PERSONAL: &[&str] = &[
     "dsgvo",
     "personenbezogen",
     "personenbezogene",
+    "personenbezogenen",
+    "personenbezogener",
+    "personenbezogenes",
 ];
 /// Parts of words that say the same where words were joined, as in `haspii` or `nonpii`.
 pub(super) const JOINED: &[(&str, &str)] = &[
@@ -63,8 +66,83 @@ pub(super) const TAGGED: &[&str] = &[
     "health data",
     "health record",
     "health records",
+    "health information",
     "special category",
 ];
+/// Words of texts that keep back what they are about.
+pub(super) const SECRETS: &[&str] =
+    &["confidential", "hipaa", "vertraulich", "geheim", "confidentiel", "confidencial"];
+/// What texts call what is kept back; a star stands for any end of a word.
+pub(super) const THINGS: &[&str] = &[
+    "protected health",
+    "special categor*",
+    "sensitive personal",
+    "sensitive data",
+    "sensitive information",
+    "besondere kategorie*",
+    "besonderer kategorie*",
+];
+/// What texts call what is about persons.
+pub(super) const PERSONS: &[&str] =
+    &["personally identif*", "personal data", "personal information", "personenbezogen*"];
+/// Words that stand alone as a mark, as in `[RESTRICTED] salary`.
+pub(super) const MARKS: &[&str] =
+    &["restricted", "sensitive", "confidential", "vertraulich", "geheim"];
+/// Words that a mark may have around it.
+pub(super) const INTENSIFIERS: &[&str] =
+    &["highly", "very", "strictly", "extremely", "most", "top", "streng"];
+/// What a mark may be about.
+pub(super) const SUBJECTS: &[&str] = &[
+    "this",
+    "it",
+    "field",
+    "column",
+    "attribute",
+    "property",
+    "value",
+    "values",
+    "data",
+    "information",
+];
+/// Words before `sensitive` that have nothing to do with who may learn what.
+pub(super) const UNRELATED: &[&str] =
+    &["case", "time", "price", "cost", "accent", "locale", "context", "temperature", "space"];
+/// What texts call a level, without what joins its words.
+pub(super) const LEVELS: &[&str] = &[
+    "classification",
+    "sensitivity",
+    "confidentiality",
+    "sensitivitylevel",
+    "securitylevel",
+    "privacylevel",
+    "confidentialitylevel",
+    "klassifizierung",
+    "vertraulichkeit",
+];
+/// Words that may stand between a negation and what it denies.
+pub(super) const FILLERS: &[&str] = &[
+    "a",
+    "an",
+    "any",
+    "as",
+    "be",
+    "been",
+    "classified",
+    "considered",
+    "contain",
+    "containing",
+    "contains",
+    "hold",
+    "holds",
+    "include",
+    "includes",
+    "longer",
+    "the",
+    "treated",
+];
+/// Words that take something out of a negation.
+pub(super) const EXCEPTIONS: &[&str] =
+    &["apart", "aside", "besides", "except", "excepting", "excluding", "unless"];
 /// Words of tags that say who alone may have something, before `only`.
 pub(super) const ALONE: &[&str] = &["team", "employee", "employees", "staff", "company", "house"];
 /// What texts say of something that is for the house.
@@ -78,6 +156,9 @@ pub(super) const HOUSE: &[&str] = &[
     "not to be shared",
     "not for distribution",
 ];
+/// Words of which each of those has one.
+pub(super) const HOUSE_WORDS: &[&str] =
+    &["internal", "share", "shared", "distribute", "redistribute", "distribution"];
 /// Words beside "restricted to" if it is people to whom something is.
 pub(super) const PEOPLE: &[&str] = &[
     "access",
@@ -109,7 +190,8 @@ pub(super) const PEOPLE: &[&str] = &[
 pub(super) const AUDIENCES: &[&str] = &["audience", "intendedaudience", "exposure", "scope"];
 pub(super) const NEGATIONS: &[&str] = &["no", "not", "non", "none", "false", "without", "0", "n"];
 /// Those that deny what follows: "Limitations: none PII" denies nothing.
-pub(super) const BEFORE: &[&str] = &["no", "not", "non", "without"];
+pub(super) const BEFORE: &[&str] =
+    &["no", "not", "non", "never", "without", "kein", "keine", "keinen", "keiner", "nicht", "ohne"];
 /// Words that say a level only where one is asked for: a critical priority is no secret.
 pub(super) const VAGUE: &[&str] = &["critical", "highly", "special"];
 

@@ -1,6 +1,7 @@
 //! What tags, classifications, flags and notes say about who may learn a value.
 
 mod lists;
+mod notes;
 mod text_words;
 
 use crate::access;
@@ -10,7 +11,8 @@ use lists::{
     ALONE, AUDIENCES, CLASSIFICATIONS, INNER, INTERNAL, LIMITS, NAMES, NEGATIONS, NOTES, PERSONAL,
     PROTECTIONS, PUBLIC, RESTRICTED, SHORT, SILENT, TAGGED, TAGS, VAGUE,
 };
-use text_words::{folded, found, has_phrase, is_negation, noted, said, words};
+use notes::noted;
+use text_words::{folded, found, has_phrase, is_negation, said, words};
 
 /// Who may learn a value, from anyone to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,9 @@ pub struct Label {
     pub unknown: bool,
 }
 
+/// A list of links, whose descriptions may say more than where they lead.
+const DEFINED: &str = "authoritativeDefinitions";
+
 /// All labels that stand below a column, table or contract.
 #[must_use]
 pub fn labels(at: &Cursor<'_>) -> Vec<Label> {
@@ -49,6 +54,13 @@ pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
     for (key, value) in at.entries() {
         if ![access::APART, SILENT, keys].iter().any(|list| list.contains(&key)) {
             collect(key, &value, &mut found);
+        }
+    }
+    for item in at.get(DEFINED).iter().flat_map(Cursor::one_or_items) {
+        for (key, value) in item.entries() {
+            if !["type", "url", "id"].contains(&key) {
+                collect(key, &value, &mut found);
+            }
         }
     }
     // Those who read one part alone: an option is of several, so it is kept back.

@@ -235,3 +235,79 @@ fn words_with_parts_and_negations_are_read_as_meant() {
         assert_eq!(level(yaml), expected, "{yaml}");
     }
 }
+
+#[test]
+fn clear_statements_of_texts_restrict_wherever_they_stand() {
+    for (text, expected) in [
+        ("'Classification: Restricted'", Some(Restricted)),
+        ("'Pay. Data classification: secret (HR)'", Some(Restricted)),
+        ("'Sensitivity: high. Pay'", Some(Restricted)),
+        ("'Sensitivity level = high'", Some(Restricted)),
+        ("'Classification: internal'", Some(Internal)),
+        ("'Classification: PII'", Some(Personal)),
+        ("'[RESTRICTED] pay'", Some(Restricted)),
+        ("RESTRICTED - keep", Some(Restricted)),
+        ("'Restricted: pay of staff'", Some(Restricted)),
+        ("Pay (sensitive)", Some(Restricted)),
+        ("Pay. Sensitive.", Some(Restricted)),
+        ("Highly sensitive. Pay of staff", Some(Restricted)),
+        ("Top secret", Some(Restricted)),
+        ("This field is highly sensitive.", Some(Restricted)),
+        ("Holds sensitive data of staff", Some(Restricted)),
+        ("GDPR special category (health)", Some(Restricted)),
+        ("Classified as highly secret", Some(Restricted)),
+        ("HIPAA applies", Some(Restricted)),
+        ("Protected health information", Some(Restricted)),
+        ("Streng vertraulich", Some(Restricted)),
+        ("Personenbezogene Daten", Some(Personal)),
+        ("Enthält personenbezogenen Inhalt", Some(Personal)),
+        ("Personal  data", Some(Personal)),
+        ("Contains no PII except the mail", Some(Personal)),
+        ("Not only personal data", Some(Personal)),
+        ("No value or personal data", Some(Personal)),
+        ("No PII. Mail or personal data", Some(Personal)),
+        ("Never share. Personal data", Some(Personal)),
+    ] {
+        assert_eq!(level(&format!("description: {text}")), expected, "{text}");
+    }
+}
+
+#[test]
+fn denials_and_other_uses_of_such_words_restrict_nothing() {
+    for text in [
+        "contains no PII",
+        "does not contain any PII",
+        "contains no personal data",
+        "contains no PII or confidential data",
+        "Not personal or sensitive information",
+        "Keine personenbezogenen Daten",
+        "not sensitive",
+        "Not considered sensitive.",
+        "not classified as secret",
+        "This field is not sensitive",
+        "non-confidential",
+        "no longer confidential",
+        "Case-sensitive data",
+        "'Classification: NACE code'",
+        "'Classification: public'",
+        "'Sensitivity: none'",
+        "'Type: private'",
+        "'One of: open, private, secret'",
+        "'Kind of room (private)'",
+        "Number of secret messages",
+        "Health of the node",
+        "\"Visibility:\\n- private\\n- open\"",
+    ] {
+        assert_eq!(level(&format!("description: {text}")), None, "{text}");
+    }
+}
+
+#[test]
+fn the_description_of_a_link_counts_and_its_target_does_not() {
+    let links = |own: &str| level(&format!("authoritativeDefinitions: [{{ {own} }}]"));
+    let url = "type: classification, url: 'https://x/restricted'";
+    assert_eq!(links(url), None);
+    assert_eq!(links(&format!("{url}, description: 'PII: this is personal data'")), Some(Personal));
+    assert_eq!(links(&format!("{url}, description: Confidential")), Some(Restricted));
+    assert_eq!(level("tags: [health-information]"), Some(Restricted));
+}

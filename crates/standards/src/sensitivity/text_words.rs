@@ -1,7 +1,7 @@
 //! What a text says in words: which are there, which are denied.
 
 use super::Level;
-use super::lists::{BEFORE, HOUSE, INTERNAL, JOINED, NEGATIONS, PEOPLE, PERSONAL, RESTRICTED};
+use super::lists::{BEFORE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
 
 /// The words of a text, also of those that were joined. A point ends what a negation is about, and
 /// `:` is a word of its own.
@@ -34,7 +34,7 @@ fn parts(mut word: String, found: &mut Vec<String>) {
     if word.chars().filter(|c| c.is_alphabetic()).count() > 2 {
         word.truncate(word.trim_end_matches(|c: char| c.is_ascii_digit()).len());
     }
-    let split = JOINED.iter().find_map(|(part, says)| Some((word.split_once(part)?, *says)));
+    let split = JOINED.iter().find_map(|(part, says)| Some((split(&word, part)?, *says)));
     match split.filter(|_| ![PERSONAL, RESTRICTED].concat().contains(&word.as_str())) {
         Some(((before, after), says)) => {
             let denies = matches!(before, "no" | "non" | "not" | "un");
@@ -44,6 +44,12 @@ fn parts(mut word: String, found: &mut Vec<String>) {
         }
         None => found.push(word),
     }
+}
+
+/// Splits a word around a part of it. Words are short, so looking at each place costs least.
+fn split<'a>(word: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
+    let at = word.as_bytes().windows(part.len()).position(|own| own == part.as_bytes())?;
+    Some((word.get(..at)?, word.get(at + part.len()..)?))
 }
 
 pub(super) fn said(words: &[String]) -> Option<Level> {
@@ -82,33 +88,13 @@ pub(super) fn found(words: &[String], list: &[&str]) -> (bool, bool) {
     found
 }
 
-/// What a text for people says, if it says so unmistakably.
-pub(super) fn noted(text: &str) -> Option<Level> {
-    let words = words(text);
-    if found(&words, &["confidential"]).0 {
-        return Some(Level::Restricted);
-    }
-    let lower = text.to_lowercase();
-    let phrase = ["personally identif", "personal data", "personal information"];
-    let is_personal =
-        found(&words, &["pii", "spii", "phi"]).0 || phrase.iter().any(|own| lower.contains(own));
-    let is_internal =
-        || HOUSE.iter().any(|phrase| has_phrase(text, phrase)) || is_restricted_to_people(text);
-    is_personal.then_some(Level::Personal).or_else(|| is_internal().then_some(Level::Internal))
-}
-
-/// Whether a sentence says to whom something is restricted, and not to what.
-fn is_restricted_to_people(text: &str) -> bool {
-    text.split(['.', ';', '!', '?', '\n']).any(|sentence| {
-        let words = crate::words::words(sentence);
-        let is_about_people = words.iter().any(|word| PEOPLE.contains(&word.as_str()));
-        is_about_people && has_phrase(sentence, "restricted to")
-    })
-}
-
 /// Whether a text has these words in a row, and they are not denied.
 pub(super) fn has_phrase(text: &str, phrase: &str) -> bool {
-    let words = crate::words::words(text);
+    has_words(&crate::words::words(text), phrase)
+}
+
+/// Whether a phrase is among these words, and not denied.
+pub(super) fn has_words(words: &[String], phrase: &str) -> bool {
     let phrase: Vec<&str> = phrase.split(' ').collect();
     words.windows(phrase.len()).enumerate().any(|(at, own)| {
         let before = at.checked_sub(1).and_then(|at| words.get(at));

@@ -162,3 +162,88 @@ schema:
         assert_eq!(verdict(&import, path).0, carried, "{path}");
     }
 }
+
+#[test]
+fn a_number_with_too_many_digits_keeps_its_limits_and_is_asked_about() {
+    let import = odcs(
+        "{ name: big, logicalType: number, physicalType: 'DECIMAL(38,18)', logicalTypeOptions: { minimum: 0, maximum: 1000 } }
+         { name: usd, logicalType: number, physicalType: 'DECIMAL(38,18)' }
+         { name: few, logicalType: number, physicalType: 'DECIMAL(38,2)' }",
+    );
+    assert_eq!(number(&import, "big"), (15, 0, 10i64.pow(18)));
+    assert_eq!(number(&import, "usd"), (6, -i64::MAX, i64::MAX));
+    assert!(verdict(&import, "schema[0].properties[0].logicalTypeOptions.maximum").0);
+    let schema = &import.tables[0].schema;
+    assert!(schema.contains("scale: 15 # fewer places than the contract's"), "{schema}");
+    let asked = |name: &str| {
+        let start = format!("t: {name} has more digits than 64 bits hold");
+        import.report.unsure.iter().any(|own| own.starts_with(&start))
+    };
+    assert!(asked("big") && asked("usd") && !asked("few"), "{:?}", import.report.unsure);
+    for text in [
+        "dataContractSpecification: 1.1.0\nmodels: { t: { fields: { a: { type: decimal, precision: 38, scale: 18, maximum: 1000, minimum: 0 } } } }",
+        "models: [{ name: t, columns: [{ name: a, data_type: 'decimal(38,18)', data_tests: [{ accepted_range: { min_value: 0, max_value: 1000 } }] }] }]",
+        r#"{"type":"record","name":"R","fields":[{"name":"a","minimum":0,"type":{"type":"bytes","logicalType":"decimal","precision":38,"scale":18}}]}"#,
+    ] {
+        let import = imported(text);
+        assert!(
+            number(&import, "a").2 / 10i64.pow(number(&import, "a").0.into()) >= 1000,
+            "{text}"
+        );
+        assert!(import.report.unsure.iter().any(|own| own.contains("64 bits")), "{text}");
+    }
+}
+
+#[test]
+fn alternatives_allow_what_one_of_them_allows_and_no_more() {
+    let import = imported(
+        r##"{"title": "T", "properties": {
+        "a": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 10}, {"type": "integer", "minimum": 20, "maximum": 30}]},
+        "b": {"type": "integer", "oneOf": [{"const": 1}, {"const": 2}, {"const": null}]},
+        "c": {"type": "integer", "anyOf": [{"enum": [1, 2]}, {"enum": [5]}]},
+        "d": {"type": "integer", "maximum": 9, "anyOf": [{"minimum": 3}, {"maximum": 5}]},
+        "e": {"anyOf": [{"$ref": "#/$defs/low"}, {"anyOf": [{"type": "integer", "exclusiveMaximum": 8, "minimum": 4}, {"type": "null"}]}]},
+        "f": {"type": "integer", "oneOf": [{"exclusiveMinimum": 0, "maximum": 5}, {"minimum": 0, "exclusiveMaximum": 5}]},
+        "g": {"$ref": "#/$defs/round"},
+        "h": {"type": "integer", "if": {"minimum": 3}, "then": {"maximum": 5}}},
+        "$defs": {"low": {"type": "integer", "minimum": -3, "maximum": 0},
+        "round": {"type": "integer", "anyOf": [{"$ref": "#/$defs/round"}, {"$ref": "#/$defs/round"}]}}}"##,
+    );
+    let all = i64::MAX;
+    for (attribute, min, max) in [
+        ("a", 0, 30),
+        ("b", 1, 2),
+        ("c", 1, 5),
+        ("d", -all, 9),
+        ("e", -3, 7),
+        ("f", 0, 5),
+        ("g", -all, all),
+        ("h", -all, all),
+    ] {
+        assert_eq!(number(&import, attribute), (0, min, max), "{attribute}");
+    }
+    assert!(verdict(&import, "properties.a.anyOf[1].maximum").0);
+    assert!(!verdict(&import, "properties.a.anyOf[0].maximum").0);
+}
+
+#[test]
+fn digits_and_limits_of_other_spellings_are_bounds() {
+    let import = odcs(
+        "{ name: a, logicalType: number, physicalType: NUMERIC, customProperties: [{ property: precision, value: 5 }, { property: scale, value: '3' }] }",
+    );
+    assert_eq!(number(&import, "a"), (3, -99_999, 99_999));
+    assert!(verdict(&import, "schema[0].properties[0].customProperties[0].value").0);
+    let import = imported(
+        "dataContractSpecification: 0.9.2\nmodels: { t: { fields: { a: { type: integer, minimumExclusive: 0, maximumExclusive: 20 } } } }",
+    );
+    assert_eq!(number(&import, "a"), (0, 1, 19));
+    let import = imported(
+        "models: [{ name: t, columns: [{ name: a, data_type: int, tests: [{ dbt_expectations.expect_column_values_to_be_in_set: { value_set: [1, 4] } }, dbt_expectations.expect_column_values_to_not_be_null] }] }]",
+    );
+    assert_eq!(number(&import, "a"), (0, 1, 4));
+    let (schema, _) = parsed(&import.tables[0]);
+    assert!(!schema.attributes[0].optional);
+    for at in 0..2 {
+        assert!(verdict(&import, &format!("models[0].columns[0].tests[{at}]")).0, "{at}");
+    }
+}

@@ -1,9 +1,42 @@
 //! Random contracts: nothing is lost, nothing panics, and what is written can be read.
 
-use crate::common::{is_complete, parsed};
+use crate::common::{imported, is_complete, parsed, verdict};
 use alpheus_standards::tree::Tree;
 use alpheus_standards::{ImportError, import};
 use proptest::prelude::*;
+
+/// An object in so many others, in each standard.
+fn nested(levels: usize, [before, after, inner]: [&str; 3]) -> String {
+    format!("{}{inner}{}", before.repeat(levels), after.repeat(levels))
+}
+
+#[test]
+fn what_lies_too_deep_has_that_reason() {
+    let odcs = r#"{"name": "p", "logicalType": "object", "properties": ["#;
+    let odcs = nested(18, [odcs, "]}", r#"{"name": "p", "logicalType": "integer"}"#]);
+    let odcs = format!(
+        r#"{{"kind": "DataContract", "schema": [{{"name": "t", "properties": [{odcs}]}}]}}"#
+    );
+    let parts = [r#"{"type": "object", "properties": {"p": "#, "}}", r#"{"type": "integer"}"#];
+    let json = nested(18, parts);
+    let parts = [r#"{"type": "record", "fields": {"p": "#, "}}", r#"{"type": "integer"}"#];
+    let dcs = nested(18, parts).replacen(r#""type": "record", "#, "", 1);
+    let dcs = format!(r#"{{"dataContractSpecification": "1.1.0", "models": {{"t": {dcs}}}}}"#);
+    for text in [odcs, json, dcs] {
+        let import = imported(&text);
+        let is_deep =
+            |own: &&alpheus_standards::inventory::Entry| own.why.contains("what lies deeper");
+        let deep: Vec<_> = import.report.not_carried.iter().filter(is_deep).collect();
+        assert!(deep.len() > 2, "{text}");
+        let never = "an object without listed parts";
+        assert!(import.report.not_carried.iter().all(|own| !own.why.starts_with(never)), "{text}");
+        assert_eq!(import.tables[0].schema.matches("  - name: p_p").count(), 0, "{text}");
+    }
+    let round =
+        r#"{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}"#;
+    let import = imported(round);
+    assert!(verdict(&import, "fields[0]").1.contains("one of its own parts"));
+}
 
 /// Keys that mean something to some reader, and some that mean nothing.
 const KEYS: &[&str] = &[

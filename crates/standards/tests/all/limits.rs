@@ -140,6 +140,61 @@ fn rules_become_statistics_or_are_listed_with_the_reason() {
 }
 
 #[test]
+fn the_query_of_a_rule_decides_and_not_its_name() {
+    let rules = "    quality:
+      - { name: row_count, type: sql, query: SELECT COUNT(*) FROM orders WHERE ordered_at > 3 }
+      - { name: rowCount, type: custom, engine: x, implementation: some }
+      - { name: rowCount, implementation: some }
+      - { name: rowCount, type: text, description: fine }
+      - { metric: rowCount, type: sql, query: SELECT COUNT(DISTINCT a) FROM orders }
+      - { name: rowCount, type: library }
+      - { name: newest, type: sql, query: SELECT COUNT(*) FROM orders }
+";
+    let label = "quality: [{ name: Completeness, type: sql, query: SELECT 1 WHERE total IS NULL AND x = 1 }, { name: free, metric: nullValues }]";
+    let import = imported(&(ORDERS.replace("LABEL", label) + rules));
+    for (path, says) in [
+        ("quality[0]", Some("a query over rows")),
+        ("quality[0].query", Some("a query over rows")),
+        ("quality[1]", Some("a check by a tool")),
+        ("quality[2]", Some("a check by a tool")),
+        ("quality[3]", Some("a rule in words")),
+        ("quality[4]", Some("a query over rows")),
+        ("quality[5]", None),
+        ("quality[6]", None),
+        ("properties[3].quality[0]", Some("a query over rows")),
+        ("properties[3].quality[1]", None),
+    ] {
+        let (is_carried, why) = verdict(&import, &format!("schema[0].{path}"));
+        assert_eq!(is_carried, says.is_none(), "{path}: {why}");
+        assert!(says.is_none_or(|says| why.starts_with(says)), "{path}: {why}");
+    }
+}
+
+#[test]
+fn a_check_counts_for_the_table_that_it_names_and_no_other() {
+    let text = "dataContractSpecification: 1.1.0
+models:
+  items: { fields: { sku: { type: string, required: true } } }
+  line_items: { fields: { line: { type: string, required: true } } }
+  e: { fields: { z: { type: string, required: true } } }
+quality:
+  type: SodaCL
+  specification:
+    checks for shop.line_items: [row_count > 5]
+    checks for e [daily]: [row_count > 5]
+    checks for others: [row_count > 5]
+";
+    let import = imported(text);
+    let queries: Vec<_> = import.tables.iter().map(|table| table.quality.is_some()).collect();
+    assert_eq!(queries, [false, true, false]);
+    let rule =
+        |of: &str| verdict(&import, &format!(r#"quality.specification["checks for {of}"][0]"#));
+    assert!(rule("shop.line_items").0);
+    assert!(rule("e [daily]").1.starts_with("a check of some rows only"));
+    assert!(rule("others").1.starts_with("it names no table of this contract"));
+}
+
+#[test]
 fn a_check_of_a_sum_is_a_sum_and_one_of_a_mean_a_mean() {
     let text = "dataContractSpecification: 1.1.0
 models:

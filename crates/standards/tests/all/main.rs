@@ -11,3 +11,5 @@ mod limits;
 mod readers;
 mod references;
 mod refusals;
+mod roles;
+mod versions;

@@ -89,6 +89,50 @@ fn what_is_said_about_a_named_type_holds_wherever_it_is_named() {
 }
 
 #[test]
+fn a_short_name_of_avro_is_one_of_the_namespace_around_it() {
+    let inner = |more: &str| {
+        format!(
+            r#"{{"type":"record","name":"Site",{more}"fields":[{{"name":"n","type":"int"}},{{"name":"pay","type":"int","pii":true}}]}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"type":"record","name":"Root","namespace":"r","fields":[
+        {{"name":"open","type":{{"type":"record","name":"Site","namespace":"a","fields":[{{"name":"n","type":"int"}}]}}}},
+        {{"name":"own","type":{{"type":"record","name":"Own","namespace":"b","fields":[{{"name":"home","type":{}}},{{"name":"work","type":["null","Site"]}}]}}}},
+        {{"name":"there","type":"b.Site"}},
+        {{"name":"none","type":"Site"}}]}}"#,
+        inner(r#""doc":"confidential","#)
+    );
+    let import = imported(&text);
+    let (schema, _) = parsed(&import.tables[0]);
+    for name in ["own_home_n", "own_work_n", "own_work_pay", "there_n", "there_pay"] {
+        assert_eq!(crowd(&schema, name), None, "{name}");
+    }
+    assert_eq!(crowd(&schema, "open_n"), Some(100));
+    let (is_carried, why) = verdict(&import, "fields[3]");
+    assert!(!is_carried && why.contains("type is not known"), "{why}");
+    // The second type of a union has the same short name as the first.
+    let money = |space: &str, doc: &str| {
+        format!(
+            r#"{{"type":"record","name":"Sum","namespace":"{space}","doc":"{doc}","fields":[{{"name":"n","type":"int"}}]}}"#
+        )
+    };
+    let union = |two: &str| {
+        format!(
+            r#"[{},{},{{"type":"record","name":"Pay","namespace":"two","fields":[{{"name":"x","type":"Sum"}}]}}]"#,
+            money("one", ""),
+            money(two, "confidential")
+        )
+    };
+    let import = imported(&union("two"));
+    assert_eq!(crowd(&parsed(&import.tables[2]).0, "x_n"), None);
+    // Of two types with one name, the stricter is meant.
+    let twice = format!("[{},{},{}", money("two", ""), money("two", ""), &union("two")[1..]);
+    let import = imported(&twice);
+    assert_eq!(crowd(&parsed(&import.tables[4]).0, "x_n"), None);
+}
+
+#[test]
 fn patterns_of_a_registry_select_by_full_names() {
     let inner = r#"{"type":"record","name":"Person","namespace":"com.acme","fields":[{"name":"ssn","type":"long"},{"name":"home","type":{"type":"record","name":"Address","fields":[{"name":"zip","type":"int"}]}},{"name":"height","type":"int"},{"name":"pay","type":"int"},{"name":"free","type":"int"}]}"#;
     let text = serde_json::json!({
@@ -116,7 +160,7 @@ fn ranges_hold_together_and_tests_of_some_rows_not_at_all() {
     - accepted_range: { max_value: 100 }
     - accepted_range: { min_value: 5, where: b }
     - not_null: { config: { where: b } }
-  versions: [{ v: 2, columns: [{ name: x, data_type: int }] }]
+semantic_models: [{ measures: [{ name: x }] }]
 ";
     let import = imported(text);
     let (schema, _) = parsed(&import.tables[0]);
@@ -126,7 +170,7 @@ fn ranges_hold_together_and_tests_of_some_rows_not_at_all() {
     let carried: Vec<bool> = (0..4).map(|n| verdict(&import, &test(n)).0).collect();
     assert_eq!(carried, [true, true, false, false]);
     // A property that no reader knows is listed as a whole.
-    assert!(!verdict(&import, "models[0].versions[0].columns[0]").0);
+    assert!(!verdict(&import, "semantic_models[0].measures[0]").0);
 }
 
 #[test]

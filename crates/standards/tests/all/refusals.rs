@@ -68,3 +68,47 @@ fn an_unknown_key_is_to_be_reviewed_and_a_known_one_has_no_place() {
     assert_eq!(why("tier"), "this key is not known here: review it");
     assert!(why("readOnly").starts_with("known, but"), "{}", why("readOnly"));
 }
+
+#[test]
+fn a_part_of_another_form_is_refused_and_not_passed_over() {
+    let odcs = |rest: &str| format!("kind: DataContract\napiVersion: v3.1.0\n{rest}\n");
+    let dcs = |rest: &str| format!("dataContractSpecification: 0.9.2\n{rest}\n");
+    for (text, path) in [
+        (odcs("schema: { name: t, properties: [{ name: a, classification: secret }] }"), "schema"),
+        (odcs("schema: [{ name: t, properties: { a: { pii: true } } }]"), "schema[0].properties"),
+        (
+            odcs(
+                "schema: [{ name: t, properties: [{ name: o, properties: { a: { pii: true } } }] }]",
+            ),
+            "schema[0].properties[0].properties",
+        ),
+        (
+            odcs("schema: [{ properties: [{ name: o, items: { properties: { a: {} } } }] }]"),
+            "schema[0].properties[0].items.properties",
+        ),
+        (dcs("schema: { type: dbt, specification: 'models: []' }"), "schema"),
+        (dcs("models: [{ name: t }]"), "models"),
+        (dcs("models: { t: { fields: [{ name: a, pii: true }] } }"), "models.t.fields"),
+        ("models: [{ name: t, columns: { a: { tags: [pii] } } }]".to_owned(), "models[0].columns"),
+    ] {
+        let error = import(&text, None).unwrap_err();
+        assert!(matches!(&error, ImportError::Form { path: own, .. } if own == path), "{error}");
+    }
+    // What holds nothing hides nothing.
+    for rest in ["schema: {}", "schema: ", "schema: [{ name: t, properties: {} }]"] {
+        assert!(import(&odcs(rest), None).is_ok(), "{rest}");
+    }
+}
+
+#[test]
+fn several_records_in_one_file_are_refused_with_the_way_out() {
+    const RECORD: &str =
+        r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
+    for text in [
+        format!(r#"{{"type": "array", "items": {RECORD}}}"#),
+        format!(r#"[{{"subject": "s", "schema": {}}}]"#, serde_json::to_string(RECORD).unwrap()),
+    ] {
+        let error = import(&text, None).unwrap_err();
+        assert!(error.to_string().contains("a file of its own"), "{text}: {error}");
+    }
+}
