@@ -128,7 +128,11 @@ fn upper(bounds: &mut Bounds, limit: &Clause<String>, step: i128) -> Use {
 
 /// The bounds that the type alone sets.
 fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
-    let digits = stated_digits(limits, uses);
+    let digits = stated_digits(limits, kind, uses);
+    let own = match kind {
+        Kind::Integer { bounds } => bounds.or_else(|| width(limits, uses)),
+        _ => None,
+    };
     let (scale, places, range) = match (narrower(digits, kind), kind) {
         (Kind::Decimal { precision, scale: 0 }, Kind::Float) => {
             (Some(0), ScaleOrigin::Stated, kinds::digits(precision))
@@ -137,16 +141,13 @@ fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
             Kind::Decimal { precision, scale },
             Kind::Integer { .. } | Kind::Decimal { .. } | Kind::Float,
         ) => of_digits(precision, scale, limits),
-        (Kind::Integer { bounds }, _) => {
-            (None, ScaleOrigin::Stated, bounds.or_else(|| width(limits, uses)))
-        }
+        (Kind::Integer { .. }, _) => (None, ScaleOrigin::Stated, own),
         (Kind::Float, _) => (Some(places(limits)), ScaleOrigin::Usual, None),
         _ => return None,
     };
     let unit = 10i64.saturating_pow(u32::from(scale.unwrap_or(0)));
     let in_units = |(min, max): (i64, i64)| (min.saturating_mul(unit), max.saturating_mul(unit));
-    let of_kind = if let Kind::Integer { bounds } = kind { bounds.map(in_units) } else { None };
-    let range = match (range, of_kind) {
+    let range = match (range, own.map(in_units)) {
         (Some(one), Some(other)) => Some((one.0.max(other.0), one.1.min(other.1))),
         (one, other) => one.or(other),
     };
@@ -199,10 +200,12 @@ fn of_digits(
 }
 
 /// `precision` and `scale` beside a type without digits of its own.
-fn stated_digits(limits: &Limits, uses: &mut Vec<Use>) -> Option<Kind> {
+fn stated_digits(limits: &Limits, kind: Kind, uses: &mut Vec<Use>) -> Option<Kind> {
     let number = |noted: &Clause<String>| noted.value.parse::<u32>().ok();
     let precision = number(limits.precision.as_ref()?)?;
-    let scale = limits.scale.as_ref().and_then(number).unwrap_or(0);
+    // Digits alone leave the places of the type as they are.
+    let of_type = if let Kind::Decimal { scale, .. } = kind { scale } else { 0 };
+    let scale = limits.scale.as_ref().and_then(number).unwrap_or(of_type);
     let used = limits.precision.iter().chain(&limits.scale);
     uses.extend(used.map(|noted| Use { at: noted.at.clone(), problem: None }));
     Some(Kind::Decimal { precision, scale })

@@ -103,7 +103,7 @@ fn short_years(profile: &Profile) -> Option<String> {
 
 /// Numbers that are days or rounds since a start.
 fn start(profile: &Profile) -> Option<String> {
-    let column = &profile.columns[counting(profile)?];
+    let column = profile.columns.iter().find(|column| may_count(column))?;
     let (name, word) = (&column.name, worded(&column.name));
     let counted = format!(": `{name}` may count from a start that the file does not say");
     if !column.is_integer() {
@@ -114,14 +114,16 @@ fn start(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// The column of whole numbers of days or rounds since a start.
+/// The column of whole numbers of days or rounds since a start, if there is one such column alone.
 pub(super) fn counted(profile: &Profile) -> Option<usize> {
-    counting(profile).filter(|at| profile.columns[*at].is_integer())
+    let columns = profile.columns.iter().enumerate();
+    let mut all = columns.filter(|(_, own)| may_count(own) && own.is_integer());
+    let (at, _) = all.next()?;
+    all.next().is_none().then_some(at)
 }
 
-fn counting(profile: &Profile) -> Option<usize> {
-    let named = |column: &Column| has(&column.name, TIMES) || has(&column.name, ROUNDS);
-    profile.columns.iter().position(|column| column.is_number() && named(column))
+fn may_count(column: &Column) -> bool {
+    column.is_number() && (has(&column.name, TIMES) || has(&column.name, ROUNDS))
 }
 
 #[cfg(test)]

@@ -197,6 +197,10 @@ fn days_need_no_name_of_their_column() {
     assert_eq!(found.time.format(), "days since 2020-01-02");
     let seconds = Hints { time_format: Some("s".to_owned()), ..Hints::default() };
     assert!(understand(text.as_bytes(), &seconds).is_err());
+    // Of weeks and days, either may be meant.
+    let two = rows("person,week,day,kg", 60, |n| format!("p{},{},{},70.5", n % 12, n / 24, n / 12));
+    let said = Hints { date: None, ..said };
+    assert!(understand(two.as_bytes(), &said).is_err());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::text_words::{found, has_words, words};
 
 /// What a text for people says, if it says so unmistakably.
 pub(super) fn noted(text: &str) -> Option<Level> {
-    let words = meant(words(text));
+    let words = meant(&words(text));
     let is_secret = || found(&words, SECRETS).0 || says(&words, THINGS) || is_classified(&words);
     let stated = marked(text);
     if stated == Some(Level::Restricted) || is_secret() {
@@ -32,24 +32,27 @@ pub(super) fn noted(text: &str) -> Option<Level> {
 
 /// The words without those between a negation and what it denies, as in `does not contain any PII`. In
 /// `no PII or confidential data`, both are denied. Where a text makes an exception, nothing is.
-fn meant(words: Vec<String>) -> Vec<String> {
+fn meant(words: &[String]) -> Vec<String> {
     let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let makes_exception = words.iter().any(|word| is(word, EXCEPTIONS));
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
     let mut denies_more = false;
-    for mut word in words {
+    for (at, word) in words.iter().enumerate() {
         let is_denied = kept.last().is_some_and(|last| is(last, BEFORE));
-        if makes_exception && is(&word, BEFORE) || is_denied && is(&word, FILLERS) {
+        // `not a PII-free column` is no denial.
+        let is_double = || words.get(at + 2).is_some_and(|next| next == "free");
+        if makes_exception && is(word, BEFORE) || is_denied && is(word, FILLERS) && !is_double() {
             continue;
         }
-        if is_denied {
-            denies_more = is(&word, PERSONAL) || is(&word, RESTRICTED);
-        } else if is(&word, &["."]) {
-            denies_more = false;
-        } else if denies_more && is(&word, &["or", "nor", "oder"]) {
-            "not".clone_into(&mut word);
+        let is_kind = is(word, PERSONAL) || is(word, RESTRICTED);
+        if denies_more && !is_denied && is(word, &["or", "nor", "oder"]) {
+            kept.push("not".to_owned());
+            continue;
         }
-        kept.push(word);
+        // Any other word ends the list of what is denied.
+        let goes_on = is_kind || is(word, FILLERS) || is(word, &["data", "information", "daten"]);
+        denies_more = if is_denied { is_kind } else { denies_more && goes_on };
+        kept.push(word.clone());
     }
     kept
 }
@@ -57,10 +60,12 @@ fn meant(words: Vec<String>) -> Vec<String> {
 /// Whether these words stand in a row, the last perhaps only begun, and nothing denies them. Something
 /// case-sensitive is no secret.
 fn says(words: &[String], phrases: &[&str]) -> bool {
-    let before = |at: usize| at.checked_sub(1).and_then(|at| words.get(at));
+    let before = |at: usize, count: usize| at.checked_sub(count).and_then(|at| words.get(at));
     let is_free = |at: usize| {
-        let is = |list: &[&str]| before(at).is_some_and(|word| list.contains(&word.as_str()));
-        !is(BEFORE) && !is(UNRELATED)
+        let is = |list: &[&str]| before(at, 1).is_some_and(|word| list.contains(&word.as_str()));
+        // In `Shareable: no`, the word is a value, and denies nothing behind it.
+        let is_value = || before(at, 2).is_some_and(|word| word == ":");
+        (!is(BEFORE) || is_value()) && !is(UNRELATED)
     };
     phrases.iter().any(|phrase| {
         let parts: Vec<&str> = phrase.split(' ').collect();
@@ -78,9 +83,9 @@ fn says(words: &[String], phrases: &[&str]) -> bool {
 fn is_classified(words: &[String]) -> bool {
     words.windows(2).enumerate().any(|(at, own)| {
         let begins = matches!(own, [one, other] if one == "classified" && other == "as");
-        let mut rest = words.iter().skip(at + 2);
-        let next = rest.find(|word| !INTENSIFIERS.contains(&word.as_str()));
-        begins && next.is_some_and(|word| RESTRICTED.contains(&word.as_str()))
+        let rest = words.get(at + 2..).unwrap_or_default();
+        let next = || rest.iter().find(|word| !INTENSIFIERS.contains(&word.as_str()));
+        begins && next().is_some_and(|word| RESTRICTED.contains(&word.as_str()))
     })
 }
 
@@ -133,7 +138,7 @@ fn level(key: &str, value: &str) -> Option<Level> {
     if !is_level {
         return None;
     }
-    let words = meant(words(value));
+    let words = meant(&words(value));
     if found(&words, RESTRICTED).0 || found(&words, &["high"]).0 {
         Some(Level::Restricted)
     } else if found(&words, PERSONAL).0 {

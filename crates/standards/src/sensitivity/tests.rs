@@ -303,6 +303,20 @@ fn denials_and_other_uses_of_such_words_restrict_nothing() {
 }
 
 #[test]
+fn a_denial_ends_where_its_list_ends() {
+    for (text, said) in [
+        ("'Not masked: customer name or confidential remark'", Restricted),
+        ("No special handling for names or confidential remarks", Restricted),
+        ("There is no private endpoint and this holds customer or confidential notes", Restricted),
+        ("\"Shareable: no\\nPersonal data of the customer\"", Personal),
+        ("'Shareable: no personal data of the customer'", Personal),
+        ("This is not a PII-free column", Personal),
+    ] {
+        assert_eq!(level(&format!("description: {text}")), Some(said), "{text}");
+    }
+}
+
+#[test]
 fn the_description_of_a_link_counts_and_its_target_does_not() {
     let links = |own: &str| level(&format!("authoritativeDefinitions: [{{ {own} }}]"));
     let url = "type: classification, url: 'https://x/restricted'";

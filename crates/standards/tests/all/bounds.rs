@@ -247,3 +247,14 @@ fn digits_and_limits_of_other_spellings_are_bounds() {
         assert!(verdict(&import, &format!("models[0].columns[0].tests[{at}]")).0, "{at}");
     }
 }
+
+/// Digits that are stated beside a type make it no wider, and leave its places.
+#[test]
+fn digits_without_places_leave_the_width_and_the_places_of_the_type() {
+    let import = odcs(
+        "{ name: a, logicalType: integer, logicalTypeOptions: { format: i32 }, customProperties: [{ property: precision, value: 38 }] }
+         { name: b, logicalType: number, physicalType: 'DECIMAL(12,2)', customProperties: [{ property: precision, value: 12 }] }",
+    );
+    assert_eq!(number(&import, "a"), (0, i32::MIN.into(), i32::MAX.into()));
+    assert_eq!(number(&import, "b"), (2, -999_999_999_999, 999_999_999_999));
+}
