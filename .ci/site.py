@@ -101,6 +101,11 @@ def links(text):
                 yield target
 
 
+def navigated():
+    """The pages that the navigation names one by one."""
+    return {page for group in (GUIDES, REFERENCE, SECURITY) for _, page in group}
+
+
 def problems(files):
     """What is wrong with the links of all documents."""
     texts = {name: (ROOT / name).read_text() for name in files if name.endswith(".md")}
@@ -114,7 +119,7 @@ def problems(files):
                 yield f"{name}: {target}: there is no such file"
             elif anchor and full in texts and anchor not in anchors(texts[full]):
                 yield f"{name}: {target}: there is no such heading"
-    shown = {page for group in (GUIDES, REFERENCE, SECURITY) for _, page in group}
+    shown = navigated()
     for page in sorted(shown - files):
         yield f"{page} is in the navigation and does not exist"
     for page in sorted(texts):
@@ -208,7 +213,7 @@ def unbuilt(html):
     """What the built site lacks."""
     index = json.loads((html / "search/search_index.json").read_text())
     known = {entry["location"].partition("#")[0] for entry in index["docs"]}
-    for page in (page for group in (GUIDES, REFERENCE, SECURITY) for _, page in group):
+    for page in sorted(navigated()):
         if address(page) not in known:
             yield f"search/search_index.json lacks {page}"
     for target in LINK.findall((html / "llms.txt").read_text()):

@@ -1,6 +1,6 @@
 //! Avro schemas, with the tags of a Confluent registry.
 
-use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, pointer};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::sensitivity::{Label, labels, of_tags, texts};
@@ -208,9 +208,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
 /// Why the parts of a record are not read: one that is part of itself has no end.
 fn unread(resolved: &FieldType<'_>, above: &Above<'_, '_>) -> Option<&'static str> {
     let is_endless = above.within.contains(&resolved.record_name);
-    let reason = if is_endless { Some(ENDLESS) } else { None };
-    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
-    reason.filter(|_| resolved.record.is_some())
+    super::unread(is_endless, above.depth).filter(|_| resolved.record.is_some())
 }
 
 /// What is said about a field, its type and all that it is part of.

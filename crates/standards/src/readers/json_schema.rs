@@ -1,6 +1,6 @@
 //! JSON Schema, as a Confluent registry holds it.
 
-use super::{DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, hulls, odcs, pointer};
+use super::{MAX_COLUMNS, hulls, odcs, pointer, unread};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Clause, Cursor};
 use crate::kinds;
@@ -264,8 +264,7 @@ fn column<'a>(
     let mut parts = Parts::of(above.root, property);
     // What is part of itself has no end.
     let is_endless = parts.targets.iter().any(|target| above.within.contains(target));
-    let reason = if is_endless { Some(ENDLESS) } else { None };
-    let unread = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let unread = unread(is_endless, above.depth);
     let has_parts = parts.all().any(|part| part.first(&["properties", "items"]).is_some());
     let mut own = parts.labels();
     own.extend_from_slice(above.labels);

@@ -28,6 +28,12 @@ const MAX_DEPTH: usize = 16;
 const DEEP: &str = "it lies in 16 other objects; what lies deeper is not read";
 /// Why the parts of what is among its own parts are not read.
 const ENDLESS: &str = "it is one of its own parts, which are read once";
+/// Why the parts of something are not read, if they are not.
+fn unread(is_endless: bool, depth: usize) -> Option<&'static str> {
+    let deep = (depth >= MAX_DEPTH).then_some(DEEP);
+    if is_endless { Some(ENDLESS) } else { deep }
+}
+
 /// The most properties of a contract. References within references can make any number.
 pub const MAX_COLUMNS: usize = 20_000;
 

@@ -1,7 +1,7 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9 to 1.2.
 
 use super::{
-    DEEP, ENDLESS, MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, value_sets,
+    MAX_COLUMNS, MAX_DEPTH, forms, odcs, pointer, rules, take_readers, unread, value_sets,
 };
 use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
 use crate::cursor::{Clause, Cursor};
@@ -158,8 +158,7 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
     let checks = sources.iter().filter_map(|at| at.get("quality")).flat_map(|q| q.items());
     let rules = checks.map(|rule| value_sets::rule(&rule, above.tables, &mut limits)).collect();
     let within = entered(&sources, above);
-    let reason = if within.is_none() { Some(ENDLESS) } else { None };
-    let reason = reason.or((above.depth >= MAX_DEPTH).then_some(DEEP));
+    let reason = unread(within.is_none(), above.depth);
     let has_parts = || sources.iter().any(|at| at.first(&["fields", "items"]).is_some());
     found.push(Column {
         at: field.path().to_owned(),

@@ -6,6 +6,7 @@ use crate::contract::{Column, Demand};
 use crate::cursor::Cursor;
 use crate::kinds;
 use crate::sensitivity::texts;
+use std::collections::{HashMap, HashSet};
 
 /// A version: the columns that it describes, and which of the model's it has.
 pub(super) struct Version<'a> {
@@ -15,45 +16,74 @@ pub(super) struct Version<'a> {
     pub(super) list: Vec<Cursor<'a>>,
 }
 
-/// Adds the columns of all versions to those of their model.
+/// Adds the columns of all versions to those of their model. Capitals do not tell names apart.
 pub(super) fn join(columns: &mut Vec<Column>, versions: Vec<Version<'_>>) {
-    let own: Vec<String> = columns.iter().map(|column| column.name.value.clone()).collect();
-    let mut lists = Vec::new();
+    let own: HashSet<String> = columns.iter().map(|column| folded(&column.name.value)).collect();
+    let mut places = HashMap::new();
+    for (place, column) in columns.iter().enumerate() {
+        places.entry(folded(&column.name.value)).or_insert(place);
+    }
+    let mut selections = Vec::new();
     for version in versions {
-        let listed: Vec<String> = version.columns.iter().map(|c| c.name.value.clone()).collect();
+        selections.push(Selection::of(&version));
         for column in version.columns {
-            match columns.iter_mut().find(|own| is_same(&own.name.value, &column.name.value)) {
+            let next = columns.len();
+            let place = *places.entry(folded(&column.name.value)).or_insert(next);
+            match columns.get_mut(place) {
                 Some(own) => add(own, column),
                 None => columns.push(column),
             }
         }
-        lists.push((listed, version.list));
     }
     for column in columns {
-        let name = column.name.value.clone();
-        let is_in = |names: &[String]| names.iter().any(|own| is_same(own, &name));
-        let has = |(listed, list): &(Vec<String>, Vec<Cursor<'_>>)| {
-            is_in(listed) || is_in(&own) && includes(list, &name)
+        let name = folded(&column.name.value);
+        let has = |version: &Selection| {
+            version.listed.contains(&name) || own.contains(&name) && version.includes(&name)
         };
-        if !lists.iter().all(has) {
+        if !selections.iter().all(has) {
             make_optional(column);
         }
     }
 }
 
-fn is_same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other)
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
 }
 
-/// Whether a version has a column of its model: all, unless `include` or `exclude` says otherwise.
-fn includes(list: &[Cursor<'_>], name: &str) -> bool {
-    let names = |key: &str| {
-        let stated = list.iter().find_map(|item| item.get(key));
-        stated.map(|stated| texts(&stated))
-    };
-    let is_named = |word: &str| matches!(word, "all" | "*") || is_same(word, name);
-    let is_in = |key: &str| names(key).map(|all| all.iter().any(|word| is_named(&word.value)));
-    is_in("include").unwrap_or(true) && !is_in("exclude").unwrap_or(false)
+/// Which columns a version has.
+struct Selection {
+    /// Those that it describes.
+    listed: HashSet<String>,
+    /// Those of its model: all, unless `include` or `exclude` says otherwise.
+    included: Option<Names>,
+    excluded: Option<Names>,
+}
+
+/// Names in a list, or all of them.
+struct Names {
+    is_all: bool,
+    names: HashSet<String>,
+}
+
+impl Selection {
+    fn of(version: &Version<'_>) -> Selection {
+        let names = |key: &str| {
+            let stated = version.list.iter().find_map(|item| item.get(key))?;
+            let words = texts(&stated);
+            let is_all = words.iter().any(|word| matches!(word.value.as_str(), "all" | "*"));
+            Some(Names { is_all, names: words.iter().map(|word| folded(&word.value)).collect() })
+        };
+        Selection {
+            listed: version.columns.iter().map(|column| folded(&column.name.value)).collect(),
+            included: names("include"),
+            excluded: names("exclude"),
+        }
+    }
+
+    fn includes(&self, name: &str) -> bool {
+        let is_in = |own: &Names| own.is_all || own.names.contains(name);
+        self.included.as_ref().is_none_or(is_in) && !self.excluded.as_ref().is_some_and(is_in)
+    }
 }
 
 /// Adds what a version says of a column.

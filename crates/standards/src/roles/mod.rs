@@ -336,12 +336,12 @@ fn time_score(
         let lower = tag.value.to_ascii_lowercase().replace(['_', '-'], "");
         lower.contains("businesstime") || lower.contains("eventtime")
     });
-    let is_clock = is_clock(column, table, &contract.clocks);
+    let measures_age = is_clock(column, table, &contract.clocks);
     let is_stored = has(&words, STORED);
-    if is_clock && !is_stored || tagged || self::is_clock(column, table, &contract.event_times) {
+    if measures_age && !is_stored || tagged || is_clock(column, table, &contract.event_times) {
         return Some(3);
     }
-    if is_clock {
+    if measures_age {
         return Some(1);
     }
     if has(&words, NEVER) || is_stored || has(&words, APART) {

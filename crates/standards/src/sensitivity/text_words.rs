@@ -3,8 +3,8 @@
 use super::Level;
 use super::lists::{BEFORE, INTERNAL, JOINED, NEGATIONS, PERSONAL, RESTRICTED};
 
-/// The words of a text, also of those that were joined. A point or a new line ends what a negation is about, and
-/// `:` is a word of its own.
+/// The words of a text, also of those that were joined. A point or a new line ends what a negation is
+/// about, and `:` is a word of its own.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let marked = text.replace('\n', " . ").replace(" - ", " . ").replace(": ", " : ");

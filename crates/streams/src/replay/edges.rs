@@ -53,13 +53,10 @@ impl Readings {
     fn of(streams: &[&RecordedStream]) -> Option<Readings> {
         let (mut first, mut last, mut apart) = (u64::MAX, 0, Vec::new());
         for stream in streams {
-            let (mut from, mut to, mut count) = (u64::MAX, 0, 0);
-            for event in stream.events() {
-                let time = event.time.0 / 1000;
-                (from, to, count) = (from.min(time), to.max(time), count + 1);
-            }
-            if count > 1 {
-                apart.push((to - from) / (count - 1));
+            let Some((from, to)) = stream.range() else { continue };
+            let (from, to) = (from.0 / 1000, to.0 / 1000);
+            if let Some(gaps) = (stream.len() as u64).checked_sub(1).filter(|gaps| *gaps > 0) {
+                apart.push((to - from) / gaps);
             }
             (first, last) = (first.min(from), last.max(to));
         }
