@@ -10,6 +10,7 @@ mod encrypt;
 mod end_to_end;
 mod epochs;
 mod floors;
+mod handshakes;
 mod hosts;
 mod init;
 mod log;
@@ -133,7 +134,7 @@ enum Part {
     Log,
     /// Parts of sums and receipts of verified windows
     Verified,
-    /// Secrets sealed by X25519 with ML-KEM-768, beside X25519 alone
+    /// Secrets sealed, and TLS, by X25519 with ML-KEM-768, beside X25519 alone
     Seals,
     /// Devices to results, compared with plaintext jobs
     EndToEnd,
@@ -152,6 +153,9 @@ enum BenchError {
     /// A frame or a plan.
     #[error("the transformer rejected a frame of a built-in producer; this is a bug")]
     Transformer,
+    /// A handshake of TLS with itself.
+    #[error("a handshake failed: {0}")]
+    Handshake(Box<dyn std::error::Error + Send + Sync>),
     /// A topic's name.
     #[error(transparent)]
     Name(#[from] alpheus_transport::NameError),
@@ -239,6 +243,9 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     ];
     for (_, figures_of) in alone.into_iter().filter(|(part, _)| wanted(*part)) {
         figures.extend(figures_of(effort, say));
+    }
+    if wanted(Part::Seals) {
+        figures.extend(handshakes::figures(effort, say)?);
     }
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most, say)?);

@@ -5,6 +5,7 @@
 //! - [`errors`]: the ids of failures, and what they mean,
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`entropy`], [`clock`], [`files`]: the operating system's randomness, time and files,
+//! - [`key_exchange`]: what TLS agrees on its keys by,
 //! - [`slots`]: a file whose entries are overwritten in place, so that what is locked under them is gone,
 //! - [`proxy`]: a SOCKS proxy for all connections of the process,
 //! - [`card`]: the public, signed file that pins a deployment,
@@ -34,6 +35,7 @@ pub mod failure;
 pub mod fence;
 pub mod files;
 pub mod globals;
+pub mod key_exchange;
 pub mod ledger;
 pub mod listeners;
 pub mod local_time;

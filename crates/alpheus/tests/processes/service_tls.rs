@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::common;
+use crate::common::tls::Connection;
+use alpheus_node::key_exchange;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::http::{Peer, Server, observability};
 use alpheus_node::service::metrics::Metrics;
@@ -10,15 +12,19 @@ use alpheus_node::service::reload::Live;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::tls::{self, TlsError};
 use alpheus_node::settings::TlsFiles;
+use alpheus_test_support::skip;
 use axum::routing::get;
 use axum::{Extension, Router};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring};
+use rustls::{ClientConfig, ClientConnection, NamedGroup, RootCertStore, StreamOwned};
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -114,14 +120,19 @@ impl RunningServer {
         common::get_over(self.connect(authority, leaf), path)
     }
 
-    fn connect(
+    fn connect(&self, authority: &Authority, leaf: Option<&Leaf>) -> Connection {
+        self.connect_by(ring::default_provider(), authority, leaf)
+    }
+
+    fn connect_by(
         &self,
+        provider: CryptoProvider,
         authority: &Authority,
         leaf: Option<&Leaf>,
-    ) -> StreamOwned<ClientConnection, TcpStream> {
+    ) -> Connection {
         let mut roots = RootCertStore::empty();
         roots.add(authority.0.der().clone()).unwrap();
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_root_certificates(roots);
@@ -147,6 +158,47 @@ fn a_client_that_trusts_the_authority_is_served_and_one_that_does_not_leaves() {
     assert_eq!(running.get("/whoami", &place.authority, None).unwrap().1, "nobody");
     assert_eq!(running.get("/healthz", &Authority::new(), None), None);
     assert_eq!(common::get_over(running.tcp(), "/healthz"), None, "without TLS");
+}
+
+#[test]
+fn keys_are_hybrid_with_clients_that_know_it_and_classical_with_others() {
+    let place = Site::new();
+    let running = place.serve();
+    for (provider, group) in [
+        (key_exchange::provider(), NamedGroup::X25519MLKEM768),
+        (ring::default_provider(), NamedGroup::X25519),
+    ] {
+        let mut connection = running.connect_by(provider, &place.authority, None);
+        connection.conn.complete_io(&mut connection.sock).unwrap();
+        assert_eq!(connection.conn.negotiated_key_exchange_group().unwrap().name(), group);
+    }
+}
+
+/// A client whose TLS nobody here wrote, by its own log of the connection.
+#[test]
+fn chromium_agrees_on_hybrid_keys_with_our_servers() {
+    const X25519MLKEM768: u64 = 0x11ec;
+    if !skip::has_program("chromium") {
+        return;
+    }
+    let place = Site::new();
+    let running = place.serve();
+    let log = place.dir.path().join("log.json");
+    let mut chromium = Command::new("timeout");
+    chromium.args(["300", "chromium", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost"]);
+    chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    chromium.args(["--ignore-certificate-errors", "--dump-dom"]);
+    chromium.arg(format!("--user-data-dir={}", place.dir.path().join("profile").display()));
+    chromium.arg(format!("--log-net-log={}", log.display()));
+    chromium.arg(format!("https://localhost:{}/whoami", running.address.port()));
+    let page = chromium.output().unwrap();
+    assert!(String::from_utf8_lossy(&page.stdout).contains("nobody"), "{page:?}");
+    let log: Value = serde_json::from_slice(&fs::read(&log).unwrap()).unwrap();
+    let events = log["events"].as_array().unwrap().iter();
+    let groups: Vec<_> =
+        events.filter_map(|event| event["params"]["key_exchange_group"].as_u64()).collect();
+    assert!(!groups.is_empty());
+    assert!(groups.iter().all(|group| *group == X25519MLKEM768), "{groups:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
 use super::revoked_certificates::RevokedCertificates;
 use super::role::{Name, PeerNameError, Role};
 use crate::failure::{Blame, Category, Failure};
+use crate::key_exchange;
 use crate::service::reload::Live;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -16,8 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, OtherError,
-    RootCertStore, SignatureScheme, WantsVerifier, client::WantsClientCert, crypto::ring,
-    version::TLS13,
+    RootCertStore, SignatureScheme, WantsVerifier, client::WantsClientCert, version::TLS13,
 };
 use std::fmt;
 use std::path::Path;
@@ -217,7 +217,7 @@ fn verifying(
     (revoked, last): (Option<RevokedCertificates>, LastPeer),
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Box<dyn std::error::Error + Send + Sync>>
 {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(key_exchange::provider());
     let mut roots = RootCertStore::empty();
     for authority in authorities {
         roots.add(authority)?;
@@ -253,6 +253,8 @@ fn some<E>(
 mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair, SanType};
+    use rustls::crypto::{CryptoProvider, ring};
+    use rustls::{HandshakeKind as Kind, NamedGroup as Group};
 
     /// A self-signed certificate for `localhost` with these URIs.
     fn certificate(uris: &[&str]) -> (rcgen::Certificate, KeyPair) {
@@ -304,25 +306,48 @@ mod tests {
         }
     }
 
-    /// Even a server that issues tickets cannot recognise a returning client by them.
-    #[test]
-    fn a_connection_is_never_resumed() {
+    /// A server that issues tickets, and the PEM of the authority that its clients need.
+    fn server(provider: CryptoProvider) -> (Arc<rustls::ServerConfig>, String) {
         let (certificate, key) = certificate(&[]);
-        let provider = Arc::new(ring::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(provider);
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::new(provider));
         let builder = builder.with_protocol_versions(&[&TLS13]).unwrap().with_no_client_auth();
         let secret = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
         let server = builder.with_single_cert(vec![certificate.der().clone()], secret).unwrap();
+        (Arc::new(server), certificate.pem())
+    }
+
+    fn connection(client: &Arc<ClientConfig>, server: &Arc<rustls::ServerConfig>) -> (Kind, Group) {
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut ours = rustls::ClientConnection::new(client.clone(), name).unwrap();
+        let mut theirs = rustls::ServerConnection::new(server.clone()).unwrap();
+        shake(&mut ours, &mut theirs);
+        let group = ours.negotiated_key_exchange_group().unwrap().name();
+        (ours.handshake_kind().unwrap(), group)
+    }
+
+    /// Even a server that issues tickets cannot recognise a returning client by them.
+    #[test]
+    fn a_connection_is_never_resumed() {
+        let (server, authority) = server(ring::default_provider());
         assert!(server.send_tls13_tickets > 0);
-        let authority = certificate.pem();
         let client = anonymous(ExpectedPeer::External, &authority, LastPeer::default()).unwrap();
-        let (server, client) = (Arc::new(server), Arc::new(client));
+        let client = Arc::new(client);
         for _ in 0..2 {
-            let name = ServerName::try_from("localhost").unwrap();
-            let mut ours = rustls::ClientConnection::new(client.clone(), name).unwrap();
-            let mut theirs = rustls::ServerConnection::new(server.clone()).unwrap();
-            shake(&mut ours, &mut theirs);
-            assert_eq!(ours.handshake_kind(), Some(rustls::HandshakeKind::Full));
+            assert_eq!(connection(&client, &server).0, Kind::Full);
+        }
+    }
+
+    /// Full, so without a second round.
+    #[test]
+    fn keys_are_hybrid_and_those_with_servers_that_have_no_ml_kem_are_classical() {
+        for (provider, group) in [
+            (key_exchange::provider(), Group::X25519MLKEM768),
+            (ring::default_provider(), Group::X25519),
+        ] {
+            let (server, authority) = server(provider);
+            let client = anonymous(ExpectedPeer::External, &authority, LastPeer::default());
+            let agreed = connection(&Arc::new(client.unwrap()), &server);
+            assert_eq!(agreed, (Kind::Full, group));
         }
     }
 }

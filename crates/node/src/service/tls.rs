@@ -4,12 +4,13 @@
 //! client as a failed handshake. Changed files are read again.
 
 use super::reload::Live;
+use crate::key_exchange;
 use crate::settings::TlsFiles;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::{RootCertStore, ServerConfig, crypto::ring, version::TLS13};
+use rustls::{RootCertStore, ServerConfig, version::TLS13};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -102,7 +103,7 @@ fn read(files: &TlsFiles, now: SystemTime) -> Result<ServerConfig, TlsError> {
     let key = named(&files.key, "key")?;
     let chain = certificates(&certificate, now)?;
     let secret = private_key(&key)?;
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(key_exchange::provider());
     let unusable = |path: &Path| {
         let path = path.to_owned();
         move |source| TlsError::Unusable { path, source }
@@ -132,7 +133,7 @@ fn client_verifier(path: &Path, now: SystemTime) -> Result<Arc<dyn ClientCertVer
         let unusable = |source| TlsError::Unusable { path: path.to_owned(), source };
         roots.add(authority).map_err(unusable)?;
     }
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(key_exchange::provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
     verifier.map_err(|_| TlsError::Empty { path: path.to_owned(), wanted: "certificate" })
 }

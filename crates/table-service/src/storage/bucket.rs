@@ -1,6 +1,7 @@
 //! Objects in an object store, S3 or compatible, by the crate `object_store`.
 
 use super::{Storage, StorageError, StoreOutcome};
+use alpheus_node::key_exchange;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -8,7 +9,6 @@ use object_store::path::Path;
 use object_store::{
     Error, ListResult, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig,
 };
-use rustls::crypto::ring;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Bucket {
         let place = url.strip_prefix("s3://").ok_or_else(unknown)?;
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         // The library uses the process's provider, which may be installed already.
-        let _ = ring::default_provider().install_default();
+        let _ = key_exchange::provider().install_default();
         let retry = RetryConfig { retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
         let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
         Self::over(Arc::new(store.build().map_err(failed(url))?), prefix)
