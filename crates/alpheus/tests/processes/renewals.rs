@@ -11,6 +11,7 @@ use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
 use alpheus_node::network::{base::Base, peer::ExpectedPeer};
 use alpheus_node::pki::read_certificate;
+use alpheus_node::service::expiry::seconds_left;
 use alpheus_node::service::http::Peer;
 use axum::routing::get;
 use axum::{Extension, Json, Router};
@@ -158,6 +159,21 @@ fn a_client_shows_a_renewed_certificate_on_new_connections() {
     // An unlinked client has connections of its own.
     until("the renewed certificate", || (seen(&client.unlinked()) == after).then_some(()));
     assert_eq!(seen(&client), before, "the old connection goes on");
+}
+
+#[test]
+fn certificates_are_issued_and_renewed_for_hours() {
+    let place = pki();
+    let (folder, file) = (place.path(), place.path().join("pki/brief").join(CERTIFICATE));
+    let issue = ["ca", "issue", "pki", "--role", "producer", "--name", "brief", "--hours"];
+    done(folder, &[&issue[..], &["1"]].concat());
+    let minutes = || seconds_left(&file).unwrap() / 60;
+    assert!((50..=60).contains(&minutes()), "{}", minutes());
+    done(folder, &["ca", "renew", "pki", "pki/brief", "--hours", "2"]);
+    assert!((110..=120).contains(&minutes()), "{}", minutes());
+    let both = ["ca", "renew", "pki", "pki/brief", "--hours", "2", "--days", "1"];
+    let refused = alpheus(both).current_dir(folder).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]
