@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -26,6 +27,12 @@ pub(crate) fn faketime() -> Option<PathBuf> {
         skip::skip("there is no faketime on this machine");
     }
     found
+}
+
+/// Puts a command under the clock that a file sets.
+pub(crate) fn set_clock(command: &mut Command, library: &Path, file: &Path) {
+    command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file);
+    command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
 }
 
 /// How far the clock moves at once. Processes look at it more often.
