@@ -88,7 +88,8 @@ fn shown(folder: &Path, api: &str) -> Vec<u8> {
     connection.conn.peer_certificates().unwrap()[0].to_vec()
 }
 
-fn days_left(metrics: &str) -> f64 {
+/// For how many days a process's certificate is valid, by its metrics.
+pub(crate) fn days_left(metrics: &str) -> f64 {
     let line = metrics.lines().find(|line| line.starts_with("alpheus_certificate_days_left "));
     line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
