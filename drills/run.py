@@ -27,6 +27,7 @@ DRILLS = {
     "totals": (["make", "totals"], {}, "noise and totals follow their laws, more closely than in each test"),
     "kills": (["make", "kills"], {}, "replays that are killed at two hundred random points"),
     "outages": (["sh", "drills/outages.sh"], {}, "the service is away for up to an hour, and put back from a copy"),
+    "keys": (["sh", "drills/keys.sh"], {}, "a day with certificates of an hour: renewals, a move, another authority, a revocation"),
     "strangers": (["sh", "drills/strangers.sh"], {}, "ten thousand strangers connect and say nothing"),
     "registry": (["sh", "drills/registry.sh"], {}, "the JVM's client against a real schema registry"),
     "packages": (["make", "packages"], {}, "`make dist`, and its packages and image on bare systems: install, run, first window, first answer of `init`"),

@@ -18,7 +18,7 @@ use alpheus_node::network::revocations::{self, REVOKED};
 use alpheus_node::network::revoked_certificates::public_key;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::note;
-use alpheus_node::pki::{self, Folder};
+use alpheus_node::pki::{self, Folder, Lifetime};
 use alpheus_stream_runtime::keys::ServiceKeys;
 use alpheus_streams::ca::{authority_key, certify, read_request, renewed, sign_new};
 use alpheus_streams::deployment::{
@@ -55,7 +55,8 @@ an owner.";
 
 const RENEW: &str = "\
 Examples:
-  alpheus ca renew pki pki/service pki/first";
+  alpheus ca renew pki pki/service pki/first
+  alpheus ca renew pki pki/service --hours 12";
 
 const ROLLOVER: &str = "\
 Examples:
@@ -113,9 +114,8 @@ enum Command {
         /// Identity folders, or certificates (`tls.pem`), which are replaced
         #[arg(required = true, value_name = "FOLDER|FILE")]
         certificates: Vec<PathBuf>,
-        /// Validity from now on
-        #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
-        days: u32,
+        #[command(flatten)]
+        validity: Validity,
     },
     /// Replace the authority of TLS certificates with another one; with `--finish`, drop the old one
     ///
@@ -160,12 +160,28 @@ struct Issue {
     /// Host names and addresses of the process, in addition to `localhost` and 127.0.0.1
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
-    /// Validity of the certificate
-    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
-    days: u32,
+    #[command(flatten)]
+    validity: Validity,
     /// The identity folder; by default a folder of that name in the authority's folder
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+}
+
+/// For how long a certificate is valid.
+#[derive(Debug, clap::Args)]
+struct Validity {
+    /// Validity from now on
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+    /// Validity from now on, in hours
+    #[arg(long, value_name = "HOURS", conflicts_with = "days", value_parser = clap::value_parser!(u32).range(1..=87_600))]
+    hours: Option<u32>,
+}
+
+impl Validity {
+    fn lifetime(&self) -> Lifetime {
+        self.hours.map_or(Lifetime::days(self.days), Lifetime::hours)
+    }
 }
 
 /// Runs the command.
@@ -185,7 +201,9 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             println!("{}", deployment::to_hex(&certificate));
             Ok(())
         }
-        Command::Renew { folder, certificates, days } => renew(folder, certificates, *days),
+        Command::Renew { folder, certificates, validity } => {
+            renew(folder, certificates, validity.lifetime())
+        }
         Command::Rollover { folder, identities, finish } => roll_over(folder, identities, *finish),
         Command::Revoke { folder, certificates } => revoke(folder, certificates),
     }
@@ -211,7 +229,7 @@ fn roll_over(folder: &Path, identities: &[PathBuf], finish: bool) -> Result<(), 
 }
 
 /// Extends TLS certificates that are not revoked.
-fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failure> {
+fn renew(folder: &Path, certificates: &[PathBuf], lifetime: Lifetime) -> Result<(), Failure> {
     let authority = Folder::existing(folder);
     let key = authority_key(&authority)?.verifying_key();
     let _alone = lock_folder(folder)?;
@@ -228,7 +246,7 @@ fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failu
                     .with_help("`alpheus ca issue` creates another one")
             });
         }
-        pki::renew(&authority, &file, days)?;
+        pki::renew(&authority, &file, lifetime)?;
         println!("{}", file.display());
     }
     Ok(())
@@ -288,7 +306,7 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     let authority = Folder::existing(&issue.folder);
     let default = || issue.folder.join(&name.name);
     let folder = Folder::create(&issue.output.clone().unwrap_or_else(default))?;
-    pki::issue(&authority, &folder, &name, &issue.host, issue.days)?;
+    pki::issue(&authority, &folder, &name, &issue.host, issue.validity.lifetime())?;
     folder.copy(&authority, DEPLOYMENT)?;
     match issue.role {
         Role::Server => {

@@ -134,7 +134,7 @@ pub fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
     identities.iter().try_for_each(|(role, name)| {
         let name = Name::new(*role, *name).blame(Category::Usage)?;
         let identity = Folder::create(&folder.join(&name.name))?;
-        issue(&authority, &identity, &name, &[], 1)
+        issue(&authority, &identity, &name, &[], Lifetime::days(1))
     })
 }
 
@@ -162,7 +162,7 @@ fn authority_params(name: &str) -> CertificateParams {
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    (params.not_before, params.not_after) = validity(3650);
+    (params.not_before, params.not_after) = validity(Lifetime::days(3650));
     params
 }
 
@@ -186,11 +186,11 @@ pub fn issue(
     identity_folder: &Folder,
     name: &Name,
     hosts: &[String],
-    days: u32,
+    lifetime: Lifetime,
 ) -> Result<(), Failure> {
     let issuer = issuer(authority)?;
     let key = KeyPair::generate().blame(Category::Io)?;
-    let certificate = leaf(name, hosts, days)?.signed_by(&key, &issuer).blame(Category::Io)?;
+    let certificate = leaf(name, hosts, lifetime)?.signed_by(&key, &issuer).blame(Category::Io)?;
     identity_folder.write(identity::CERTIFICATE, &certificate.pem())?;
     identity_folder.write_private(identity::KEY, &Zeroizing::new(key.serialize_pem()))?;
     identity_folder.copy(authority, identity::AUTHORITY)
@@ -202,17 +202,17 @@ pub fn issue(
 /// # Errors
 /// If the authority's files or the certificate cannot be read, the authority has not issued it, or
 /// the file cannot be replaced.
-pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Failure> {
+pub fn renew(authority: &Folder, certificate: &Path, lifetime: Lifetime) -> Result<(), Failure> {
     let der = read_certificate(certificate)?;
     let name = Name::of_certificate(&der).blame_input(certificate)?;
     let authorities = rollover::keys(authority)?;
     let known = IssuedCertificate::open(&der, &authorities).blame_input(certificate)?;
-    let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer(authority)?);
+    let renewed = leaf(&name, &known.hosts, lifetime)?.signed_by(&known.key, &issuer(authority)?);
     replace(certificate, renewed.blame(Category::Io)?.pem(), Readers::Everybody)
         .blame_io(certificate)
 }
 
-fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
+fn leaf(name: &Name, hosts: &[String], lifetime: Lifetime) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Processes that listen are also reached on the machine itself.
     if name.role.serves() {
@@ -236,12 +236,30 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
             vec![ExtendedKeyUsagePurpose::ClientAuth]
         }
     };
-    (params.not_before, params.not_after) = validity(days);
+    (params.not_before, params.not_after) = validity(lifetime);
     Ok(params)
 }
 
-/// Valid from an hour ago, for slow clocks, for this many days.
-fn validity(days: u32) -> (time::OffsetDateTime, time::OffsetDateTime) {
+/// For how long a certificate is valid from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime(time::Duration);
+
+impl Lifetime {
+    /// So many days.
+    #[must_use]
+    pub fn days(days: u32) -> Lifetime {
+        Lifetime(time::Duration::days(i64::from(days)))
+    }
+
+    /// So many hours.
+    #[must_use]
+    pub fn hours(hours: u32) -> Lifetime {
+        Lifetime(time::Duration::hours(i64::from(hours)))
+    }
+}
+
+/// Valid from an hour ago, for slow clocks, for this long from now on.
+fn validity(Lifetime(lifetime): Lifetime) -> (time::OffsetDateTime, time::OffsetDateTime) {
     let now = time::OffsetDateTime::from(SystemTime::now());
-    (now - time::Duration::hours(1), now + time::Duration::days(i64::from(days)))
+    (now - time::Duration::hours(1), now + lifetime)
 }

@@ -20,10 +20,10 @@ pub(crate) struct Street {
     pub(crate) clock: Arc<PacedClock>,
     api: String,
     pub(crate) server: String,
-    service: Process,
+    pub(crate) service: Process,
     pub(crate) hosts: BTreeMap<&'static str, Process>,
     pub(crate) addresses: BTreeMap<&'static str, String>,
-    devices: Vec<Process>,
+    pub(crate) devices: Vec<Process>,
     pub(crate) readings: Vec<Readings>,
     over: Arc<AtomicBool>,
 }
@@ -37,8 +37,14 @@ impl Drop for Street {
 impl Street {
     /// With this line in the schema.
     pub(crate) fn new(frames: &str) -> Street {
-        let (place, api) = (Site::paced(frames, None), free());
-        let clock = Arc::new(PacedClock::start(&place.path("clock")));
+        let place = Site::paced(frames, None);
+        let clock = PacedClock::start(&place.path("clock"));
+        Street::of(place, clock)
+    }
+
+    /// In a place whose processes follow this clock.
+    pub(crate) fn of(place: Site, clock: PacedClock) -> Street {
+        let (api, clock) = (free(), Arc::new(clock));
         let service = place.server(&api);
         clock.watch(&service, place.health("run/service"));
         let server = format!("https://{api}");
@@ -54,16 +60,22 @@ impl Street {
         self.hosts.insert(house, host);
     }
 
-    /// An owner with a stream comes to a new host, and then a meter that is read by the clock.
-    pub(crate) fn come(&mut self, house: &'static str) {
+    /// An owner with a stream comes to a new host.
+    pub(crate) fn settle(&mut self, house: &'static str) {
         self.wake(house);
         self.place.add_stream(house, &self.addresses[house]);
-        let streams = self.readings.len() + 1;
+        let streams = self.hosts.len();
         until(&format!("{streams} streams at the service"), || {
             let shown = self.place.ask(&self.server, "SHOW STREAMS");
             let row = format!("Meters  {streams} ");
             String::from_utf8_lossy(&shown.stdout).contains(&row).then_some(())
         });
+    }
+
+    /// The same, and then a meter that is read by the clock.
+    pub(crate) fn come(&mut self, house: &'static str) {
+        self.settle(house);
+        let streams = self.devices.len() + 1;
         let pipe = self.place.path(&format!("{house}.pipe"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let device = self.place.device(house, &self.server, &pipe);

@@ -18,6 +18,7 @@ mod common;
 mod common_options;
 mod console;
 mod copies;
+mod day_of_keys;
 mod demo;
 #[cfg(feature = "pass")]
 mod doctor;

@@ -93,14 +93,14 @@ impl Street {
         (self.clock.now().0 / 1000 / WINDOW + windows) * WINDOW
     }
 
-    fn stream(&self) -> String {
+    pub(crate) fn stream(&self) -> String {
         let listed = self.owner("streams", &[]);
         let stream = listed.split_whitespace().find(|word| word.len() == 32);
         stream.unwrap().to_owned()
     }
 
     /// The first house's owner asks the first house's host.
-    fn owner(&self, what: &str, more: &[&str]) -> String {
+    pub(crate) fn owner(&self, what: &str, more: &[&str]) -> String {
         let host = format!("https://{}", self.addresses["a"]);
         let reach = ["owner", what, "--identity", "pki/owner-a", "--controller", &host];
         self.place.done(&[&reach[..], more].concat())

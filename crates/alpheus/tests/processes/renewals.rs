@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::clock::{faketime, set_clock};
 use crate::common::deployment::{free, until};
 use crate::common::tls::{self, Connection};
 use crate::common::{self, Process, alpheus};
@@ -11,13 +12,14 @@ use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
 use alpheus_node::network::{base::Base, peer::ExpectedPeer};
 use alpheus_node::pki::read_certificate;
+use alpheus_node::service::expiry::seconds_left;
 use alpheus_node::service::http::Peer;
 use axum::routing::get;
 use axum::{Extension, Json, Router};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A PKI whose certificates end in a day.
 fn pki() -> tempfile::TempDir {
@@ -39,10 +41,19 @@ fn renew(folder: &Path, name: &str, days: &str) {
 
 /// A service that says what it does.
 fn service(folder: &Path, api: &str) -> Process {
+    serving(&mut service_command(folder, api))
+}
+
+fn service_command(folder: &Path, api: &str) -> Command {
     std::fs::write(folder.join("schema.yaml"), common::deployment::SCHEMA).unwrap();
     let args = ["--log", "info", "server", "--identity", "pki/service", "--schema", "schema.yaml"];
-    let args = args.into_iter().chain(["--state", "state", "--api", api]);
-    let mut service = Process::start(alpheus(args).current_dir(folder));
+    let mut command = alpheus(args.into_iter().chain(["--state", "state", "--api", api]));
+    command.current_dir(folder);
+    command
+}
+
+fn serving(command: &mut Command) -> Process {
+    let mut service = Process::start(command);
     service.wait_for_prefix("serving at ");
     service
 }
@@ -77,7 +88,8 @@ fn shown(folder: &Path, api: &str) -> Vec<u8> {
     connection.conn.peer_certificates().unwrap()[0].to_vec()
 }
 
-fn days_left(metrics: &str) -> f64 {
+/// For how many days a process's certificate is valid, by its metrics.
+pub(crate) fn days_left(metrics: &str) -> f64 {
     let line = metrics.lines().find(|line| line.starts_with("alpheus_certificate_days_left "));
     line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
@@ -158,6 +170,42 @@ fn a_client_shows_a_renewed_certificate_on_new_connections() {
     // An unlinked client has connections of its own.
     until("the renewed certificate", || (seen(&client.unlinked()) == after).then_some(()));
     assert_eq!(seen(&client), before, "the old connection goes on");
+}
+
+/// Timers stand still while a machine sleeps, and do not know of a clock that is set.
+#[test]
+fn an_open_connection_ends_with_its_certificate_after_the_clock_was_set() {
+    let Some(library) = faketime() else { return };
+    let place = pki();
+    let (folder, api) = (place.path(), free());
+    let clock = folder.join("service.clock");
+    std::fs::write(&clock, "+0").unwrap();
+    let mut command = service_command(folder, &api);
+    set_clock(&mut command, &library, &clock);
+    let _service = serving(&mut command);
+    let mut open = connect(folder, &api, true);
+    metrics(&mut open);
+    std::fs::write(&clock, "+2d").unwrap();
+    let since = Instant::now();
+    let ended = open.read(&mut [0]);
+    assert!(!matches!(ended, Ok(1..)), "{ended:?}");
+    // One that says nothing is closed after a minute and more.
+    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
+}
+
+#[test]
+fn certificates_are_issued_and_renewed_for_hours() {
+    let place = pki();
+    let (folder, file) = (place.path(), place.path().join("pki/brief").join(CERTIFICATE));
+    let issue = ["ca", "issue", "pki", "--role", "producer", "--name", "brief", "--hours"];
+    done(folder, &[&issue[..], &["1"]].concat());
+    let minutes = || seconds_left(&file).unwrap() / 60;
+    assert!((50..=60).contains(&minutes()), "{}", minutes());
+    done(folder, &["ca", "renew", "pki", "pki/brief", "--hours", "2"]);
+    assert!((110..=120).contains(&minutes()), "{}", minutes());
+    let both = ["ca", "renew", "pki", "pki/brief", "--hours", "2", "--days", "1"];
+    let refused = alpheus(both).current_dir(folder).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::common::deployment::{HOUSES, QUERY, RunningSite, Site, until};
 use serde_json::Value;
 
 /// The identity folders of a deployment.
-fn identities() -> Vec<String> {
+pub(crate) fn identities() -> Vec<String> {
     let of_house =
         |house: &&str| ["host", "owner", "meter"].map(|who| format!("pki/{who}-{house}"));
     let rest = ["service", "analyst"].map(|name| format!("pki/{name}"));

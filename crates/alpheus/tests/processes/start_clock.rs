@@ -1,7 +1,7 @@
 //! A machine whose clock is wrong when it starts: processes wait, or refuse to start, and change nothing.
 
 use crate::common::Process;
-use crate::common::clock::faketime;
+use crate::common::clock::{faketime, set_clock};
 use crate::common::deployment::{Site, free};
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,7 @@ fn service(place: &Site, library: &Path, api: &str) -> Command {
     let who = ["server", "--identity", "pki/service", "--schema", "schema.yaml"];
     let mut command =
         place.command(&[&who[..], &["--state", "run/service", "--api", api]].concat());
-    command.env("LD_PRELOAD", library);
-    command.env("FAKETIME_TIMESTAMP_FILE", place.path("service.clock"));
-    command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    set_clock(&mut command, library, &place.path("service.clock"));
     command
 }
 

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::network::identity::CERTIFICATE;
     use crate::network::role::{Name, Role};
-    use crate::pki::{Folder, issue, make_authority, read_certificate, renew};
+    use crate::pki::{Folder, Lifetime, issue, make_authority, read_certificate, renew};
     use std::path::Path;
 
     fn authority(folder: &Path) -> Folder {
@@ -131,7 +131,8 @@ mod tests {
     fn identity(authority: &Folder, folder: &Path, hosts: &[&str]) {
         let name = Name::new(Role::Server, "service").unwrap();
         let hosts: Vec<_> = hosts.iter().map(|host| (*host).to_owned()).collect();
-        issue(authority, &Folder::create(folder).unwrap(), &name, &hosts, 1).unwrap();
+        issue(authority, &Folder::create(folder).unwrap(), &name, &hosts, Lifetime::days(1))
+            .unwrap();
     }
 
     #[test]
@@ -143,7 +144,7 @@ mod tests {
         let file = folder.join(CERTIFICATE);
         let read = || Certificate::from_der(&read_certificate(&file).unwrap()).unwrap();
         let before = read();
-        renew(&authority, &file, 30).unwrap();
+        renew(&authority, &file, Lifetime::days(30)).unwrap();
         let after = read();
         let (before, after) = (before.tbs_certificate(), after.tbs_certificate());
         assert_eq!(before.subject_public_key_info(), after.subject_public_key_info());
@@ -170,7 +171,7 @@ mod tests {
         identity(&other, &folder, &[]);
         let file = folder.join(CERTIFICATE);
         let before = std::fs::read(&file).unwrap();
-        let refused = renew(&own, &file, 30).unwrap_err().to_string();
+        let refused = renew(&own, &file, Lifetime::days(30)).unwrap_err().to_string();
         assert!(refused.contains("another authority"), "{refused}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }

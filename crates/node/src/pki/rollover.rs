@@ -138,7 +138,7 @@ fn write(folder: &Folder, file: &str, text: &str, readers: Readers) -> Result<()
 mod tests {
     use super::*;
     use crate::network::role::{Name, Role};
-    use crate::pki::{issue, make_authority, read_certificate, renew};
+    use crate::pki::{Lifetime, issue, make_authority, read_certificate, renew};
 
     struct Setup {
         folder: tempfile::TempDir,
@@ -157,7 +157,7 @@ mod tests {
             let folder = self.folder.path().join(name);
             let own = Folder::create(&folder).unwrap();
             let name = Name::new(Role::Server, name).unwrap();
-            issue(&self.authority, &own, &name, &[], 1).unwrap();
+            issue(&self.authority, &own, &name, &[], Lifetime::days(1)).unwrap();
             folder
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         assert!(refused.to_string().contains("still from the authority"), "{refused}");
 
         // What the old one has issued is renewed by the new one.
-        renew(authority, &service.join(CERTIFICATE), 1).unwrap();
+        renew(authority, &service.join(CERTIFICATE), Lifetime::days(1)).unwrap();
         assert!(is_of(&service, std::slice::from_ref(new)) && !is_of(&service, &first));
         trust(authority, &service).unwrap();
         let text = |folder: &Path| fs::read_to_string(folder.join(AUTHORITY)).unwrap();

@@ -27,6 +27,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use refusals::Refusals;
 use std::collections::HashMap;
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +37,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -55,6 +56,8 @@ const PROBLEM: &str = "application/problem+json";
 const NO_METRICS: &str = r#"{"rule":"role","detail":"only an operator may read metrics here","help":"show the certificate of `alpheus ca issue --role operator`, or ask at the address of --listen","status":403}"#;
 /// Pause after an error of the listener, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
+/// How often the end of an open connection's certificate is looked at.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// The listener could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -209,6 +212,18 @@ impl Drop for Guest {
     }
 }
 
+/// Waits until a certificate is over. The clock is looked at again and again: timers stand still while
+/// a machine sleeps, and do not know that the clock was set.
+async fn has_expired(certificate: &[u8]) {
+    loop {
+        let left = left_of(certificate);
+        if left.is_zero() {
+            return;
+        }
+        sleep(left.min(LOOK)).await;
+    }
+}
+
 /// How long a certificate is still valid.
 fn left_of(certificate: &[u8]) -> Duration {
     let read = x509_cert::Certificate::from_der(certificate);
@@ -278,7 +293,7 @@ impl Server {
                         if !std::mem::replace(&mut is_stuck, true) {
                             tracing::warn!(%error, "cannot accept connections");
                         }
-                        tokio::time::sleep(REST).await;
+                        sleep(REST).await;
                     }
                 },
                 Some(_) = connections.tasks.join_next() => {}
@@ -344,7 +359,13 @@ impl Entrance {
             Err(_) => return tracing::debug!(%address, "handshake timed out"),
         };
         // The certificate was checked at the handshake, but it may expire later.
-        let valid = entered.certificate.as_deref().map_or(Duration::MAX, left_of);
+        let certificate = entered.certificate.clone();
+        let expired = async {
+            match &certificate {
+                Some(certificate) => has_expired(certificate).await,
+                None => pending().await,
+            }
+        };
         let peer = Peer { address, certificate: entered.certificate };
         let serving = async {
             match entered.stream {
@@ -356,8 +377,9 @@ impl Entrance {
                 }
             }
         };
-        if timeout(valid, serving).await.is_err() {
-            tracing::debug!(%address, "the certificate has expired");
+        tokio::select! {
+            () = serving => {}
+            () = expired => tracing::debug!(%address, "the certificate has expired"),
         }
     }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -28,8 +29,17 @@ pub(crate) fn faketime() -> Option<PathBuf> {
     found
 }
 
+/// Puts a command under the clock that a file sets.
+pub(crate) fn set_clock(command: &mut Command, library: &Path, file: &Path) {
+    command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file);
+    command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+}
+
 /// How far the clock moves at once. Processes look at it more often.
 const STEP: Duration = Duration::from_millis(50);
+
+/// How far it moves at once while it leaps.
+const LEAP: Duration = Duration::from_secs(20);
 
 /// How long an answer is waited for before a process is looked at again.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -49,6 +59,10 @@ struct ClockState {
     watched: Mutex<Vec<(u32, SocketAddr)>>,
     /// What threads of the test have seen of the time.
     followers: Mutex<Vec<Weak<AtomicU64>>>,
+    /// Until then it leaps.
+    goal: AtomicU64,
+    /// Sets the clocks of machines, which move with it.
+    machines: Option<PathBuf>,
     stopped: AtomicBool,
 }
 
@@ -70,12 +84,23 @@ pub(crate) struct ClockGuard<'a>(
 impl PacedClock {
     /// A clock in a new file, which shows the machine's time first.
     pub(crate) fn start(file: &Path) -> Self {
+        Self::start_with(file, None)
+    }
+
+    /// The same, which also moves the clocks of machines that are set by a file.
+    pub(crate) fn start_with_machines(file: &Path, machines: PathBuf) -> Self {
+        Self::start_with(file, Some(machines))
+    }
+
+    fn start_with(file: &Path, machines: Option<PathBuf>) -> Self {
         let hand = ClockWriter::create(file, clock::now()).unwrap();
         let shared = Arc::new(ClockState {
             time: AtomicU64::new(hand.time().0),
             hand: Mutex::new(hand),
             watched: Mutex::default(),
             followers: Mutex::default(),
+            goal: AtomicU64::new(0),
+            machines,
             stopped: AtomicBool::new(false),
         });
         let moved = Arc::clone(&shared);
@@ -109,6 +134,15 @@ impl PacedClock {
         ClockGuard(self.shared.hand())
     }
 
+    /// Leaps until this time, and then moves on with the machine's clock. Before each leap every process
+    /// has answered, and was seen at rest.
+    pub(crate) fn leap_to(&self, time: Timestamp) {
+        self.shared.goal.store(time.0, Ordering::SeqCst);
+        while self.now() < time {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Moves the clock forward at once, whatever processes do.
     pub(crate) fn skip(&self, time: Duration) {
         self.shared.forward(time);
@@ -134,15 +168,28 @@ impl ClockState {
             let watched = self.watched().clone();
             watched.iter().for_each(|(id, health)| self.wait_for(*id, *health));
             self.wait_for_followers();
+            let leap = self.left().min(LEAP);
+            if !leap.is_zero() {
+                watched.iter().for_each(|(id, _)| self.wait_for_rest(*id));
+            }
             let kept_waiting = queued.since_last(watched.iter().map(|(id, _)| *id));
-            self.forward(begun.elapsed().saturating_sub(kept_waiting).min(STEP));
+            self.forward(begun.elapsed().saturating_sub(kept_waiting).min(STEP).max(leap));
         }
+    }
+
+    /// How far it is to leap still.
+    fn left(&self) -> Duration {
+        let (goal, time) = (self.goal.load(Ordering::SeqCst), self.time.load(Ordering::SeqCst));
+        Duration::from_micros(goal.saturating_sub(time))
     }
 
     fn forward(&self, time: Duration) {
         let mut hand = self.hand();
         let next = hand.time().0 + u64::try_from(time.as_micros()).unwrap();
         hand.set(Timestamp(next)).unwrap();
+        if let Some(file) = &self.machines {
+            set_machines(file, next);
+        }
         self.time.store(next, Ordering::SeqCst);
     }
 
@@ -150,6 +197,13 @@ impl ClockState {
     fn wait_for(&self, id: u32, health: SocketAddr) {
         while runs(id) && !answers(health) && !self.stopped.load(Ordering::Relaxed) {
             std::thread::sleep(STEP);
+        }
+    }
+
+    /// Waits until all threads of a process were asleep at once: it has done what was due.
+    fn wait_for_rest(&self, id: u32) {
+        while runs(id) && !rests(id) && !self.stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -180,6 +234,16 @@ impl ClockState {
     fn watched(&self) -> MutexGuard<'_, Vec<(u32, SocketAddr)>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Has machines show this time: how far they are off. The file is replaced as a whole, since processes
+/// read it all the time.
+fn set_machines(file: &Path, time: u64) {
+    let now = clock::now().0;
+    let (sign, off) = if time < now { ('-', now - time) } else { ('+', time - now) };
+    let next = file.with_extension("next");
+    fs::write(&next, format!("{sign}{}.{:06}", off / 1_000_000, off % 1_000_000)).unwrap();
+    fs::rename(&next, file).unwrap();
 }
 
 /// How long each thread has waited for a processor so far, by its id.
@@ -213,9 +277,20 @@ fn waits_of(process: u32) -> Vec<(u32, Duration)> {
 
 /// Whether a process is there and not frozen.
 fn runs(id: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    state.is_some_and(|state| !"TtZX".contains(state))
+    state_of(Path::new(&format!("/proc/{id}"))).is_some_and(|state| !"TtZX".contains(state))
+}
+
+/// Whether no thread of a process runs, waits for a processor, or waits for a disk.
+fn rests(id: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let mut states = threads.filter_map(|thread| state_of(&thread.path()));
+    states.all(|state| state == 'S')
+}
+
+/// The letter for what a process or a thread does.
+fn state_of(folder: &Path) -> Option<char> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
 }
 
 fn answers(health: SocketAddr) -> bool {

@@ -1,6 +1,8 @@
 //! A whole deployment as processes over mutual TLS: server, controllers,
 //! devices, owners, a consumer.
 
+use super::clock::set_clock;
+pub(crate) use super::running_site::RunningSite;
 use super::{KEY_FILE, PATIENCE, Process, alpheus, free_address, write_secret};
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,6 +48,8 @@ default:
 ";
 pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
+/// The file that sets the clocks of a site's processes and commands.
+pub(crate) const MACHINES_CLOCK: &str = "machines.clock";
 /// How long a window waits for controllers.
 const PATIENCE_OF_WINDOWS: &str = "ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS";
 /// The houses of most deployments, and those of the largest.
@@ -63,8 +67,12 @@ pub(crate) struct Site {
     paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
     /// What lets the service's clock be set, by the file `service.clock`.
     skewed: Option<PathBuf>,
-    /// A setting of the service: its variable and value.
-    setting: Option<(&'static str, &'static str)>,
+    /// What lets the clocks of all processes and commands be set, by the file of that name.
+    machines: Option<PathBuf>,
+    /// For how long certificates are issued.
+    lifetime: &'static [&'static str],
+    /// Settings of the service: their variables and values.
+    settings: Vec<(&'static str, &'static str)>,
     /// How many files the service may have open, if not as many as the system lets it.
     open_files: Option<u32>,
 }
@@ -123,6 +131,22 @@ impl Site {
         Site { paced: Some(Mutex::default()), ..place }
     }
 
+    /// Whose processes and commands all follow a false clock, the one by which certificates end, too: an
+    /// hour after they were issued.
+    pub(crate) fn of_an_hour(schema: &str, library: PathBuf) -> Site {
+        let place = Site::bare(schema);
+        fs::write(place.path(MACHINES_CLOCK), "+0").unwrap();
+        let place = Site {
+            paced: Some(Mutex::default()),
+            machines: Some(library),
+            lifetime: &["--hours", "1"],
+            settings: vec![(PATIENCE_OF_WINDOWS, "300")],
+            idle: "90",
+            ..place
+        };
+        place.settled()
+    }
+
     /// Whether its processes follow the clock in the file `clock`.
     pub(crate) fn is_paced(&self) -> bool {
         self.paced.is_some()
@@ -137,7 +161,7 @@ impl Site {
 
     /// Whose windows wait for streams and controllers for as long as a busy machine may take.
     pub(crate) fn that_waits(self) -> Site {
-        Site { setting: Some((PATIENCE_OF_WINDOWS, "60")), idle: "30", ..self }
+        Site { settings: vec![(PATIENCE_OF_WINDOWS, "60")], idle: "30", ..self }
     }
 
     /// Whose windows wait so many seconds for controllers.
@@ -147,7 +171,7 @@ impl Site {
 
     /// Whose service has this setting: its variable and value.
     pub(crate) fn with_setting(variable: &'static str, value: &'static str) -> Site {
-        Site { setting: Some((variable, value)), ..Site::new() }
+        Site { settings: vec![(variable, value)], ..Site::new() }
     }
 
     /// Whose service may have so many files open.
@@ -162,25 +186,36 @@ impl Site {
     }
 
     fn of(kafka: Option<Cluster>, schema: &str) -> Site {
-        let folder = tempfile::tempdir().unwrap();
+        Site { kafka, ..Site::bare(schema) }.settled()
+    }
+
+    /// A folder with files that nobody has signed.
+    fn bare(schema: &str) -> Site {
         let place = Site {
-            folder,
+            folder: tempfile::tempdir().unwrap(),
             houses: &HOUSES,
-            kafka,
+            kafka: None,
             idle: "3",
             paced: None,
             skewed: None,
+            machines: None,
+            lifetime: &[],
             open_files: None,
-            setting: None,
+            settings: Vec::new(),
         };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         write_secret(&place.path("key"), KEY_FILE);
-        place.done(&["ca", "init", "pki"]);
-        place.issue("server", "service");
-        place.issue("consumer", "analyst");
-        HOUSES.iter().for_each(|house| place.settle(house));
         place
+    }
+
+    /// With an authority, and everybody's certificates.
+    fn settled(self) -> Site {
+        self.done(&["ca", "init", "pki"]);
+        self.issue("server", "service");
+        self.issue("consumer", "analyst");
+        HOUSES.iter().for_each(|house| self.settle(house));
+        self
     }
 
     /// Gives a house an owner, a meter and a controller.
@@ -209,7 +244,8 @@ impl Site {
     }
 
     pub(crate) fn issue(&self, role: &str, name: &str) {
-        self.done(&["ca", "issue", "pki", "--role", role, "--name", name]);
+        let issue = ["ca", "issue", "pki", "--role", role, "--name", name];
+        self.done(&[&issue[..], self.lifetime].concat());
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -225,6 +261,9 @@ impl Site {
             let state = args.iter().skip_while(|arg| **arg != "--state").nth(1).unwrap();
             let health = self.health(state).to_string();
             command.args(["--replay-clock", "clock", "--listen", &health]);
+        }
+        if let Some(library) = &self.machines {
+            set_clock(&mut command, library, &self.path(MACHINES_CLOCK));
         }
         command
     }
@@ -262,13 +301,9 @@ impl Site {
             idle,
         ]);
         if let Some(library) = &self.skewed {
-            let clock = self.path("service.clock");
-            server.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
-            server.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            set_clock(&mut server, library, &self.path("service.clock"));
         }
-        if let Some((name, value)) = self.setting {
-            server.env(name, value);
-        }
+        server.envs(self.settings.iter().copied());
         if let Some(files) = self.open_files {
             server = with_open_files(&server, files);
         }
@@ -325,7 +360,11 @@ impl Site {
     }
 
     pub(crate) fn device(&self, house: &str, server: &str, lines: &Path) -> Process {
-        Process::start(&mut self.command(&[
+        Process::start(&mut self.device_command(house, server, lines))
+    }
+
+    pub(crate) fn device_command(&self, house: &str, server: &str, lines: &Path) -> Command {
+        self.command(&[
             "produce",
             "--identity",
             &format!("pki/meter-{house}"),
@@ -341,7 +380,7 @@ impl Site {
             lines.to_str().unwrap(),
             "--time-column",
             "at",
-        ]))
+        ])
     }
 
     pub(crate) fn ask(&self, server: &str, sql: &str) -> Output {
@@ -407,90 +446,4 @@ fn with_open_files(command: &Command, files: u32) -> Command {
         };
     }
     limited
-}
-
-/// A service and a controller for each house, with a stream at each.
-pub(crate) struct RunningSite {
-    pub(crate) place: Site,
-    pub(crate) server: String,
-    pub(crate) hosts: Vec<(String, Process)>,
-    pub(crate) streams: Vec<String>,
-    pub(crate) service: Process,
-}
-
-impl RunningSite {
-    pub(crate) fn start() -> RunningSite {
-        RunningSite::start_behind(|_, api| api.to_owned())
-    }
-
-    /// The same, where each house's controller reaches the service at the address
-    /// that `behind` gives.
-    pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> RunningSite {
-        RunningSite::start_in(Site::new(), behind)
-    }
-
-    /// The same in a place that is there.
-    pub(crate) fn start_in(place: Site, behind: impl Fn(&str, &str) -> String) -> RunningSite {
-        let api = free();
-        let server = format!("https://{api}");
-        let service = place.server(&api);
-        let host = |house: &&str| {
-            let (own, service) = (free(), behind(house, &api));
-            let process = place.controller(house, &own, &format!("https://{service}"));
-            (own, process)
-        };
-        let houses = place.houses;
-        let hosts: Vec<(String, Process)> = houses.iter().map(host).collect();
-        let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
-        let streams = houses.iter().zip(&hosts).map(add).collect();
-        let running = RunningSite { place, server, hosts, streams, service };
-        running.knows_all();
-        running
-    }
-
-    /// Waits until the service knows the streams of all houses: a query has only those that are
-    /// known when it is accepted.
-    pub(crate) fn knows_all(&self) {
-        let many = self.place.houses.len();
-        until("a stream of each house at the service", || {
-            let asked = format!("EXPLAIN {QUERY} BETWEEN {many} AND 100");
-            self.place.ask(&self.server, &asked).status.success().then_some(())
-        });
-    }
-
-    /// The first row over so many owners.
-    pub(crate) fn row(&self, population: u64) -> serde_json::Value {
-        let rows = || self.place.rows(&self.server);
-        let why = || {
-            let (rows, log) = (rows(), self.service.log());
-            let last = &rows[rows.len().saturating_sub(4)..];
-            format!("no window over {population}; the last: {last:?}\n{log}")
-        };
-        until_or(why, || {
-            rows().into_iter().find(|row| row["population"] == population && row["status"] == "ok")
-        })
-    }
-
-    pub(crate) fn owner(&self, house: usize, what: &str) -> String {
-        self.owner_with(house, what, &[])
-    }
-
-    /// The same with more flags.
-    pub(crate) fn owner_with(&self, house: usize, what: &str, more: &[&str]) -> String {
-        let output = self.owner_does(house, what, more);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{what} {more:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// The same, whatever comes of it.
-    pub(crate) fn owner_does(&self, house: usize, what: &str, more: &[&str]) -> Output {
-        let (identity, controller) = (
-            format!("pki/owner-{}", self.place.houses[house]),
-            format!("https://{}", self.hosts[house].0),
-        );
-        let stream = self.streams[house].as_str();
-        let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
-        self.place.run(&[&["owner", what], &reach[..], more].concat())
-    }
 }

@@ -215,7 +215,8 @@ impl Drop for Live {
     }
 }
 
-fn are_there_once(rows: &[Value]) {
+/// No window has two rows.
+pub(crate) fn are_there_once(rows: &[Value]) {
     let all: BTreeSet<u64> = rows.iter().map(start_of).collect();
     assert_eq!(all.len(), rows.len(), "a window twice");
 }

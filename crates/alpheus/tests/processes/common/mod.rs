@@ -15,6 +15,7 @@ pub(crate) mod published_rows;
 pub(crate) mod recording;
 pub(crate) mod relay;
 pub(crate) mod route_server;
+mod running_site;
 pub(crate) mod socks;
 pub(crate) mod terminal;
 pub(crate) mod tls;
@@ -58,7 +59,8 @@ pub(crate) fn alpheus<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// Takes out the variables that are for tests: the program would warn that it ignores them.
 pub(crate) fn without_variables(command: &mut Command) -> &mut Command {
-    let variables = ["ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
+    let variables =
+        ["ALPHEUS_DAY_OF_KEYS", "ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
     variables.into_iter().fold(command, Command::env_remove)
 }
 
