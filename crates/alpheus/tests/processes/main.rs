@@ -21,6 +21,7 @@ mod copies;
 mod demo;
 #[cfg(feature = "pass")]
 mod doctor;
+mod drills;
 mod epochs;
 mod errors;
 mod evidence;
