@@ -22,13 +22,17 @@ TESTS = [CARGO, "test", "--workspace", "--features",
 
 # Name, command, its environment, and what it shows.
 DRILLS = {
-    "ignored": ([*TESTS, "--", "--ignored"], {"ALPHEUS_FORGERIES": "20000", "ALPHEUS_BOUNDED_WINDOWS": "500"},
+    # But for those that measure time by the machine's clock.
+    "ignored": ([*TESTS, "--", "--ignored", "--skip", "drills::"], {"ALPHEUS_FORGERIES": "20000", "ALPHEUS_BOUNDED_WINDOWS": "500"},
                 "the tests that take minutes: real files in all their forms, liars, storms"),
     "totals": (["make", "totals"], {}, "noise and totals follow their laws, more closely than in each test"),
     "kills": (["make", "kills"], {}, "replays that are killed at two hundred random points"),
     "outages": (["sh", "drills/outages.sh"], {}, "the service is away for up to an hour, and put back from a copy"),
     "keys": (["sh", "drills/keys.sh"], {}, "a day with certificates of an hour: renewals, a move, another authority, a revocation"),
     "strangers": (["sh", "drills/strangers.sh"], {}, "ten thousand strangers connect and say nothing"),
+    "alerts": (["sh", "drills/alerts.sh"], {}, "each fault of a live deployment raises its alert within a minute"),
+    "memory": (["sh", "drills/memory.sh"], {},
+               "ten thousand strangers and a hostile device at a service of 512 MB: windows whole, health at once"),
     "registry": (["sh", "drills/registry.sh"], {}, "the JVM's client against a real schema registry"),
     "packages": (["make", "packages"], {}, "`make dist`, and its packages and image on bare systems: install, run, first window, first answer of `init`"),
 }

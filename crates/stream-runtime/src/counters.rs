@@ -193,7 +193,7 @@ impl Collector for Watch {
         gauge(encoder, "stream_absent_hosts", help, counters.absent_hosts as f64)?;
         let help = "Hosts of controllers since the start";
         gauge(encoder, "stream_hosts", help, counters.hosts.0 as f64)?;
-        let help = "Hosts of controllers that were heard from in the last minute";
+        let help = "Hosts of controllers that were heard from in the last ten seconds";
         gauge(encoder, "stream_hosts_active", help, counters.hosts.1 as f64)?;
         let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
         let help = "Event time that every partition has reached, in seconds since the Unix epoch";

@@ -17,23 +17,28 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 /// A device that makes frames of nothing, which nobody can check before they are summed.
-struct Flooder {
+pub(crate) struct Flooder {
     client: BlockingClient,
-    upload: Upload,
+    pub(crate) upload: Upload,
 }
 
 impl Flooder {
-    fn of(running: &RunningSite) -> Flooder {
-        let folder = running.place.path(&format!("pki/meter-{}", HOUSES[0]));
+    /// The device of this name, which may send for this stream.
+    pub(crate) fn of(running: &RunningSite, device: &str, stream: &str) -> Flooder {
+        let folder = running.place.path(&format!("pki/{device}"));
         let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
         let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
-        let stream = running.streams[0].parse().unwrap();
+        let stream = stream.parse().unwrap();
         let upload = Upload { stream, outbox: [9; 16], number: 0, frames: Vec::new() };
         Flooder { client, upload }
     }
 
     /// Sends this frame so often, in one upload.
-    fn send(&mut self, frame: &[u8], times: usize) -> Result<Vec<UploadStatus>, RequestError> {
+    pub(crate) fn send(
+        &mut self,
+        frame: &[u8],
+        times: usize,
+    ) -> Result<Vec<UploadStatus>, RequestError> {
         self.upload.number += 1;
         self.upload.frames = vec![frame.to_vec(); times];
         let call = self.client.call("/v1/events", &vec![self.upload.clone()], Duration::ZERO);
@@ -42,7 +47,7 @@ impl Flooder {
 }
 
 /// A frame of the right form, and of this many words.
-fn frame(kind: ClaimKind, words: usize) -> Vec<u8> {
+pub(crate) fn frame(kind: ClaimKind, words: usize) -> Vec<u8> {
     let [from, to] = [1, 2].map(|second| Timestamp(second * 1_000_000));
     let (root, tag) = (RootPrefix([0; 16]), Tag([0; 16]));
     let claim = Claim { kind, session: 7, from, to, masked_count: 0, root, tag };
@@ -57,7 +62,8 @@ fn a_device_that_sends_more_than_a_stream_may_is_refused_and_fills_no_disk() {
         RunningSite::start_in(Site::with_setting("ALPHEUS_STREAM_MEGABYTES", "1"), |_, api| {
             api.to_owned()
         });
-    let mut flooder = Flooder::of(&running);
+    let meter = format!("meter-{}", HOUSES[0]);
+    let mut flooder = Flooder::of(&running, &meter, &running.streams[0]);
     // Longer than frames of the schema can be.
     let long = flooder.send(&frame(ClaimKind::Tick, 100_000), 1).unwrap();
     assert_eq!(long, [UploadStatus::Malformed]);

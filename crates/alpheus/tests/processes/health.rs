@@ -4,15 +4,20 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::{Site, free, until};
+use crate::common::machine;
 use crate::common::{Process, free_address, get, in_some_attempt};
+use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::probe::{ProbeAnswer, ProbeError};
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
+use alpheus_streams::wire::{Receipt, Upload};
+use alpheus_test_support::skip;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use std::time::Duration;
 
 /// A service, which serves its health at an address of its own too.
 fn service(place: &Site, api: &str) -> (Process, SocketAddr) {
@@ -36,6 +41,12 @@ fn failed(listen: SocketAddr) -> (u16, Vec<String>, String) {
     (status, parts.map(|(part, _)| part.clone()).collect(), report["notes"].to_string())
 }
 
+/// How long a flush of the disk takes.
+fn flush_seconds(metrics: &str) -> f64 {
+    let took = metrics.lines().find_map(|line| line.strip_prefix("alpheus_disk_flush_seconds "));
+    took.unwrap().parse().unwrap()
+}
+
 #[test]
 fn a_disk_that_hangs_or_is_full_shows_and_the_process_stays_alive() {
     let place = Site::new();
@@ -56,8 +67,7 @@ fn a_disk_that_hangs_or_is_full_shows_and_the_process_stays_alive() {
     assert_eq!(get(listen, "/readyz").unwrap().0, 503);
     assert_eq!(get(listen, "/livez").unwrap(), (200, r#"{"alive":true}"#.to_owned()));
     let metrics = get(listen, "/metrics").unwrap().1;
-    let took = metrics.lines().find_map(|line| line.strip_prefix("alpheus_disk_flush_seconds "));
-    assert!(took.unwrap().parse::<f64>().unwrap() > 5.0, "{took:?}");
+    assert!(flush_seconds(&metrics) > 5.0, "{metrics}");
     // Once somebody reads it, the disk answers again, although a pipe cannot be flushed.
     let reader = fs::File::options().read(true).write(true).open(&beat).unwrap();
     until("a disk that answers", || {
@@ -80,6 +90,30 @@ fn a_disk_that_hangs_or_is_full_shows_and_the_process_stays_alive() {
     assert!(note.contains("the disk is full"), "{note}");
     fs::remove_file(&beat).unwrap();
     process.wait_healthy(listen);
+}
+
+/// Commits wait for a disk that hangs. Nobody who asks how things are does.
+#[test]
+fn while_a_commit_hangs_the_process_says_so() {
+    if !skip::has_program("cc") {
+        return;
+    }
+    let (place, api) = (machine::fragile(Site::new().watched()), free());
+    let _service = place.server(&api);
+    let (listen, slow) = (place.health("run/service"), place.path("service.slow"));
+    fs::write(&slow, "3600000").unwrap();
+    let identity = IdentityFolder::open(&place.path("pki/meter-a"), Role::Producer).unwrap();
+    let device = BlockingClient::new(&format!("https://{api}"), Role::Server, &identity).unwrap();
+    let commit = std::thread::spawn(move || {
+        device.call::<Receipt>("/v1/events", &Vec::<Upload>::new(), Duration::from_secs(300))
+    });
+    until("a commit that hangs", || {
+        assert_eq!(get(listen, "/livez").unwrap().0, 200);
+        (flush_seconds(&get(listen, "/metrics").unwrap().1) > 2.0).then_some(())
+    });
+    assert!(!commit.is_finished());
+    fs::write(&slow, "0").unwrap();
+    commit.join().unwrap().unwrap();
 }
 
 /// A probe waits for a few seconds only: nothing if there is no answer in that time.

@@ -22,6 +22,7 @@ mod day_of_keys;
 mod demo;
 #[cfg(feature = "pass")]
 mod doctor;
+mod drills;
 mod epochs;
 mod errors;
 mod evidence;

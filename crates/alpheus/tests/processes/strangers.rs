@@ -23,7 +23,7 @@ const OPEN_FILES: u32 = 1_024;
 const STRANGERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Connections that are opened again when they are closed, until this is dropped.
-struct Flood {
+pub(crate) struct Flood {
     over: Arc<AtomicBool>,
     opened: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ struct Flood {
 
 impl Flood {
     /// Half of the strangers begin a handshake that they do not end.
-    fn start(address: &str, strangers: usize) -> Flood {
+    pub(crate) fn start(address: &str, strangers: usize) -> Flood {
         let (over, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let address = address.parse().unwrap();
         let (ends, counter) = (Arc::clone(&over), Arc::clone(&opened));
@@ -51,6 +51,11 @@ impl Flood {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let flood = move || runtime.block_on(flood);
         Flood { over, opened, thread: Some(std::thread::spawn(flood)) }
+    }
+
+    /// How many connections were opened so far.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened.load(Ordering::Relaxed)
     }
 }
 
@@ -83,7 +88,7 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     let mut running =
         RunningSite::start_in(Site::with_open_files(OPEN_FILES), |_, api| api.to_owned());
     let flood = Flood::start(running.server.strip_prefix("https://").unwrap(), strangers);
-    until("a flood", || (flood.opened.load(Ordering::Relaxed) >= strangers).then_some(()));
+    until("a flood", || (flood.opened() >= strangers).then_some(()));
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _devices = running.feed();

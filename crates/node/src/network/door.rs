@@ -58,12 +58,15 @@ struct DoorRule {
     door: Door,
     roles: &'static [Role],
     most: usize,
+    /// Bytes that its caller may have under way, here and elsewhere.
+    share: usize,
 }
 
 /// Held while a request is under way.
 struct Pass {
     door: Door,
     holder: Holder,
+    share: usize,
     _request: OwnedSemaphorePermit,
     /// Room for what has come of the body: the holder's, and everybody's.
     room: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
@@ -90,7 +93,20 @@ impl Door {
         roles: &'static [Role],
         most: usize,
     ) -> MethodRouter<S> {
-        route.layer(from_fn_with_state(DoorRule { door: self.clone(), roles, most }, enter))
+        self.guard_share(route, roles, most, BYTES.0)
+    }
+
+    /// The same, for callers who may have fewer bytes of bodies under way than others: what is read
+    /// from their bodies takes several times as much.
+    pub fn guard_share<S: Clone + Send + Sync + 'static>(
+        &self,
+        route: MethodRouter<S>,
+        roles: &'static [Role],
+        most: usize,
+        share: usize,
+    ) -> MethodRouter<S> {
+        let rule = DoorRule { door: self.clone(), roles, most, share };
+        route.layer(from_fn_with_state(rule, enter))
     }
 
     fn holder(&self, name: &Name) -> Holder {
@@ -102,10 +118,10 @@ impl Door {
         holders.entry(name.clone()).or_insert_with(new).clone()
     }
 
-    fn pass(&self, name: &Name) -> Result<Pass, ApiError> {
+    fn pass(&self, name: &Name, share: usize) -> Result<Pass, ApiError> {
         let holder = self.holder(name);
         let request = holder.requests.clone().try_acquire_owned().map_err(|_| own_busy())?;
-        Ok(Pass { door: self.clone(), holder, _request: request, room: None })
+        Ok(Pass { door: self.clone(), holder, share, _request: request, room: None })
     }
 }
 
@@ -139,6 +155,10 @@ impl Pass {
         }
         let take = |from: &Arc<Semaphore>| Arc::clone(from).try_acquire_many_owned(more);
         let own = take(&self.holder.bytes).map_err(|_| own_busy())?;
+        let left = self.holder.bytes.available_permits();
+        if (BYTES.0 / PIECE).saturating_sub(left) > self.share.div_ceil(PIECE) {
+            return Err(own_busy());
+        }
         let all = take(&self.door.bytes);
         let all = all.map_err(|_| busy("too much is under way; ask again later"))?;
         match &mut self.room {
@@ -225,14 +245,14 @@ async fn enter(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let DoorRule { door, roles, most } = asked;
+    let DoorRule { door, roles, most, share } = asked;
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
     if declared(&request).is_some_and(|bytes| bytes > most) {
         return Err(too_large(most));
     }
-    let mut pass = door.pass(&name)?;
+    let mut pass = door.pass(&name, share)?;
     let (parts, body) = request.into_parts();
     let body = pass.read(body, most).await?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
@@ -388,16 +408,28 @@ pub(super) mod tests {
     async fn what_has_come_takes_room_and_gives_it_back() {
         let door = Door::with_patience(Duration::from_secs(60));
         let name = Name::new(Role::Controller, "eve").unwrap();
-        let mut pass = door.pass(&name).unwrap();
+        let mut pass = door.pass(&name, BYTES.0).unwrap();
         for bytes in [1, PIECE, PIECE + 1, BYTES.0] {
             pass.grow(bytes).unwrap();
             let taken = BYTES.1 / PIECE - door.bytes.available_permits();
             assert_eq!(taken, bytes.div_ceil(PIECE));
         }
         assert!(pass.grow(BYTES.0 + 1).is_err(), "one holder has no more");
-        assert!(door.pass(&name).unwrap().grow(1).is_err());
+        assert!(door.pass(&name, BYTES.0).unwrap().grow(1).is_err());
         drop(pass);
         assert_eq!(door.bytes.available_permits(), BYTES.1 / PIECE);
+    }
+
+    #[tokio::test]
+    async fn one_with_a_smaller_share_has_no_more_in_all_its_requests() {
+        let (door, share) = (Door::default(), 10 * PIECE);
+        let name = Name::new(Role::Producer, "eve").unwrap();
+        let mut passes = [(); 2].map(|()| door.pass(&name, share).unwrap());
+        passes[0].grow(6 * PIECE).unwrap();
+        passes[1].grow(4 * PIECE).unwrap();
+        assert!(passes.iter_mut().all(|pass| pass.grow(7 * PIECE).is_err()), "all is taken");
+        let mut second = passes.into_iter().next_back().unwrap();
+        second.grow(share).unwrap();
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 
 use super::lost_state::LostState;
 use super::outages::Outages;
-use super::outages::SILENT;
+use super::outages::UNHEARD;
 use super::outboxes::Outboxes;
 use super::registry::{IntroductionError, Registry};
 use super::retention::Retention;
@@ -220,7 +220,7 @@ impl Engine {
         self.manager.service.counters.results = self.retention.kept_results();
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
         self.lost.note_windows(self.manager.service.counters.of_lost_state);
-        self.manager.service.counters.hosts = self.outboxes.hosts(SILENT);
+        self.manager.service.counters.hosts = self.outboxes.hosts(UNHEARD);
         self.signs.note(clock::steady(), &self.manager.service.counters);
         self.note_asked_last();
         all.into_iter().for_each(|outgoing| self.deliver(outgoing));

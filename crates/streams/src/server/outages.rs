@@ -22,6 +22,9 @@ const LONGEST_TURN: Span = Span::seconds(1);
 const KEPT: usize = 64;
 /// A host that was not heard from for this long is silent.
 pub const SILENT: Duration = Duration::from_secs(60);
+/// One that was not heard from for this long does not count as active in metrics: it calls every two seconds, and
+/// pauses for five at most.
+pub const UNHEARD: Duration = Duration::from_secs(10);
 
 /// Outages, and the wait after the last one.
 pub struct Outages {

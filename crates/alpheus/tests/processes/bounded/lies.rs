@@ -17,7 +17,7 @@ use std::sync::Arc;
 const LIAR: usize = 2;
 
 /// A deployment in which one house's controller lies on demand.
-fn with_liar(place: Site) -> (RunningSite, Arc<Liar>, Trigger) {
+pub(crate) fn with_liar(place: Site) -> (RunningSite, Arc<Liar>, Trigger) {
     let key = RefCell::new(Some(known_identity(&place, HOUSES[LIAR])));
     let (service, host) = (place.path("pki/service"), place.path("pki/host-c"));
     let liar = RefCell::new(None);

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 /// What it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lie {
+pub(crate) enum Lie {
     /// Its share is more than its commitments say.
     Share,
     /// Its proof of its owner's bounds is that of an earlier window.
@@ -36,7 +36,7 @@ pub(super) enum Lie {
 }
 
 /// The liar.
-pub(super) struct Liar {
+pub(crate) struct Liar {
     key: SigningKey,
     lie: Mutex<Option<Lie>>,
     /// What it has signed, by what the controller had.
@@ -46,7 +46,7 @@ pub(super) struct Liar {
 }
 
 /// Gives a house's controller an identity whose key is returned.
-pub(super) fn known_identity(place: &Site, house: &str) -> SigningKey {
+pub(crate) fn known_identity(place: &Site, house: &str) -> SigningKey {
     let (host, state) = (format!("host-{house}"), place.path(&format!("run/host-{house}")));
     std::fs::remove_dir_all(&state).unwrap();
     std::fs::create_dir_all(&state).unwrap();
@@ -69,7 +69,7 @@ pub(super) fn known_identity(place: &Site, house: &str) -> SigningKey {
 
 impl Liar {
     /// Stands before the service, as which the controller knows it; at which address.
-    pub(super) fn start(
+    pub(crate) fn start(
         folders: (&Path, &Path),
         url: &str,
         key: SigningKey,
@@ -81,7 +81,7 @@ impl Liar {
     }
 
     /// Lies from now on, or no more.
-    pub(super) fn tell(&self, lie: Option<Lie>) {
+    pub(crate) fn tell(&self, lie: Option<Lie>) {
         *self.lie.lock().unwrap() = lie;
     }
 

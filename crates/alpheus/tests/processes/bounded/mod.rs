@@ -8,8 +8,8 @@
 mod declared_bounds;
 mod device;
 mod guide;
-mod lies;
-mod middle;
+pub(crate) mod lies;
+pub(crate) mod middle;
 mod replay;
 
 use crate::common::deployment::{HOUSES, RunningSite, until_or};
@@ -26,7 +26,7 @@ pub(crate) const BOUNDED: &str =
     "signed by 3 controllers, each of which could have changed it by its owners' bounds";
 
 /// Waits for a row that is looked for.
-fn row_that(running: &RunningSite, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn row_that(running: &RunningSite, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     let rows = || running.place.rows_of(&running.server, "Loads");
     let why = || {
         let (rows, log) = (rows(), running.service.log());
@@ -35,7 +35,7 @@ fn row_that(running: &RunningSite, what: &str, is_it: impl Fn(&Value) -> bool) -
     until_or(why, || rows().into_iter().find(&is_it))
 }
 
-fn opened(row: &Value, population: u64) -> bool {
+pub(crate) fn opened(row: &Value, population: u64) -> bool {
     row["status"] == "ok" && row["population"] == population
 }
 

@@ -3,7 +3,7 @@
 
 use super::clock::set_clock;
 pub(crate) use super::running_site::RunningSite;
-use super::{KEY_FILE, PATIENCE, Process, alpheus, free_address, write_secret};
+use super::{KEY_FILE, PATIENCE, Process, alpheus, free_address, started_by, write_secret};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
@@ -63,8 +63,10 @@ pub(crate) struct Site {
     kafka: Option<Cluster>,
     /// Seconds that a window waits for late streams.
     idle: &'static str,
-    /// Where processes serve their health, by their state folders. All follow one clock.
-    paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
+    /// Where processes serve their health, by their state folders, if they do.
+    healths: Option<Mutex<BTreeMap<String, SocketAddr>>>,
+    /// Whether all of them follow one clock.
+    is_paced: bool,
     /// What lets the service's clock be set, by the file `service.clock`.
     skewed: Option<PathBuf>,
     /// What lets the clocks of all processes and commands be set, by the file of that name.
@@ -73,8 +75,8 @@ pub(crate) struct Site {
     lifetime: &'static [&'static str],
     /// Settings of the service: their variables and values.
     settings: Vec<(&'static str, &'static str)>,
-    /// How many files the service may have open, if not as many as the system lets it.
-    open_files: Option<u32>,
+    /// What starts the service's program, if not the test itself: a program and its arguments.
+    starter: Vec<String>,
 }
 
 /// Brokers that keep the state of service and controllers, and what all names there
@@ -128,7 +130,12 @@ impl Site {
     /// Whose processes follow the clock in the file `clock`, with this line in the schema.
     pub(crate) fn paced(frames: &str, kafka: Option<Cluster>) -> Site {
         let place = Site::of(kafka, &format!("{frames}{SCHEMA}"));
-        Site { paced: Some(Mutex::default()), ..place }
+        Site { is_paced: true, ..place.watched() }
+    }
+
+    /// Whose processes serve their health.
+    pub(crate) fn watched(self) -> Site {
+        Site { healths: Some(Mutex::default()), ..self }
     }
 
     /// Whose processes and commands all follow a false clock, the one by which certificates end, too: an
@@ -137,19 +144,19 @@ impl Site {
         let place = Site::bare(schema);
         fs::write(place.path(MACHINES_CLOCK), "+0").unwrap();
         let place = Site {
-            paced: Some(Mutex::default()),
+            is_paced: true,
             machines: Some(library),
             lifetime: &["--hours", "1"],
             settings: vec![(PATIENCE_OF_WINDOWS, "300")],
             idle: "90",
-            ..place
+            ..place.watched()
         };
         place.settled()
     }
 
     /// Whether its processes follow the clock in the file `clock`.
     pub(crate) fn is_paced(&self) -> bool {
-        self.paced.is_some()
+        self.is_paced
     }
 
     /// Whose service's clock can be set, with this line in the schema. Windows wait for long.
@@ -176,12 +183,18 @@ impl Site {
 
     /// Whose service may have so many files open.
     pub(crate) fn with_open_files(open_files: u32) -> Site {
-        Site { open_files: Some(open_files), ..Site::new() }
+        let limit = format!("--nofile={open_files}:{open_files}");
+        Site::new().started_by(vec!["prlimit".into(), limit])
+    }
+
+    /// Whose service's program is started by this one: a program and its arguments.
+    pub(crate) fn started_by(self, starter: Vec<String>) -> Site {
+        Site { starter, ..self }
     }
 
     /// Where the process with this state folder serves its health.
     pub(crate) fn health(&self, state: &str) -> SocketAddr {
-        let mut known = self.paced.as_ref().unwrap().lock().unwrap();
+        let mut known = self.healths.as_ref().unwrap().lock().unwrap();
         *known.entry(state.to_owned()).or_insert_with(free_address)
     }
 
@@ -196,11 +209,12 @@ impl Site {
             houses: &HOUSES,
             kafka: None,
             idle: "3",
-            paced: None,
+            healths: None,
+            is_paced: false,
             skewed: None,
             machines: None,
             lifetime: &[],
-            open_files: None,
+            starter: Vec::new(),
             settings: Vec::new(),
         };
         fs::write(place.path("schema.yaml"), schema).unwrap();
@@ -257,10 +271,13 @@ impl Site {
             let prefix = format!("{}{}.", kafka.prefix, state.replace('/', "-"));
             command.args(["--kafka-brokers", &kafka.brokers, "--kafka-prefix", &prefix]);
         }
-        if self.paced.is_some() && matches!(args[..], ["server" | "produce", ..] | [_, "run", ..]) {
+        let runs = matches!(args[..], ["server" | "produce", ..] | [_, "run", ..]);
+        if runs && self.healths.is_some() {
             let state = args.iter().skip_while(|arg| **arg != "--state").nth(1).unwrap();
-            let health = self.health(state).to_string();
-            command.args(["--replay-clock", "clock", "--listen", &health]);
+            command.args(["--listen", &self.health(state).to_string()]);
+        }
+        if runs && self.is_paced {
+            command.args(["--replay-clock", "clock"]);
         }
         if let Some(library) = &self.machines {
             set_clock(&mut command, library, &self.path(MACHINES_CLOCK));
@@ -304,9 +321,7 @@ impl Site {
             set_clock(&mut server, library, &self.path("service.clock"));
         }
         server.envs(self.settings.iter().copied());
-        if let Some(files) = self.open_files {
-            server = with_open_files(&server, files);
-        }
+        server = started_by(&self.starter, server);
         // Why a stream was left out of a window.
         let mut process = Process::start(server.env("ALPHEUS_LOG", "info"));
         process.wait_for_prefix("serving at ");
@@ -431,19 +446,4 @@ pub(crate) fn until_or<T>(why: impl Fn() -> String, mut found: impl FnMut() -> O
         std::thread::sleep(pause);
         pause = (pause * 3 / 2).min(Duration::from_secs(1));
     }
-}
-
-/// The same command, for a process that may have so many files open.
-fn with_open_files(command: &Command, files: u32) -> Command {
-    let mut limited = Command::new("prlimit");
-    limited.arg(format!("--nofile={files}:{files}")).arg(command.get_program());
-    limited.args(command.get_args());
-    command.get_current_dir().map(|folder| limited.current_dir(folder));
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    limited
 }

@@ -9,6 +9,7 @@ pub(crate) mod deployment;
 pub(crate) mod embedded_replay;
 pub(crate) mod in_memory;
 pub(crate) mod live;
+pub(crate) mod machine;
 mod meters;
 pub(crate) mod played_job;
 pub(crate) mod published_rows;
@@ -62,6 +63,21 @@ pub(crate) fn without_variables(command: &mut Command) -> &mut Command {
     let variables =
         ["ALPHEUS_DAY_OF_KEYS", "ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
     variables.into_iter().fold(command, Command::env_remove)
+}
+
+/// The same command, which this program starts.
+pub(crate) fn started_by(starter: &[String], command: Command) -> Command {
+    let Some((program, args)) = starter.split_first() else { return command };
+    let mut started = Command::new(program);
+    started.args(args).arg(command.get_program()).args(command.get_args());
+    command.get_current_dir().map(|folder| started.current_dir(folder));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => started.env(name, value),
+            None => started.env_remove(name),
+        };
+    }
+    started
 }
 
 /// A file for its owner alone: others are refused.

@@ -143,11 +143,14 @@ pub(crate) struct Clinic {
 }
 
 impl Clinic {
-    /// A service, three hosts with a stream each, of which the second is behind a line that can be cut, and a
-    /// query that runs.
     pub(crate) fn open() -> Clinic {
         // Hosts on a busy machine are late now and then, and that is no fault here.
-        let place = Site::with_patience("8");
+        Clinic::open_in(Site::with_patience("8"))
+    }
+
+    /// A service, three hosts with a stream each, of which the second is behind a line that can be cut, and a
+    /// query that runs.
+    pub(crate) fn open_in(place: Site) -> Clinic {
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         place.issue("operator", "watch");
         let line: Mutex<Option<Line>> = Mutex::default();

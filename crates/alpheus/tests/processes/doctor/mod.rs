@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod cards;
-mod clinic;
-mod patients;
+pub(crate) mod clinic;
+pub(crate) mod patients;
 
 use crate::common::deployment::{Site, free};
 use chacha20::ChaCha20Rng;

@@ -135,11 +135,11 @@ pub(crate) const ROUNDS: &[Round] = &[
     },
 ];
 
-const ALARMS: &str = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
+pub(crate) const ALARMS: &str = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
     WITH (epsilon = 1, events = 4)";
 
-fn ask(clinic: &Clinic, sql: &str) {
+pub(crate) fn ask(clinic: &Clinic, sql: &str) {
     until("an answer to a statement", || {
         let asked = clinic.running.place.ask(&clinic.running.server, sql);
         asked.status.success().then_some(())
@@ -149,7 +149,7 @@ fn ask(clinic: &Clinic, sql: &str) {
 /// Frames of somebody who has the TLS key of the device that does not run, and nothing else of it: the opening of
 /// a session that the device did not sign, or what would follow it. Beside a device that runs they would also
 /// look like a second outbox of it.
-fn stray(clinic: &Clinic, is_opening: bool) {
+pub(crate) fn stray(clinic: &Clinic, is_opening: bool) {
     let running = &clinic.running;
     let folder = running.place.path("pki/spare");
     let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();

@@ -59,6 +59,8 @@ use tokio::sync::watch;
 const MAX_BODY: usize = 64 << 20;
 /// Maximum body of a device's request: some of its uploads.
 const MAX_UPLOAD: usize = 16 << 20;
+/// Bodies of one device that may be under way: it sends one after the other.
+const UPLOADS: usize = 2 * MAX_UPLOAD;
 /// Maximum body of a consumer's request.
 const MAX_STATEMENT: usize = 1 << 20;
 
@@ -98,7 +100,7 @@ pub struct Api {
 /// The routes, for all but revoked certificates.
 pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
     let door = Door::default();
-    let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
+    let device = |route| door.guard_share(route, &[Role::Producer], MAX_UPLOAD, UPLOADS);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
     let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);
     let watcher = |route| door.guard(route, &[Role::Consumer, Role::Operator], 0);
