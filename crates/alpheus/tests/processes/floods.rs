@@ -19,7 +19,7 @@ use std::time::Duration;
 /// A device that makes frames of nothing, which nobody can check before they are summed.
 pub(crate) struct Flooder {
     client: BlockingClient,
-    pub(crate) upload: Upload,
+    upload: Upload,
 }
 
 impl Flooder {

@@ -22,7 +22,7 @@ const CALM: Duration = Duration::from_secs(60);
 /// Alerts are looked for so often.
 const LOOK: Duration = Duration::from_millis(500);
 /// Alerts that come later are not waited for.
-const GIVE_UP: Duration = Duration::from_secs(240);
+const GIVE_UP: Duration = Duration::from_secs(300);
 /// Alerts that real processes do not raise here, and why.
 const NOT_SHOWN: &[(&str, &str)] = &[
     ("EventTimeStands", "by its meaning it waits for more than ten minutes"),

@@ -4,8 +4,6 @@ use crate::common::deployment::HOUSES;
 use crate::common::{clock, ended_well};
 use crate::doctor::clinic::Clinic;
 use crate::doctor::patients::{ALARMS, ROUNDS as DOCTORS, Round, ask, stray};
-use crate::floods::{Flooder, frame};
-use alpheus_encrypted_stream::tick::claim::ClaimKind;
 use alpheus_node::network::blocking_client::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -219,8 +217,9 @@ const EXPIRED: Fault = Fault {
     ..FAULT
 };
 
-/// So many devices ask the service at once, so often each: as often as one certificate may.
-const ASKING: (usize, usize) = (40, 16);
+/// So many devices ask the service at once, so often each: as often as one certificate may. Some 500 requests wait for
+/// the disk itself, and the others for the engine.
+const ASKING: (usize, usize) = (90, 16);
 
 const HUNG_DISK: Fault = Fault {
     name: "a disk that hangs, while many ask",
@@ -271,14 +270,9 @@ const ABSENT_HOST: Fault = Fault {
 /// The alert waits: a device that comes back after a while sends frames that are refused, once.
 const STRAY_FRAMES: Fault = Fault {
     name: "frames that are refused",
-    again: |clinic| {
-        let mut device = Flooder::of(&clinic.running, "spare", &clinic.spare);
-        device.upload.number = clinic.uploads.get();
-        device.send(&frame(ClaimKind::Gap, 0), 20).unwrap();
-        clinic.uploads.set(device.upload.number);
-    },
+    again: |clinic| (0..6).for_each(|_| stray(clinic, false)),
     alerts: &[("FramesRefused", Instance::Service)],
-    most: 180,
+    most: 240,
     ..FAULT
 };
 
