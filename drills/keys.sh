@@ -5,5 +5,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 ALPHEUS_DAY_OF_KEYS="${ALPHEUS_DAY_OF_KEYS:-24}" \
-  "${CARGO:-cargo}" test --workspace --features alpheus/kafka,alpheus/object-store,alpheus-bench/pairing \
+  "${CARGO:-cargo}" test --workspace --features alpheus/kafka,alpheus/object-store,alpheus-bench/pairing --locked \
   --test processes -- day_of_keys:: --ignored --nocapture --test-threads 1

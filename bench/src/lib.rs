@@ -222,6 +222,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if strict && missed > 0 { Err(GoalError(missed)).blame(Category::Check) } else { Ok(()) }
 }
 
+/// Figures of a part that needs nothing but time, and may fail.
+type Fallible = fn(Effort, fn(&str)) -> Result<Vec<report::Figure>, BenchError>;
+
+const FALLIBLE: [(Part, Fallible); 2] =
+    [(Part::Encrypt, encrypt::figures), (Part::Seals, handshakes::figures)];
+
 /// Figures of a part that needs nothing but time.
 type Alone = fn(Effort, fn(&str)) -> Vec<report::Figure>;
 
@@ -233,8 +239,8 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     let say: fn(&str) = |what| note!("{what}");
     let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
     let mut figures = Vec::new();
-    if wanted(Part::Encrypt) {
-        figures.extend(encrypt::figures(effort, say)?);
+    for (_, figures_of) in FALLIBLE.into_iter().filter(|(part, _)| wanted(*part)) {
+        figures.extend(figures_of(effort, say)?);
     }
     let alone: [(Part, Alone); 3] = [
         (Part::Masks, masks::figures),
@@ -243,9 +249,6 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     ];
     for (_, figures_of) in alone.into_iter().filter(|(part, _)| wanted(*part)) {
         figures.extend(figures_of(effort, say));
-    }
-    if wanted(Part::Seals) {
-        figures.extend(handshakes::figures(effort, say)?);
     }
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most, say)?);

@@ -37,7 +37,7 @@ pub fn provider() -> CryptoProvider {
 struct Hybrid;
 
 /// A client's exchange, until the server answers.
-struct Begun {
+struct Offer {
     secret: ml_kem_768::DecapsulationKey,
     classical: Box<dyn ActiveKeyExchange>,
     share: Vec<u8>,
@@ -51,7 +51,7 @@ impl SupportedKxGroup for Hybrid {
         seed.zeroize();
         let classical = X25519.start()?;
         let share = joined(&secret.encapsulation_key().to_bytes(), classical.pub_key());
-        Ok(Box::new(Begun { secret, classical, share }))
+        Ok(Box::new(Offer { secret, classical, share }))
     }
 
     fn start_and_complete(&self, share: &[u8]) -> Result<CompletedKeyExchange, Error> {
@@ -80,7 +80,7 @@ impl SupportedKxGroup for Hybrid {
     }
 }
 
-impl ActiveKeyExchange for Begun {
+impl ActiveKeyExchange for Offer {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
         let (encapsulated, classical) = halves::<ENCAPSULATED>(share)?;
         let classical = self.classical.complete(classical)?;
@@ -137,16 +137,16 @@ mod tests {
 
     /// The client's share, its exchange, and what the server makes of the share.
     fn exchange() -> (Box<dyn ActiveKeyExchange>, CompletedKeyExchange) {
-        let begun = Hybrid.start().unwrap();
-        let answer = Hybrid.start_and_complete(begun.pub_key()).unwrap();
-        (begun, answer)
+        let offer = Hybrid.start().unwrap();
+        let answer = Hybrid.start_and_complete(offer.pub_key()).unwrap();
+        (offer, answer)
     }
 
     #[test]
     fn both_sides_get_one_secret_of_both_halves() {
-        let (begun, answer) = exchange();
-        assert_eq!((begun.pub_key().len(), answer.pub_key.len()), (1_216, 1_120));
-        let secret = begun.complete(&answer.pub_key).unwrap();
+        let (offer, answer) = exchange();
+        assert_eq!((offer.pub_key().len(), answer.pub_key.len()), (1_216, 1_120));
+        let secret = offer.complete(&answer.pub_key).unwrap();
         assert_eq!(secret.secret_bytes(), answer.secret.secret_bytes());
         assert_eq!(secret.secret_bytes().len(), 64);
         assert_ne!(secret.secret_bytes(), exchange().1.secret.secret_bytes());
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn each_half_of_a_share_changes_the_secret() {
         for (place, changed) in [(0, 0), (ENCAPSULATED, 32)] {
-            let (begun, answer) = exchange();
+            let (offer, answer) = exchange();
             let mut share = answer.pub_key;
             share[place] ^= 1;
-            let secret = begun.complete(&share).unwrap();
+            let secret = offer.complete(&share).unwrap();
             let halves = [secret.secret_bytes(), answer.secret.secret_bytes()]
                 .map(|secret| secret[changed..changed + 32].to_vec());
             assert_ne!(halves[0], halves[1], "{place}");
@@ -180,22 +180,22 @@ mod tests {
             assert_eq!(refused, Some(MALFORMED), "{} bytes", bad.len());
         }
         for length in [0, CLASSICAL, ENCAPSULATED, ENCAPSULATED + 31, ENCAPSULATED + 33] {
-            let (begun, mut answer) = exchange();
+            let (offer, mut answer) = exchange();
             answer.pub_key.resize(length, 1);
-            assert_eq!(begun.complete(&answer.pub_key).err(), Some(MALFORMED), "{length}");
+            assert_eq!(offer.complete(&answer.pub_key).err(), Some(MALFORMED), "{length}");
         }
-        let (begun, answer) = exchange();
+        let (offer, answer) = exchange();
         let low = [&answer.pub_key[..ENCAPSULATED], &[0; CLASSICAL]].concat();
-        assert_eq!(begun.complete(&low).err(), Some(MALFORMED));
+        assert_eq!(offer.complete(&low).err(), Some(MALFORMED));
     }
 
     #[test]
     fn the_classical_half_serves_alone() {
-        let begun = Hybrid.start().unwrap();
-        let (group, share) = begun.hybrid_component().unwrap();
+        let offer = Hybrid.start().unwrap();
+        let (group, share) = offer.hybrid_component().unwrap();
         assert_eq!(group, X25519.name());
         let answer = X25519.start_and_complete(share).unwrap();
-        let secret = begun.complete_hybrid_component(&answer.pub_key).unwrap();
+        let secret = offer.complete_hybrid_component(&answer.pub_key).unwrap();
         assert_eq!(secret.secret_bytes(), answer.secret.secret_bytes());
     }
 }

@@ -215,20 +215,15 @@ impl Drop for Guest {
 /// Waits until a certificate is over. The clock is looked at again and again: timers stand still while
 /// a machine sleeps, and do not know that the clock was set.
 async fn has_expired(certificate: &[u8]) {
-    loop {
-        let left = left_of(certificate);
-        if left.is_zero() {
-            return;
-        }
+    // One that cannot be read is over.
+    let Ok(read) = x509_cert::Certificate::from_der(certificate) else { return };
+    let end = read.tbs_certificate().validity().not_after.to_system_time();
+    drop(read);
+    while let Ok(left) = end.duration_since(SystemTime::now())
+        && !left.is_zero()
+    {
         sleep(left.min(LOOK)).await;
     }
-}
-
-/// How long a certificate is still valid.
-fn left_of(certificate: &[u8]) -> Duration {
-    let read = x509_cert::Certificate::from_der(certificate);
-    let end = read.map(|read| read.tbs_certificate().validity().not_after.to_system_time());
-    end.ok().and_then(|end| end.duration_since(SystemTime::now()).ok()).unwrap_or_default()
 }
 
 impl Server {
