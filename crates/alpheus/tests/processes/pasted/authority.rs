@@ -19,6 +19,7 @@ pub(super) const STEPS: &[Step] = &[
     Runs("alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt"),
     Runs("alpheus ca certify pki alice/request.txt --name alice --renew"),
     Runs("alpheus ca renew pki pki/service pki/first"),
+    Runs("alpheus ca renew pki pki/service --hours 12"),
     Own("alpheus ca issue pki --role producer --name phone"),
     Runs("alpheus ca rollover pki pki/service"),
     Runs("alpheus ca renew pki pki/service pki/first pki/phone"),
