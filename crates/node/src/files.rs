@@ -1,5 +1,6 @@
 //! Files and folders: read whole, created once and never overwritten, or replaced as a whole.
 
+use crate::entropy;
 use crate::errors::ErrorId;
 use crate::failure::{Blame, Category, Failure, printed};
 use data_encoding::HEXLOWER;
@@ -49,7 +50,7 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> io::Re
     // Several processes may use one folder at a time, some with one number in containers of their own,
     // and several threads of each.
     let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    entropy::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let new = beside(path, &format!(".{}.new", HEXLOWER.encode(&random)));
     let written =
         write_like(path, (&new, readers), bytes.as_ref()).and_then(|()| fs::rename(&new, path));

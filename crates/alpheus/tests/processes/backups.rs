@@ -67,8 +67,7 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
     running.service.kill();
     let said = restore(&running, &service, ("pki/service", "run/service"), &[]);
     assert!(said.contains("server service") && said.contains("nobody has to act"), "{said}");
-    let api = running.server.strip_prefix("https://").unwrap().to_owned();
-    running.service = running.place.server(&api);
+    running.start_service();
     later_row(&running, "the restore of the service");
     let kept = running.place.rows(&running.server);
     let is_kept = |row: &&serde_json::Value| kept.contains(row);

@@ -44,8 +44,7 @@ fn killed_processes_come_back_from_compacted_topics_alone() {
         let known = ["belongs-to", "heartbeat", "slots"];
         assert!(left.iter().all(|name| known.iter().any(|known| name == known)), "{left:?}");
     }
-    let api = running.server.strip_prefix("https://").unwrap().to_owned();
-    running.service = running.place.server(&api);
+    running.start_service();
     for (house, (api, host)) in HOUSES.iter().zip(&mut running.hosts) {
         *host = running.place.controller(house, api, &running.server);
     }

@@ -128,8 +128,7 @@ fn running_totals_outlive_controllers_and_service() {
     *host = running.place.controller(HOUSES[0], api, &running.server);
     let (between, _) = windows(&running, before.len() as u64 + 2);
     running.service.kill();
-    let api = running.server.strip_prefix("https://").unwrap().to_owned();
-    running.service = running.place.server(&api);
+    running.start_service();
     let (after, rows) = windows(&running, between.len() as u64 + 2);
     assert_eq!(after, (1..=after.len() as u64).collect::<Vec<_>>(), "each window once");
     assert_eq!(running.owner(0, "budgets"), spent, "all of them cost what the first did");

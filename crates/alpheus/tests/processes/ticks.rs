@@ -205,8 +205,7 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     later_windows(&running);
     running.service.kill();
     fs::remove_dir_all(running.place.path("run/service")).unwrap();
-    let api = running.server.strip_prefix("https://").unwrap().to_owned();
-    running.service = running.place.server(&api);
+    running.start_service();
     running.knows_all();
     ask(&running);
     let row = running.row(3);

@@ -42,6 +42,8 @@ const SLOWEST: u32 = 32 << 10;
 pub struct Door {
     bytes: Arc<Semaphore>,
     patience: Duration,
+    /// A role whose holders may have fewer bytes of bodies under way, and how many.
+    fewer: Option<(Role, usize)>,
     holders: Arc<Mutex<HashMap<Name, Holder>>>,
 }
 
@@ -58,15 +60,12 @@ struct DoorRule {
     door: Door,
     roles: &'static [Role],
     most: usize,
-    /// Bytes that its caller may have under way, here and elsewhere.
-    share: usize,
 }
 
 /// Held while a request is under way.
 struct Pass {
     door: Door,
     holder: Holder,
-    share: usize,
     _request: OwnedSemaphorePermit,
     /// Room for what has come of the body: the holder's, and everybody's.
     room: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
@@ -83,7 +82,14 @@ impl Door {
     #[must_use]
     pub fn with_patience(patience: Duration) -> Door {
         let bytes = Arc::new(Semaphore::new(BYTES.1 / PIECE));
-        Door { bytes, patience, holders: Arc::default() }
+        Door { bytes, patience, fewer: None, holders: Arc::default() }
+    }
+
+    /// Lets holders of a role have fewer bytes of bodies under way than others: what is read from
+    /// their bodies takes several times as much.
+    #[must_use]
+    pub fn with_fewer(self, role: Role, bytes: usize) -> Door {
+        Door { fewer: Some((role, bytes)), ..self }
     }
 
     /// Lets only these roles ask, with at most so many bytes of body.
@@ -93,35 +99,24 @@ impl Door {
         roles: &'static [Role],
         most: usize,
     ) -> MethodRouter<S> {
-        self.guard_share(route, roles, most, BYTES.0)
-    }
-
-    /// The same, for callers who may have fewer bytes of bodies under way than others: what is read
-    /// from their bodies takes several times as much.
-    pub fn guard_share<S: Clone + Send + Sync + 'static>(
-        &self,
-        route: MethodRouter<S>,
-        roles: &'static [Role],
-        most: usize,
-        share: usize,
-    ) -> MethodRouter<S> {
-        let rule = DoorRule { door: self.clone(), roles, most, share };
-        route.layer(from_fn_with_state(rule, enter))
+        route.layer(from_fn_with_state(DoorRule { door: self.clone(), roles, most }, enter))
     }
 
     fn holder(&self, name: &Name) -> Holder {
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        let fewer = self.fewer.filter(|(role, _)| *role == name.role);
+        let bytes = fewer.map_or(BYTES.0, |(_, bytes)| bytes);
         let new = || Holder {
             requests: Arc::new(Semaphore::new(REQUESTS)),
-            bytes: Arc::new(Semaphore::new(BYTES.0 / PIECE)),
+            bytes: Arc::new(Semaphore::new(bytes / PIECE)),
         };
         holders.entry(name.clone()).or_insert_with(new).clone()
     }
 
-    fn pass(&self, name: &Name, share: usize) -> Result<Pass, ApiError> {
+    fn pass(&self, name: &Name) -> Result<Pass, ApiError> {
         let holder = self.holder(name);
         let request = holder.requests.clone().try_acquire_owned().map_err(|_| own_busy())?;
-        Ok(Pass { door: self.clone(), holder, share, _request: request, room: None })
+        Ok(Pass { door: self.clone(), holder, _request: request, room: None })
     }
 }
 
@@ -155,10 +150,6 @@ impl Pass {
         }
         let take = |from: &Arc<Semaphore>| Arc::clone(from).try_acquire_many_owned(more);
         let own = take(&self.holder.bytes).map_err(|_| own_busy())?;
-        let left = self.holder.bytes.available_permits();
-        if (BYTES.0 / PIECE).saturating_sub(left) > self.share.div_ceil(PIECE) {
-            return Err(own_busy());
-        }
         let all = take(&self.door.bytes);
         let all = all.map_err(|_| busy("too much is under way; ask again later"))?;
         match &mut self.room {
@@ -245,14 +236,14 @@ async fn enter(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let DoorRule { door, roles, most, share } = asked;
+    let DoorRule { door, roles, most } = asked;
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
     if declared(&request).is_some_and(|bytes| bytes > most) {
         return Err(too_large(most));
     }
-    let mut pass = door.pass(&name, share)?;
+    let mut pass = door.pass(&name)?;
     let (parts, body) = request.into_parts();
     let body = pass.read(body, most).await?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
@@ -408,23 +399,24 @@ pub(super) mod tests {
     async fn what_has_come_takes_room_and_gives_it_back() {
         let door = Door::with_patience(Duration::from_secs(60));
         let name = Name::new(Role::Controller, "eve").unwrap();
-        let mut pass = door.pass(&name, BYTES.0).unwrap();
+        let mut pass = door.pass(&name).unwrap();
         for bytes in [1, PIECE, PIECE + 1, BYTES.0] {
             pass.grow(bytes).unwrap();
             let taken = BYTES.1 / PIECE - door.bytes.available_permits();
             assert_eq!(taken, bytes.div_ceil(PIECE));
         }
         assert!(pass.grow(BYTES.0 + 1).is_err(), "one holder has no more");
-        assert!(door.pass(&name, BYTES.0).unwrap().grow(1).is_err());
+        assert!(door.pass(&name).unwrap().grow(1).is_err());
         drop(pass);
         assert_eq!(door.bytes.available_permits(), BYTES.1 / PIECE);
     }
 
     #[tokio::test]
     async fn one_with_a_smaller_share_has_no_more_in_all_its_requests() {
-        let (door, share) = (Door::default(), 10 * PIECE);
+        let share = 10 * PIECE;
+        let door = Door::default().with_fewer(Role::Producer, share);
         let name = Name::new(Role::Producer, "eve").unwrap();
-        let mut passes = [(); 2].map(|()| door.pass(&name, share).unwrap());
+        let mut passes = [(); 2].map(|()| door.pass(&name).unwrap());
         passes[0].grow(6 * PIECE).unwrap();
         passes[1].grow(4 * PIECE).unwrap();
         assert!(passes.iter_mut().all(|pass| pass.grow(7 * PIECE).is_err()), "all is taken");

@@ -28,12 +28,6 @@ const MAX_DEPTH: usize = 16;
 const DEEP: &str = "it lies in 16 other objects; what lies deeper is not read";
 /// Why the parts of what is among its own parts are not read.
 const ENDLESS: &str = "it is one of its own parts, which are read once";
-/// Why the parts of something are not read, if they are not.
-fn unread(is_endless: bool, depth: usize) -> Option<&'static str> {
-    let deep = (depth >= MAX_DEPTH).then_some(DEEP);
-    if is_endless { Some(ENDLESS) } else { deep }
-}
-
 /// The most properties of a contract. References within references can make any number.
 pub const MAX_COLUMNS: usize = 20_000;
 
@@ -52,6 +46,12 @@ pub fn read(tree: &Tree) -> Result<Contract, ImportError> {
     let mut contract = read_any(tree)?;
     contract.tables.iter_mut().for_each(share_labels);
     Ok(contract)
+}
+
+/// Why the parts of something are not read, if they are not.
+fn unread(is_endless: bool, depth: usize) -> Option<&'static str> {
+    let deep = (depth >= MAX_DEPTH).then_some(DEEP);
+    if is_endless { Some(ENDLESS) } else { deep }
 }
 
 /// A property that a table has twice, such as in two parts of which both hold, is one: the strictest

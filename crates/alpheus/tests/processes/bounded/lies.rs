@@ -111,12 +111,11 @@ fn a_controller_that_lies_is_named_and_moves_no_row() {
 
 /// Crashes of the service and of a controller's host cost windows, and no more.
 fn crashes(running: &mut RunningSite, last: u64) {
-    let api = running.server.trim_start_matches("https://").to_owned();
     running.service.kill();
     let (address, host) = &mut running.hosts[0];
     host.kill();
     *host = running.place.controller(HOUSES[0], address, &running.server);
-    running.service = running.place.server(&api);
+    running.start_service();
     truth(&row_that(running, "honest row after a crash", after(last + 10_000)));
     let rows = running.place.rows_of(&running.server, "Loads");
     rows.iter().filter(|row| opened(row, 3)).for_each(truth);

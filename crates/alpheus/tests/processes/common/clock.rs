@@ -35,6 +35,11 @@ pub(crate) fn set_clock(command: &mut Command, library: &Path, file: &Path) {
     command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
 }
 
+/// Puts a command under a clock that is off by so much.
+pub(crate) fn shift_clock(command: &mut Command, off: &str) {
+    command.env("LD_PRELOAD", faketime().unwrap()).env("FAKETIME", off);
+}
+
 /// How far the clock moves at once. Processes look at it more often.
 const STEP: Duration = Duration::from_millis(50);
 

@@ -356,22 +356,23 @@ impl Site {
     }
 
     pub(crate) fn add_stream(&self, house: &str, controller: &str) -> String {
-        self.done(&[
-            "owner",
-            "add",
-            "--identity",
-            &format!("pki/owner-{house}"),
-            "--controller",
-            &format!("https://{controller}"),
-            "--schema",
-            "schema.yaml",
-            "--policies",
-            "policies.yaml",
-            "--producer",
-            &format!("meter-{house}"),
-            "--device",
-            &format!("{house}.device"),
-        ])
+        let file = format!("{house}.device");
+        self.stream_of(&format!("owner-{house}"), (&format!("meter-{house}"), &file), controller)
+    }
+
+    /// Issues certificates to one more device and its owner, and adds their stream.
+    pub(crate) fn add_device(&self, device: &str, owner: &str, controller: &str) -> String {
+        self.issue("producer", device);
+        self.issue("owner", owner);
+        self.stream_of(owner, (device, &format!("{device}.device")), controller)
+    }
+
+    /// Adds an owner's stream, of a device whose file is written.
+    fn stream_of(&self, owner: &str, (device, file): (&str, &str), controller: &str) -> String {
+        let (identity, controller) = (format!("pki/{owner}"), format!("https://{controller}"));
+        let own = ["owner", "add", "--identity", &identity, "--controller", &controller];
+        let files = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
+        self.done(&[&own[..], &files, &["--producer", device, "--device", file]].concat())
     }
 
     pub(crate) fn device(&self, house: &str, server: &str, lines: &Path) -> Process {

@@ -10,7 +10,6 @@ impl RunningSite {
     /// The service is stopped, publishes more rows, which somebody makes from those in its store, and
     /// starts again.
     pub(crate) fn publish(&mut self, made_from: impl FnOnce(&[Row]) -> Vec<Row>) {
-        let api = self.server.trim_start_matches("https://").to_owned();
         self.service.kill();
         {
             let folder = self.place.path("run/service");
@@ -27,7 +26,7 @@ impl RunningSite {
             }
             store.commit(batch).unwrap();
         }
-        self.service = self.place.server(&api);
+        self.start_service();
     }
 }
 

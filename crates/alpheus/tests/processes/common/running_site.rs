@@ -43,6 +43,12 @@ impl RunningSite {
         running
     }
 
+    /// Starts the service again, at the same address.
+    pub(crate) fn start_service(&mut self) {
+        let api = self.server.strip_prefix("https://").unwrap();
+        self.service = self.place.server(api);
+    }
+
     /// Waits until the service knows the streams of all houses: a query has only those that are
     /// known when it is accepted.
     pub(crate) fn knows_all(&self) {

@@ -127,8 +127,7 @@ pub(crate) const ROUNDS: &[Round] = &[
         inject: |clinic| {
             clinic.running.service.kill();
             fs::remove_dir_all(clinic.running.place.path("run/service")).unwrap();
-            let api = clinic.running.server.strip_prefix("https://").unwrap().to_owned();
-            clinic.running.service = clinic.running.place.server(&api);
+            clinic.running.start_service();
         },
         is_healed: false,
         ..ROUND
@@ -221,7 +220,7 @@ pub(crate) const BLINDING: &[(&str, Blinding)] = &[
         let issue = ["ca", "issue", "pki", "--role", "consumer", "--name", "late", "--days", "1"];
         let mut issue = clinic.running.place.command(&issue);
         // Three days ago.
-        issue.env("LD_PRELOAD", clock::faketime().unwrap()).env("FAKETIME", "-3d");
+        clock::shift_clock(&mut issue, "-3d");
         assert!(issue.status().unwrap().success());
         Local { identity: "pki/late".into(), ..Local::default() }
     }),
@@ -261,13 +260,7 @@ pub(crate) fn prepare(running: &RunningSite, issuer: &str, gateway: &str) -> Str
 
 fn spare(running: &RunningSite) -> String {
     let place = &running.place;
-    place.issue("producer", "spare");
-    place.issue("owner", "owner-d");
-    let controller = format!("https://{}", running.hosts[0].0);
-    let own = ["owner", "add", "--identity", "pki/owner-d", "--controller", &controller];
-    let files = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
-    let device = ["--producer", "spare", "--device", "spare.device"];
-    let stream = place.done(&[&own[..], &files, &device].concat());
+    let stream = place.add_device("spare", "owner-d", &running.hosts[0].0);
     until("four streams at the service", || {
         let asked = format!("EXPLAIN {QUERY} BETWEEN 4 AND 100");
         place.ask(&running.server, &asked).status.success().then_some(())

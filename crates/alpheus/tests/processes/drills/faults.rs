@@ -251,7 +251,7 @@ const CLOCK_JUMP: Fault = Fault {
 const DEAD_SERVICE: Fault = Fault {
     name: "a dead service",
     inject: |clinic| clinic.running.service.kill(),
-    fix: start_service,
+    fix: |clinic| clinic.running.start_service(),
     alerts: &[("ProcessDown", Instance::Service)],
     ..FAULT
 };
@@ -261,7 +261,7 @@ const ABSENT_HOST: Fault = Fault {
     inject: |clinic| {
         clinic.running.hosts[0].1.kill();
         clinic.running.service.kill();
-        start_service(clinic);
+        clinic.running.start_service();
     },
     alerts: &[("HostsAbsent", Instance::Service)],
     ..FAULT
@@ -283,16 +283,11 @@ const EMPTIED: Fault = Fault {
     ..FAULT
 };
 
-fn start_service(clinic: &mut Clinic) {
-    let api = clinic.running.server.strip_prefix("https://").unwrap().to_owned();
-    clinic.running.service = clinic.running.place.server(&api);
-}
-
 /// Renews the certificate of a house's host by a clock that is off by so much.
 fn renew(clinic: &Clinic, house: usize, off: &str, days: &str) {
     let folder = format!("pki/host-{}", HOUSES[house]);
     let mut renew = clinic.running.place.command(&["ca", "renew", "pki", &folder, "--days", days]);
-    renew.env("LD_PRELOAD", clock::faketime().unwrap()).env("FAKETIME", off);
+    clock::shift_clock(&mut renew, off);
     ended_well(&mut renew);
 }
 

@@ -75,13 +75,7 @@ impl<'a> Hostile<'a> {
     /// Certified like all others, with a stream of its own, which the query is not about.
     fn of(running: &'a RunningSite, over: &'a AtomicBool) -> Hostile<'a> {
         let place = &running.place;
-        place.issue("producer", "eve");
-        place.issue("owner", "owner-eve");
-        let controller = format!("https://{}", running.hosts[0].0);
-        let own = ["owner", "add", "--identity", "pki/owner-eve", "--controller", &controller];
-        let files = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
-        let device = ["--producer", "eve", "--device", "eve.device"];
-        let stream = place.done(&[&own[..], &files, &device].concat());
+        let stream = place.add_device("eve", "owner-eve", &running.hosts[0].0);
         let api = running.server.strip_prefix("https://").unwrap();
         Hostile { running, api, stream, over, sent: AtomicUsize::new(0) }
     }

@@ -1,6 +1,6 @@
 //! A deployment of the pass: keys, accounts, processes.
 
-use crate::common::clock::PacedClock;
+use crate::common::clock::{PacedClock, set_clock};
 use crate::common::{KEY_FILE, Process, alpheus, free_address, write_secret};
 use crate::pass::service;
 use std::fs;
@@ -93,8 +93,7 @@ impl Town {
         if let Some(library) = self.skewed.clone() {
             let clock = self.path(&format!("{}.clock", args[1]));
             fs::write(&clock, "+0").unwrap();
-            command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
-            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            set_clock(&mut command, &library, &clock);
         }
         let mut process = self.paced(&mut command);
         process.wait_for_prefix("serving at ");

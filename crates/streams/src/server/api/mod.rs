@@ -99,8 +99,8 @@ pub struct Api {
 
 /// The routes, for all but revoked certificates.
 pub fn router(api: Api, revoked: RevokedCertificates) -> Router {
-    let door = Door::default();
-    let device = |route| door.guard_share(route, &[Role::Producer], MAX_UPLOAD, UPLOADS);
+    let door = Door::default().with_fewer(Role::Producer, UPLOADS);
+    let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
     let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);
     let watcher = |route| door.guard(route, &[Role::Consumer, Role::Operator], 0);
